@@ -208,8 +208,8 @@ impl Engine {
     }
 
     /// As [`Engine::start`], with a [`Journal`] that records all operations on `kernel`, which must be unused. There is
-    /// one handler thread then. While the engine runs, use [`Engine::set_executor_limit`] and
-    /// [`Engine::request_executors`]: operations on the kernel itself are not recorded, and a player can't repeat the
+    /// one handler thread then. While the engine runs, use [`Engine::set_executor_limit`],
+    /// [`Engine::request_executors`] and [`Engine::readmit_agent`]: operations on the kernel itself are not recorded, and a player can't repeat the
     /// decisions that follow them.
     ///
     /// # Errors
@@ -292,6 +292,14 @@ impl Engine {
     /// If the limit is over [`limits::EXECUTORS_MAX`](crate::limits::EXECUTORS_MAX).
     pub fn request_executors(&self, limit: Option<u32>, hosts: &[&str]) -> Result<(), Error> {
         self.shared.recorded_kernel.request_executors(limit, hosts, self.shared.clock.now())
+    }
+
+    /// Calls [`Kernel::readmit_agent`], and records it if there is a journal: ends an agent's exclusion, and the 10 s
+    /// after it was reported lost. Returns whether the agent was excluded or suspect. The revive that is due then is
+    /// made by the control thread, within 50 ms unless the kernel limits revives
+    /// ([`revive_interval`](crate::ConfigBuilder::revive_interval)).
+    pub fn readmit_agent(&self, agent_id: &str) -> bool {
+        self.shared.recorded_kernel.readmit_agent(agent_id, self.shared.clock.now())
     }
 
     /// The clock that gives the kernel its timestamps.

@@ -134,6 +134,15 @@ impl RecordedKernel {
         })
     }
 
+    /// [`Kernel::readmit_agent`].
+    pub(super) fn readmit_agent(&self, agent_id: &str, now: Timestamp) -> bool {
+        let run = |at| self.kernel.readmit_agent(agent_id, at);
+        self.record(now, run, |&was_refused| {
+            let operation = Operation::AgentReadmitted { agent_id: agent_id.to_owned() };
+            (operation, OperationOutcome::Readmitted { was_refused })
+        })
+    }
+
     /// [`Kernel::set_executor_limit`].
     pub(crate) fn set_executor_limit(
         &self,

@@ -330,3 +330,23 @@ fn streams_are_borne() {
         assert_eq!(errors.matches("standard output can't be written: ").count(), 1, "{errors}");
     }
 }
+
+/// Goal: a scenario can readmit an agent. Method: an offer of a lost agent is declined; after the readmission, which says
+/// whether it changed anything, the next is accepted. Spark knows no readmission.
+#[test]
+fn a_readmission_is_an_event() {
+    let offers = |id| json!({"offers": [offer(id, "a1", 1.0, &json!({}))]});
+    let readmitted = json!({"agent_readmitted": "a1"});
+    let events =
+        [json!({"slave_lost": "a1"}), offers("o1"), readmitted.clone(), readmitted, offers("o2")];
+    let text = scenario(&json!({}), &events);
+    let ended = replay(&[], &text);
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    let answers: Vec<Value> =
+        ended.output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let results: Vec<&Value> = answers.iter().filter_map(|answer| answer.get("result")).collect();
+    assert!(results.contains(&&json!(true)) && results.contains(&&json!(false)), "{results:?}");
+    assert!(answers.iter().any(|answer| answer["offers"] == json!(["o2"])), "{}", ended.output);
+    assert!(!answers.iter().any(|answer| answer["offers"] == json!(["o1"])), "{}", ended.output);
+    assert_eq!(replay(&["--compat", "spark-3.5"], &text).code, Some(0));
+}

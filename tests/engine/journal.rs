@@ -65,8 +65,12 @@ impl Rng {
 
 /// A kernel whose settings make many things happen in a short time.
 fn kernel() -> Kernel {
+    kernel_excluding_for(Some(Duration::from_secs(1)))
+}
+
+fn kernel_excluding_for(expiry: Option<Duration>) -> Kernel {
     let second = Duration::from_secs(1);
-    let exclusion = ExclusionRule { failures: 2, window: 60 * second, expiry: Some(second) };
+    let exclusion = ExclusionRule { failures: 2, window: 60 * second, expiry };
     let unreachable = UnreachableRule { release_after: Some(second / 2), forget_after: second };
     let config = Config::builder()
         .executor_cores(ExecutorCores::Fixed(MilliCpus::from_cores(1)))
@@ -89,6 +93,16 @@ fn start(
     journal: impl Journal + 'static,
     counting: bool,
 ) -> Engine {
+    start_on(kernel(), cluster, notices, journal, counting)
+}
+
+fn start_on(
+    kernel: Kernel,
+    cluster: &Arc<Recorder>,
+    notices: &Notices,
+    journal: impl Journal + 'static,
+    counting: bool,
+) -> Engine {
     let mut options = EngineOptions::default();
     options.handlers = 4;
     options.batch_max = 7;
@@ -98,12 +112,16 @@ fn start(
     let manager = Arc::clone(cluster) as _;
     let observer = Box::new(notices.clone());
     let journal = Box::new(journal);
-    Engine::start_with_journal(kernel(), manager, launcher, options, observer, journal).unwrap()
+    Engine::start_with_journal(kernel, manager, launcher, options, observer, journal).unwrap()
 }
 
 /// Plays entries on a new kernel. Returns how the outcomes differ, if they do.
 fn play(entries: &[JournalEntry]) -> Result<(), String> {
-    let mut player = Player::new(kernel());
+    play_on(kernel(), entries)
+}
+
+fn play_on(kernel: Kernel, entries: &[JournalEntry]) -> Result<(), String> {
+    let mut player = Player::new(kernel);
     let mut last = Timestamp::ORIGIN;
     for (place, entry) in entries.iter().enumerate() {
         assert!(entry.at >= last, "moments never fall");
@@ -181,6 +199,7 @@ fn act(engine: &Engine, cluster: &Recorder, thread: u64, rng: &mut Rng) {
             std::thread::sleep(Duration::from_millis(70));
             drop(held);
         }
+        36 => drop(engine.readmit_agent(&agent)),
         _ => std::thread::sleep(Duration::from_millis(rng.below(30))),
     }
 }
@@ -289,6 +308,46 @@ fn answers_that_leave_late_are_on_record() {
     let late = |entry: &JournalEntry| matches!(entry.operation, Operation::AnswersLeftLate);
     assert_eq!(entries.iter().filter(|entry| late(entry)).count(), 1);
     play(&entries).unwrap();
+}
+
+/// Goal: an agent's readmission by the engine is recorded, and replayed at its place. Method: an agent is excluded for
+/// ever, readmitted twice, and offered again; without its entry, the journal isn't replayed.
+#[test]
+fn a_readmission_is_replayed() {
+    let cluster = Arc::new(Recorder::default());
+    let notices = Notices::default();
+    let tape = Tape::default();
+    let forever = || kernel_excluding_for(None);
+    let engine = start_on(forever(), &cluster, &notices, tape.clone(), false);
+    cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
+    cluster.send(Event::Offers(vec![offer("o1", "S0", 2)]));
+    let executors = cluster.wait_for(|call| match call {
+        Call::Accept { executors, .. } => Some(executors.clone()),
+        _ => None,
+    });
+    executors.iter().for_each(|executor| cluster.send(update(executor, TaskState::Failed)));
+    notices.wait_for(|notice| matches!(notice, Notice::AgentExcluded { .. }).then_some(()));
+    assert!(engine.readmit_agent("S0"));
+    assert!(!engine.readmit_agent("S0"), "it is admitted");
+    assert!(!engine.readmit_agent("S9"), "it is unknown");
+    cluster.wait_for(|call| (*call == Call::Revive).then_some(()));
+    cluster.send(Event::Offers(vec![offer("o2", "S0", 1)]));
+    cluster.wait_for(|call| match call {
+        Call::Accept { offers, .. } if *offers == ["o2"] => Some(()),
+        _ => None,
+    });
+    engine.shutdown(Duration::ZERO);
+    let entries = tape.entries();
+    let readmissions = entries.iter().filter_map(|entry| match entry.outcome {
+        OperationOutcome::Readmitted { was_refused } => Some(was_refused),
+        _ => None,
+    });
+    assert_eq!(readmissions.collect::<Vec<_>>(), [true, false, false]);
+    play_on(forever(), &entries).unwrap();
+    let kept =
+        |entry: &&JournalEntry| !matches!(entry.operation, Operation::AgentReadmitted { .. });
+    let others: Vec<JournalEntry> = entries.iter().filter(kept).cloned().collect();
+    assert!(play_on(forever(), &others).is_err());
 }
 
 /// A journal that fails at a given entry.

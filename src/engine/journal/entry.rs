@@ -61,6 +61,11 @@ pub enum Operation {
         /// The executor's id.
         executor: String,
     },
+    /// An agent was readmitted: [`Kernel::readmit_agent`](crate::Kernel::readmit_agent).
+    AgentReadmitted {
+        /// The agent's id.
+        agent_id: String,
+    },
     /// The executor limit was set.
     Limit(Option<u32>),
     /// The executor limit and the wanted hosts were set.
@@ -114,6 +119,11 @@ pub enum OperationOutcome {
     /// Of [`Operation::AgentLost`], [`Operation::ExecutorLost`], [`Operation::Kill`] and [`Operation::Close`]: the
     /// executors to be reconciled or killed, and their agents.
     Targets(Vec<(String, String)>),
+    /// Of [`Operation::AgentReadmitted`].
+    Readmitted {
+        /// Whether the agent was excluded or suspect.
+        was_refused: bool,
+    },
     /// Of [`Operation::Recovered`]: for each executor, whether there was room for it. Empty if executors had been
     /// adopted before.
     Adopted(Vec<bool>),
@@ -236,6 +246,10 @@ impl Operation {
                     kernel,
                     kernel.executor_lost(executor).as_slice(),
                 );
+            }
+            Operation::AgentReadmitted { agent_id } => {
+                let was_refused = kernel.readmit_agent(agent_id, at);
+                return OperationOutcome::Readmitted { was_refused };
             }
             Operation::Limit(limit) => {
                 return OperationOutcome::set(&kernel.set_executor_limit(*limit));

@@ -48,6 +48,7 @@ pub(super) fn event(entry: &JournalEntry, last: Timestamp) -> Option<ScenarioEve
         Operation::ExecutorLost { executor } => {
             EventKind::ExecutorLost(LostLine { executor: executor.clone(), agent: None })
         }
+        Operation::AgentReadmitted { agent_id } => EventKind::AgentReadmitted(agent_id.clone()),
         Operation::Limit(limit) => EventKind::Limit(*limit),
         Operation::Request { limit, hosts } => EventKind::RequestTotal {
             total: *limit,
@@ -85,6 +86,9 @@ pub(super) fn operation(kind: &EventKind) -> Operation {
         EventKind::SlaveLost(agent_id) => Operation::AgentLost { agent_id: agent_id.clone() },
         EventKind::ExecutorLost(lost) => {
             Operation::ExecutorLost { executor: lost.executor.clone() }
+        }
+        EventKind::AgentReadmitted(agent_id) => {
+            Operation::AgentReadmitted { agent_id: agent_id.clone() }
         }
         EventKind::Limit(limit) => Operation::Limit(*limit),
         EventKind::RequestTotal { total, local } => {
@@ -138,6 +142,7 @@ pub(super) fn answers(ev: u64, entry: &JournalEntry) -> Vec<AnswerLine> {
             targets.iter().for_each(|(task, _)| call(CallKind::Kill { task: task.clone() }));
         }
         OperationOutcome::Targets(targets) => result = Some(json!(targets)),
+        OperationOutcome::Readmitted { was_refused } => result = Some(json!(was_refused)),
         OperationOutcome::Adopted(adopted) => result = Some(json!(adopted)),
         OperationOutcome::Point { demand, given_up, forgotten, .. } => {
             return point_calls(ev, entry.at, *demand, given_up, forgotten);

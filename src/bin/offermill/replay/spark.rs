@@ -287,6 +287,7 @@ impl SparkReplay {
             | EventKind::Rescinded(_)
             | EventKind::SlaveLost(_)
             | EventKind::ExecutorLost(_)
+            | EventKind::AgentReadmitted(_)
             | EventKind::Recovered(_)
             | EventKind::AnswersLate => {}
             // Spark throws, and nothing changes.

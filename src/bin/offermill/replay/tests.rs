@@ -172,6 +172,7 @@ fn event() -> impl Strategy<Value = Value> {
         json!({"disconnected": true}),
         json!({"slave_lost": "a1"}),
         json!({"executor_lost": {"executor": "0"}}),
+        json!({"agent_readmitted": "a1"}),
         json!({"rescinded": "o1"}),
         json!({"error": "no"}),
         json!({"stop": true}),

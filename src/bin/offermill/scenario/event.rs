@@ -9,6 +9,7 @@
 //! | `status` | `{"task","agent","state","reason"?,"counts_down"?}` | a status update; states and reasons have Mesos' names; with `counts_down` an executor that finishes lowers the executor limit by one |
 //! | `slave_lost` | agent | the agent was lost |
 //! | `executor_lost` | `{"executor","agent"?}` | the executor was lost |
+//! | `agent_readmitted` | agent | the agent's exclusion was ended |
 //! | `request_total` | number or `null`, and beside it `local`: tasks by host | sets the executor limit and the preferred hosts; a negative number changes nothing |
 //! | `limit` | number or `null` | sets the executor limit and keeps the preferred hosts |
 //! | `kill` | executors | requests to kill executors |
@@ -41,6 +42,7 @@ const KINDS: &[&str] = &[
     "status",
     "slave_lost",
     "executor_lost",
+    "agent_readmitted",
     "request_total",
     "limit",
     "kill",
@@ -72,6 +74,7 @@ pub(crate) enum EventKind {
     Status(StatusLine),
     SlaveLost(String),
     ExecutorLost(LostLine),
+    AgentReadmitted(String),
     RequestTotal {
         total: Option<u32>,
         local: BTreeMap<String, u64>,
@@ -251,6 +254,7 @@ impl Serialize for ScenarioEvent {
             EventKind::Status(status) => map.serialize_entry("status", status)?,
             EventKind::SlaveLost(agent) => map.serialize_entry("slave_lost", agent)?,
             EventKind::ExecutorLost(lost) => map.serialize_entry("executor_lost", lost)?,
+            EventKind::AgentReadmitted(agent) => map.serialize_entry("agent_readmitted", agent)?,
             EventKind::RequestTotal { total, local } => {
                 map.serialize_entry("request_total", total)?;
                 if !local.is_empty() {
@@ -350,6 +354,7 @@ fn read_kind<'de, A: MapAccess<'de>>(key: &str, map: &mut A) -> Result<EventKind
         "status" => EventKind::Status(map.next_value()?),
         "slave_lost" => EventKind::SlaveLost(map.next_value()?),
         "executor_lost" => EventKind::ExecutorLost(map.next_value()?),
+        "agent_readmitted" => EventKind::AgentReadmitted(map.next_value()?),
         "request_total" => read_request(map.next_value()?)?,
         "limit" => EventKind::Limit(map.next_value()?),
         "kill" => EventKind::Kill(map.next_value()?),
