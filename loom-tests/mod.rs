@@ -18,6 +18,7 @@ mod budget;
 mod commit;
 mod demand;
 mod drain;
+mod drain_future;
 mod executors;
 mod expiry;
 mod locality;

@@ -112,7 +112,7 @@
 //! | 21 | The totals and executors of a snapshot marked exact are those of one instant; its agents, with their numbers of executors and exclusions, are each as they were at some moment of the call. Sequence numbers increase | L `snapshot`; S; T; D |
 //! | 22 | No batch waits for a snapshot and no snapshot for a batch, except when an agent is first seen, whose name has a lock | by construction: the offer path takes no other lock that a snapshot takes |
 //! | 23 | After a close nothing is placed; a drain ends within its timeout and names the executors that are left; concurrent callers get the same report | L `drain`, `commit`; S; T; D |
-//! | 24 | The end of the last executor wakes every thread which waits in a drain | L `drain` |
+//! | 24 | The end of the last executor wakes every thread and every future which waits in a drain | L `drain` |
 //! | 25 | Memory is a high-water mark: it is proportional to the peak number of agents and executors, and what the tables took for the peak is reused, but not returned before the kernel is dropped. Offers allocate nothing in the steady state, as said below | D; counting allocator and a million agents in `tests/kernel/memory.rs` |
 //! | 26 | The constraint parser is total, linear and bounded, without recursion; it accepts exactly its grammars, and parses its own output back | P, F against a naive reader |
 //! | 27 | RecordIO decoding is independent of how the stream is split; memory is proportional to the received bytes, up to the longest record allowed; reading stops at the first error. Offers read in place equal offers decoded by prost | P, F against a naive reader and prost |
@@ -149,7 +149,7 @@
 //! | an update, failure | other failures, suspicions, readmissions and reports of the same agent | the agent is to blame | C `a_failure_writes_its_agents_line`; L `agents/fail-fail`, `agents/exclude-readmit` |
 //! | an update, exclusion | as a call that changes the limit does, see below | the failure excludes the agent | L `agents/exclude-launch` |
 //! | an update, return | calls that change limit or settings, which may wait themselves, see below | the executor was given up and is reported again | L `policy/return-versions` |
-//! | an update, last end | threads in [`Kernel::drain`], which hold the lock to read one word | the kernel is closed and no other executor is counted | L `drain/end-wait`, `drain/deadline` |
+//! | an update, last end | threads in [`Kernel::drain`], and polls of [`Kernel::drained`], which hold the lock to read one word; then it calls the wakers | the kernel is closed and no other executor is counted | L `drain/end-wait`, `drain/end-poll`, `drain/deadline` |
 //! | an update, [count-down](LimitRule::CountDown) | as a call that changes the limit does, see below | the executor finished | L `policy/count-set`, `policy/count-launch` |
 //!
 //! [`Handler::resource_offers`] allocates, or frees, in these cases only:
@@ -181,6 +181,7 @@
 //! | [`Kernel::snapshot`], [`Kernel::explain`], [`Kernel::offer_counts`] | the lock of the name in an agent's cell, the lock of the list of handlers' counters |
 //! | [`Kernel::adopt`] | nothing for the right to adopt: the second of two calls fails at once (L `adoption/adopt-adopt`); then as a return |
 //! | [`Kernel::drain`] | the last end, or its timeout (L `drain`) |
+//! | a poll of [`Kernel::drained`] | other polls, threads in [`Kernel::drain`] and the last end, for a few instructions (L `drain/end-poll`) |
 //!
 //! **Not checked**:
 //! * The inside of `arc-swap`, `dashmap` and `std`: loom and shuttle run stand-ins which promise no more than the
@@ -251,7 +252,12 @@ pub use config::{Config, ConfigBuilder};
 pub use constraint::Constraint;
 pub use error::{Error, ErrorKind, InvalidSetting};
 pub use ids::{ExecutorId, IdScheme};
-pub use kernel::*;
+pub use kernel::{
+    Accepted, AgentState, Amount, Change, Decisions, Decline, Declined, DemandCall, DrainFuture,
+    DrainReport, Drained, ExcludedAgents, Exclusion, ExecutorView, Explanation, GivenUp, Handler,
+    Kernel, Left, LimitRule, Miss, OfferCounts, Outcome, Phase, Piece, Placed, Reason, ReasonKind,
+    Recovered, Remainder, Scope, Snapshot, Target, Ticked, Totals, Violation,
+};
 pub use offer::attributes;
 pub use offer::{
     Attribute, AttributeValue, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind,

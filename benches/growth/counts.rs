@@ -17,13 +17,23 @@ pub(crate) struct Writes {
     pub(crate) executors: u64,
     /// … and the words written in them.
     pub(crate) words: u64,
+    /// Hints of executors' agents, 32 of which share a line.
+    pub(crate) hints: u64,
     /// Counters in the handler's own lines, which no other thread writes.
     pub(crate) own: u64,
 }
 
 /// A batch that is declined, each offer for the same kind of reason: batches, offers, declines, and when they came.
-pub(crate) const DECLINED: Writes =
-    Writes { admission: 0, sequence: 0, stack: 0, agents: 0, executors: 0, words: 0, own: 4 };
+pub(crate) const DECLINED: Writes = Writes {
+    admission: 0,
+    sequence: 0,
+    stack: 0,
+    agents: 0,
+    executors: 0,
+    words: 0,
+    hints: 0,
+    own: 4,
+};
 
 /// A batch that is accepted completely, on `agents` agents: whatever its size, the lines that all handlers share are
 /// written once each.
@@ -36,6 +46,7 @@ pub(crate) const fn launched(agents: u64, executors: u64) -> Writes {
         executors,
         // The stack that it goes back to, six words of what it holds, the state, and the state again.
         words: 9 * executors,
+        hints: executors,
         // Batches, offers, accepts, executors, and when they came.
         own: 5,
     }
@@ -50,6 +61,7 @@ pub(crate) const ENDED: Writes = Writes {
     executors: 1,
     // The state, how it ended wiped out, and the next free cell.
     words: 3,
+    hints: 0,
     own: 0,
 };
 
@@ -66,10 +78,19 @@ pub(crate) const fn ended(executors: u64) -> Writes {
         agents: executors,
         executors,
         words: 3 * executors,
+        hints: 0,
         own: 0,
     }
 }
 
 /// The first update that says that an executor runs.
-pub(crate) const RUNNING: Writes =
-    Writes { admission: 0, sequence: 0, stack: 0, agents: 0, executors: 1, words: 1, own: 0 };
+pub(crate) const RUNNING: Writes = Writes {
+    admission: 0,
+    sequence: 0,
+    stack: 0,
+    agents: 0,
+    executors: 1,
+    words: 1,
+    hints: 0,
+    own: 0,
+};

@@ -209,8 +209,8 @@ impl Engine {
 
     /// As [`Engine::start`], with a [`Journal`] that records all operations on `kernel`, which must be unused. There is
     /// one handler thread then. While the engine runs, use [`Engine::set_executor_limit`],
-    /// [`Engine::request_executors`] and [`Engine::readmit_agent`]: operations on the kernel itself are not recorded, and a player can't repeat the
-    /// decisions that follow them.
+    /// [`Engine::request_executors`] and [`Engine::readmit_agent`]: operations on the kernel itself are not recorded,
+    /// and a player can't repeat the decisions that follow them.
     ///
     /// # Errors
     /// As [`Engine::start`].

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | all that launch or end executors, whichever these are: the contended lines | [`SharedWord::Admission`], [`SharedWord::Sequence`], [`SharedWord::Demand`], [`SharedWord::Gpus`], [`SharedWord::Unreachable`], [`SharedWord::Maps`], [`SharedWord::Policy`] |
 //! | the handlers that prefer the same stack, and threads that end what they launched | [`SharedWord::Stack`] |
+//! | handlers that launch executors in neighbouring cells; 32 hints share a line | [`SharedWord::Hints`] |
 //! | those that use the same agent or executor at the same time | [`SharedWord::Agent`], [`SharedWord::Executor`] |
 //! | one handler alone | [`SharedWord::Own`] |
 
@@ -39,6 +40,8 @@ pub(crate) enum SharedWord {
     AgentSlab,
     Agent,
     Executor,
+    /// The agents of executors, apart from their cells. Which of them share a line depends on the allocator.
+    Hints,
     /// The counters and near misses of a handler, by its position among the handlers given.
     Own(usize),
     /// What polls, ticks and reports write: the counters' lock, and times.
@@ -55,7 +58,7 @@ pub(crate) enum SharedWord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) writes: u64,
-    /// The number of different lines among them. A handler's own lines count as one.
+    /// The number of different lines among them. A handler's own lines count as one, and so do those of hints.
     pub(crate) lines: u64,
 }
 
@@ -102,6 +105,7 @@ impl WordAddresses {
         heads.for_each(|head| self.add(SharedWord::Stack, head));
         self.add(SharedWord::Grown, cell_count);
         core.executors.iter().for_each(|(_, cell)| self.add(SharedWord::Executor, cell));
+        core.executors.hints().for_each(|hint| self.add(SharedWord::Hints, hint));
         let (cells, by_id, next_generation) = core.agents.words();
         let (heads, cell_count) = cells.words();
         heads.for_each(|head| self.add(SharedWord::AgentSlab, head));
@@ -133,7 +137,7 @@ impl WordAddresses {
     /// Sums up writes by kind of word.
     pub(crate) fn count(&self, writes: &[Write]) -> BTreeMap<SharedWord, Count> {
         let line = |write: &Write| match self.word(write.address) {
-            own @ SharedWord::Own(_) => (own, 0),
+            word @ (SharedWord::Own(_) | SharedWord::Hints) => (word, 0),
             word => (word, write.address / LINE),
         };
         let mut touched: Vec<(SharedWord, usize)> = writes.iter().map(line).collect();

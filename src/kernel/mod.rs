@@ -35,7 +35,7 @@ use std::sync::Arc;
 pub(crate) use self::core::Core;
 pub use lifecycle::adoption::Recovered;
 pub use lifecycle::doubt::Scope;
-pub use lifecycle::drain::{DrainReport, Drained};
+pub use lifecycle::drain::{DrainFuture, DrainReport, Drained};
 pub use lifecycle::expiry::{GivenUp, Ticked};
 pub use lifecycle::updates::{Change, Exclusion, LimitRule, Outcome};
 pub use offers::decision::{Accepted, Decisions, Placed};
@@ -141,7 +141,9 @@ impl Kernel {
     ///   [`Kernel::set_executor_limit`] does.
     /// * If an executor returns after it was given up, the update takes the lock that keeps the policy from changing.
     /// * Ids that don't contain their slot ([`IdScheme::plain`]) are looked up in a sharded map.
-    /// * The end of the last executor after a close takes the lock on which [`Kernel::drain`] waits.
+    /// * The end of the last executor after a close takes the lock on which [`Kernel::drain`] waits, and then calls the
+    ///   wakers of
+    ///   [`Kernel::drained`].
     pub fn status_update(&self, update: &StatusUpdate<'_>, now: Timestamp) -> Outcome {
         self.0.status_update(update, LimitRule::Keep, now)
     }

@@ -22,8 +22,8 @@ loom::lazy_static! {
 }
 
 /// Waits until `done` returns `true` or [`DEADLINE`] is set; without a deadline if `timeout` is the maximum.
-pub(crate) fn wait_for(
-    mutex: &Mutex<()>,
+pub(crate) fn wait_for<T>(
+    mutex: &Mutex<T>,
     condvar: &Condvar,
     timeout: Duration,
     mut done: impl FnMut() -> bool,

@@ -26,8 +26,8 @@ const DEADLINE_STEPS_MAX: u32 = 40;
 /// Shuttle has no time. With [`Duration::MAX`] there is no deadline: the thread parks, so that a lost wake-up is a
 /// deadlock. Zero has passed at once. For all timeouts in between, the schedule chooses after how many steps of other
 /// threads they pass; the thread then doesn't park, because nothing would wake it at its deadline.
-pub(crate) fn wait_for(
-    mutex: &Mutex<()>,
+pub(crate) fn wait_for<T>(
+    mutex: &Mutex<T>,
     condvar: &Condvar,
     timeout: Duration,
     mut done: impl FnMut() -> bool,

@@ -103,6 +103,78 @@ fn a_cut_expectation_is_one_difference() {
     assert_eq!(ended.output.lines().count(), 2, "{}", ended.output);
 }
 
+/// Goal: an exact comparison compares all lines: a line that is there twice, calls of an event without its closing
+/// line, and calls before the expectation's end are differences; and so is an offer that is answered twice, without
+/// order. Method: change the answers in each of these ways, with and without an orderly end of the run.
+#[test]
+fn each_expected_line_counts() {
+    let none = json!([]);
+    let batch = |id| json!({"offers": [offer(id, "a1", 1.0, &none)]});
+    let folder = Folder::new();
+    let compare = |expected: &[&str], flags: &[&str]| {
+        folder.write("expected.jsonl", &expected.concat());
+        let arguments = ["replay", "scenario.jsonl", "--expect", "expected.jsonl"];
+        finish(&folder, &[&arguments[..], flags].concat())
+    };
+    for is_stopped in [true, false] {
+        let mut events = vec![batch("o1"), batch("o2")];
+        events.extend(is_stopped.then(|| json!({"stop": true})));
+        let text = scenario(&json!({}), &events);
+        folder.write("scenario.jsonl", &text);
+        let answers = replay(&[], &text).output;
+        let lines: Vec<&str> = answers.split_inclusive('\n').collect();
+        assert_eq!(compare(&lines, &[]).code, Some(0));
+        let at = |ev: u64, key: &str| {
+            let found = lines.iter().position(|line| {
+                let line: Value = serde_json::from_str(line).unwrap();
+                line["ev"] == json!(ev) && line.get(key).is_some()
+            });
+            found.unwrap()
+        };
+        let doubled = [&lines[..=at(1, "after")], &lines[at(1, "after")..]].concat();
+        let unclosed = [&lines[..at(1, "after")], &lines[at(1, "after") + 1..]].concat();
+        let cut = &lines[..at(2, "after")];
+        let changed = lines[at(2, "call")].replace("o2", "o9");
+        let changed = [&cut[..cut.len() - 1], &[&changed]].concat();
+        for (expected, told) in [
+            (&doubled[..], "event 1 (line 3): expected {"),
+            (&unclosed, "event 1 (line 3): 1 call without a closing line, with \"after\", were"),
+            (&changed, "event 2 (line 4): "),
+        ] {
+            let ended = compare(expected, &[]);
+            assert_eq!(ended.code, Some(1), "{told}: {}{}", ended.output, ended.errors);
+            assert!(ended.output.contains(told), "{told}: {}", ended.output);
+        }
+        let ended = compare(cut, &[]);
+        assert_eq!(ended.code, Some(i32::from(is_stopped)), "{}", ended.output);
+    }
+    let (text, lines) = lines_of_spark();
+    folder.write("scenario.jsonl", &text);
+    let at = lines.iter().position(|line| line.contains("\"accept\"")).unwrap();
+    let mut doubled: Vec<&str> = lines.iter().map(String::as_str).collect();
+    doubled.insert(at, &lines[at]);
+    for flags in [&["--compat", "spark-3.5"][..], &["--compat", "spark-3.5", "--any-order"]] {
+        assert_eq!(compare(&doubled, flags).code, Some(1), "{flags:?}");
+    }
+}
+
+/// Goal: a key that occurs twice in an object of the expected answers is an error, at any depth. Method: two places.
+#[test]
+fn an_expected_key_occurs_once() {
+    let (text, lines) = lines_of_spark();
+    let folder = Folder::new();
+    folder.write("scenario.jsonl", &text);
+    for (from, to) in [("\"ev\":", "\"ev\":7,\"ev\":"), ("\"id\":", "\"id\":\"x\",\"id\":")] {
+        let changed = lines.concat().replacen(from, to, 1);
+        assert_ne!(changed, lines.concat());
+        folder.write("expected.jsonl", &changed);
+        let compat = ["--compat", "spark-3.5", "--expect", "expected.jsonl"];
+        let ended = finish(&folder, &[&["replay", "scenario.jsonl"][..], &compat].concat());
+        assert_eq!(ended.code, Some(2), "{}", ended.output);
+        assert!(ended.errors.contains("occurs twice"), "{}", ended.errors);
+    }
+}
+
 /// Goal: what can't be read isn't said to be without a difference, and is counted. Method: missing and invalid files,
 /// alone and beside valid ones.
 #[test]

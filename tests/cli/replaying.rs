@@ -305,6 +305,24 @@ fn a_reader_that_goes_away_ends_the_play() {
     assert!(line.contains("init"), "{line}");
 }
 
+/// Goal: the exit code says that a scenario can't be read, though the reader of the others' answers closes the pipe.
+/// Method: an unreadable scenario, then one of a hundred days of which one line is read.
+#[test]
+fn a_closed_pipe_hides_no_unreadable_scenario() {
+    let folder = Folder::new();
+    let day = json!({"advance_ms": 86_400_000});
+    folder.write("bad.jsonl", "[]\n");
+    folder.write("scenario.jsonl", &scenario(&json!({}), &vec![day; 99]));
+    let arguments = ["replay", "bad.jsonl", "scenario.jsonl"];
+    let mut child = offermill(&folder.0, &arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    drop(output);
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    assert!(line.contains("init"), "{line}");
+}
+
 /// Goal: scenarios are read from standard input, and a closed pipe and a full disk are handled as by other commands.
 /// Method: each of them.
 #[test]
@@ -331,11 +349,11 @@ fn streams_are_borne() {
     }
 }
 
-/// Goal: a scenario can readmit an agent. Method: an offer of a lost agent is declined; after the readmission, which says
-/// whether it changed anything, the next is accepted. Spark knows no readmission.
+/// Goal: a scenario can readmit an agent. Method: an offer of a lost agent is declined; after the readmission, which
+/// says whether it changed anything, the next is accepted. Spark knows no readmission.
 #[test]
 fn a_readmission_is_an_event() {
-    let offers = |id| json!({"offers": [offer(id, "a1", 1.0, &json!({}))]});
+    let offers = |id| json!({"offers": [offer(id, "a1", 1.0, &json!([]))]});
     let readmitted = json!({"agent_readmitted": "a1"});
     let events =
         [json!({"slave_lost": "a1"}), offers("o1"), readmitted.clone(), readmitted, offers("o2")];

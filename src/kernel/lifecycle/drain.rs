@@ -9,10 +9,12 @@
 //!    ended. If an executor ended just before the bit, its cell may still say so for a moment until it is freed.
 //!    Therefore the list records how an executor had ended, so that all reports agree.
 //! 3. The caller asks the listed executors to end. Status updates are applied as always.
-//! 4. `wait` parks until the word counts no executor or the timeout has passed.
+//! 4. `drain` parks until the word counts no executor or the timeout has passed. A [`DrainFuture`] leaves its waker
+//!    instead, and has no timeout.
 //! 5. The thread that ends the last executor takes the lock and then wakes the waiters. A waiter checks the word under
 //!    the same lock before it parks. So it either sees zero or is parked when it is woken; without the lock the wake-up
-//!    could come between the check and the parking, and be lost.
+//!    could come between the check and the parking, and be lost. A future checks the word and leaves its waker under
+//!    one lock, for the same reason; it is woken after the lock is released.
 //! 6. The report says how each listed executor ended. A cell that becomes vacant after the bit was set is not freed, so
 //!    it still says how its executor ended. If an agent is forgotten after the bit was set, its cell keeps its name and
 //!    is not reused, so that each listed executor is reported with its own agent.
@@ -20,6 +22,11 @@
 //! Offers that arrive during steps 2 to 6 are declined. Closing again, or waiting again or from several threads,
 //! changes nothing and reports the same list.
 
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::ids::ExecutorId;
@@ -100,6 +107,69 @@ impl Kernel {
     pub fn drain(&self, timeout: Duration) -> DrainReport {
         self.0.drain(timeout)
     }
+
+    /// [`Kernel::drain`] for hosts whose threads must not park: closes the kernel if it is open, and returns a future
+    /// that completes when no executor is counted, with the same report. It needs no runtime. `examples/async_drain.rs`
+    /// is a host on tokio.
+    ///
+    /// It has no timeout: race it with a timer of your runtime. If the timer wins, `drain(Duration::ZERO)` reports
+    /// which executors are left. Several futures and threads may wait at the same time.
+    ///
+    /// The thread that ends the last executor, in [`Kernel::status_update`] or [`Kernel::tick`], calls the wakers,
+    /// without a lock held. If a waker panics, that call panics, and wakers after it are not called.
+    ///
+    /// # Blocking
+    /// A poll, and a drop, wait for threads that hold the lock of the waiters for a few instructions.
+    pub fn drained(&self) -> DrainFuture {
+        self.0.close();
+        DrainFuture::new(Arc::clone(&self.0))
+    }
+}
+
+/// A future that completes when the executors of a closed kernel have ended; see
+/// [`Kernel::drained`](crate::Kernel::drained).
+///
+/// It may be polled by any executor and moved between threads. Polling it again after it completed returns the report
+/// again. Dropping it ends the waiting; the kernel stays closed.
+#[must_use = "a future does nothing until it is polled"]
+pub struct DrainFuture {
+    core: Arc<Core>,
+    /// Its number among the futures that wait, once it waits.
+    number: Option<u64>,
+}
+
+impl fmt::Debug for DrainFuture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DrainFuture").finish_non_exhaustive()
+    }
+}
+
+impl DrainFuture {
+    pub(crate) fn new(core: Arc<Core>) -> DrainFuture {
+        DrainFuture { core, number: None }
+    }
+}
+
+impl Future for DrainFuture {
+    type Output = DrainReport;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<DrainReport> {
+        let DrainFuture { core, number } = &mut *self;
+        let emptied = || core.admission.load().executors() == 0;
+        if core.drain.poll(number, context.waker(), emptied) {
+            Poll::Ready(core.drain_report(true))
+        } else {
+            Poll::Pending
+        }
+    }
+}
+
+impl Drop for DrainFuture {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.core.drain.stop_waiting(number);
+        }
+    }
 }
 
 impl Core {
@@ -143,11 +213,16 @@ impl Core {
         present.collect()
     }
 
-    /// Steps 4 and 6.
+    /// Steps 4 and 6, on a thread that parks.
     pub(crate) fn drain(&self, timeout: Duration) -> DrainReport {
         self.close();
         let emptied = || self.admission.load().executors() == 0;
         let drained = wait_for(&self.drain.waiters, &self.drain.emptied, timeout, emptied);
+        self.drain_report(drained)
+    }
+
+    /// Step 6.
+    fn drain_report(&self, drained: bool) -> DrainReport {
         let listed = self.drain.listed.get().map_or(&[][..], |listed| listed);
         let fates = listed.iter().filter_map(|ListedExecutor { target, ended }| {
             if let Some(fate) = *ended {

@@ -163,6 +163,13 @@ impl<T: SlabCell> Slab<T> {
         &self.segments
     }
 
+    /// The hints of all cells, in use or not.
+    #[cfg(all(counting, test))]
+    pub(crate) fn hints(&self) -> impl Iterator<Item = &T::Hint> {
+        let segments = (0..).map_while(|segment| self.segment(segment));
+        segments.flat_map(|segment| &segment.hints)
+    }
+
     /// All cells that were ever in use, with their indices.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         // Relaxed: cells that come into use meanwhile may be missed; a cell's words say whether it is in use.

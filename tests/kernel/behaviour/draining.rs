@@ -1,5 +1,9 @@
 //! Close and drain.
 
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -89,4 +93,57 @@ fn a_closed_kernel_readmits_no_executor() {
     assert_eq!(fates(&report), [(id, Fate::Unreachable)]);
     let outcome = fixture.update(id, TaskState::Running, 300_001);
     assert_eq!((outcome.change, outcome.kill), (Change::Refused, true));
+}
+
+/// A waker that counts, and unparks a thread.
+struct Counter {
+    woken: AtomicUsize,
+    thread: thread::Thread,
+}
+
+impl Wake for Counter {
+    fn wake(self: Arc<Counter>) {
+        self.woken.fetch_add(1, Ordering::SeqCst);
+        self.thread.unpark();
+    }
+}
+
+fn counter() -> Arc<Counter> {
+    Arc::new(Counter { woken: AtomicUsize::new(0), thread: thread::current() })
+}
+
+/// Goal: a future of a drain closes the kernel, waits for the last end, wakes its last waker only, and completes with
+/// the report of a drain; one that was dropped is not woken. Method: poll with one waker, then with another; another
+/// thread ends the executor; a second future is dropped before that, and a third is polled for the first time after it.
+#[test]
+fn a_drain_can_be_awaited() {
+    let mut fixture = Fixture::new(&Setup::default());
+    let id = fixture.start_on("S1", 0);
+    let name = fixture.kernel.executor_name(id).to_string();
+    let (early, last, dropped) = (counter(), counter(), counter());
+    let poll = |future: std::pin::Pin<&mut offermill::DrainFuture>, waker: &Arc<Counter>| {
+        future.poll(&mut Context::from_waker(&Waker::from(Arc::clone(waker))))
+    };
+    let mut future = pin!(fixture.kernel.drained());
+    assert!(fixture.kernel.totals().closed);
+    assert_eq!(poll(future.as_mut(), &early), Poll::Pending);
+    assert_eq!(poll(future.as_mut(), &last), Poll::Pending);
+    {
+        let mut other = pin!(fixture.kernel.drained());
+        assert_eq!(poll(other.as_mut(), &dropped), Poll::Pending);
+    }
+    let kernel = fixture.kernel.clone();
+    let ended = thread::spawn(move || {
+        kernel.status_update(&StatusUpdate::new(&name, TaskState::Killed), at(2));
+    });
+    while last.woken.load(Ordering::SeqCst) == 0 {
+        thread::park();
+    }
+    let Poll::Ready(report) = poll(future.as_mut(), &last) else { panic!("woken too early") };
+    assert!(report.drained);
+    assert_eq!(fates(&report), [(id, Fate::Killed)]);
+    assert_eq!(poll(pin!(fixture.kernel.drained()), &dropped), Poll::Ready(report));
+    ended.join().unwrap();
+    let woken = [&early, &last, &dropped].map(|counter| counter.woken.load(Ordering::SeqCst));
+    assert_eq!(woken, [0, 1, 0]);
 }

@@ -42,6 +42,35 @@ struct EventAnswers<'a> {
     lines: Vec<String>,
 }
 
+impl EventAnswers<'_> {
+    /// Describes the first of `count` lines that is another one than in `got`.
+    fn first_other_line(&self, got: &EventAnswers<'_>, count: usize) -> Option<String> {
+        let line = |lines: &[String], at: usize| {
+            lines
+                .get(at)
+                .map_or_else(|| "no further line".to_owned(), |it| it.trim_end().to_owned())
+        };
+        let at = (0..count).find(|at| self.lines.get(*at) != got.lines.get(*at))?;
+        Some(format!("expected {}, decided {}", line(&self.lines, at), line(&got.lines, at)))
+    }
+
+    /// Describes that no closing line is expected. `rest` is the number of events from here on, if no answers to later
+    /// ones are expected.
+    fn no_closing_line(&self, rest: Option<u64>) -> String {
+        let rest = rest.map(|rest| count(rest, "further event"));
+        match (self.lines.len(), rest) {
+            (0, Some(rest)) => {
+                format!("no answer was expected from here on; the scenario has {rest}")
+            }
+            (0, None) => "no answer was expected, but one was given".to_owned(),
+            (calls, _) => {
+                let calls = count(calls as u64, "call");
+                format!("{calls} without a closing line, with \"after\", were expected")
+            }
+        }
+    }
+}
+
 /// Reads a file of expected answers. Returns them, and the number of the last line if it is incomplete and was
 /// therefore ignored.
 pub(super) fn read(path: &Path) -> Result<(Vec<AnswerLine>, Option<u64>), LineError> {
@@ -151,22 +180,18 @@ impl<'a> Comparer<'a> {
         let want = self.expected.get(&number).unwrap_or(&empty);
         let Some(closing) = want.closing else {
             let are_over = last.is_none_or(|last| last <= number);
-            if are_over && self.is_exact() && !self.ended_in_order() {
-                // The process was killed after it had written the events, before it wrote the answers.
+            let difference = if are_over && self.is_exact() && !self.ended_in_order() {
+                // The process was killed after it had written the events, before it wrote all answers.
+                let difference = want.first_other_line(got, want.lines.len());
                 self.end_early(EndedEarly::AnswersEnd);
-                return;
-            }
-            let what = match are_over {
-                true => {
-                    self.is_over = true;
-                    let rest = (self.scenario.events.len() as u64).saturating_sub(number);
-                    format!("no answer was expected from here on; the scenario has {}", {
-                        count(rest, "further event")
-                    })
-                }
-                false => "no answer was expected, but one was given".to_owned(),
+                difference
+            } else {
+                self.is_over = are_over;
+                let rest = (self.scenario.events.len() as u64).saturating_sub(number);
+                Some(want.no_closing_line(are_over.then_some(rest)))
             };
-            self.result.differences.push(format!("{}: {what}", place(number)));
+            let place = place(number);
+            self.result.differences.extend(difference.map(|what| format!("{place}: {what}")));
             return;
         };
         if !self.is_exact() && self.state.shows_defect(event, closing) {
@@ -273,10 +298,7 @@ impl ComparisonResult {
             _ => found.push("no answer was given".to_owned()),
         }
         if found.is_empty() && strictness == Strictness::Exact {
-            let pairs = want.lines.iter().zip(&got.lines).find(|(want, got)| want != got);
-            if let Some((want, got)) = pairs {
-                found.push(format!("expected {}, decided {}", want.trim_end(), got.trim_end()));
-            }
+            found.extend(want.first_other_line(got, want.lines.len().max(got.lines.len())));
         }
         let place = place(number);
         self.differences.extend(found.into_iter().map(|what| format!("{place}: {what}")));

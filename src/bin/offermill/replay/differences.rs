@@ -21,8 +21,8 @@ pub(super) fn calls_differ(want: &[&CallKind], got: &[&CallKind], at_limit: bool
     let mut found = Vec::new();
     let wanted = by_offer(want);
     let gotten = by_offer(got);
-    for (offer, want) in &wanted {
-        match (want, gotten.get(offer)) {
+    for (key @ (offer, _), want) in &wanted {
+        match (want, gotten.get(key)) {
             (want, None) => {
                 found.push(format!("offer {offer}: expected {}, decided nothing", want.sentence()))
             }
@@ -41,7 +41,7 @@ pub(super) fn calls_differ(want: &[&CallKind], got: &[&CallKind], at_limit: bool
             }
         }
     }
-    for (offer, got) in gotten.iter().filter(|(offer, _)| !wanted.contains_key(*offer)) {
+    for ((offer, _), got) in gotten.iter().filter(|(key, _)| !wanted.contains_key(*key)) {
         found.push(format!("offer {offer}: expected nothing, decided {}", got.sentence()));
     }
     let wanted = other_calls(want);
@@ -117,7 +117,9 @@ fn refusal(decline: &DeclineLine) -> String {
     }
 }
 
-fn by_offer<'a>(calls: &[&'a CallKind]) -> BTreeMap<String, OfferAnswer<'a>> {
+/// Returns the answers by offers, and by their number among the answers to the same offers: an invalid file may contain
+/// several.
+fn by_offer<'a>(calls: &[&'a CallKind]) -> BTreeMap<(String, u32), OfferAnswer<'a>> {
     let answer = |call: &&'a CallKind| match call {
         CallKind::Accept(accept) => {
             Some((accept.offers.join(" + "), OfferAnswer::Accepted(accept)))
@@ -125,7 +127,15 @@ fn by_offer<'a>(calls: &[&'a CallKind]) -> BTreeMap<String, OfferAnswer<'a>> {
         CallKind::Decline(decline) => Some((decline.offer.clone(), OfferAnswer::Declined(decline))),
         _ => None,
     };
-    calls.iter().filter_map(answer).collect()
+    let mut answers = BTreeMap::new();
+    for (offers, answer) in calls.iter().filter_map(answer) {
+        let mut key = (offers, 0);
+        while answers.contains_key(&key) {
+            key.1 += 1;
+        }
+        answers.insert(key, answer);
+    }
+    answers
 }
 
 /// Returns the calls that aren't about offers, sorted.

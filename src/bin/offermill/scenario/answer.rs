@@ -9,6 +9,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Number;
 
+use super::head::UniqueKeys;
 use super::offer::{OfferLine, RefinedLine, ReservedLine, ResourceLine};
 
 /// A line of an answer file.
@@ -26,10 +27,9 @@ pub(crate) enum AnswerLine {
 impl<'de> Deserialize<'de> for AnswerLine {
     /// The kind of line follows from its keys.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<AnswerLine, D::Error> {
-        let object = serde_json::Map::deserialize(deserializer)?;
-        let has = |key: &str| object.contains_key(key);
+        let UniqueKeys(value) = UniqueKeys::deserialize(deserializer)?;
+        let has = |key: &str| value.get(key).is_some();
         let (is_init, is_closing, is_call) = (has("init"), has("after"), has("call"));
-        let value = serde_json::Value::Object(object);
         let line = match (is_init, is_closing, is_call) {
             (true, ..) => InitLine::deserialize(value).map(AnswerLine::Init),
             (_, true, _) => ClosingLine::deserialize(value).map(AnswerLine::Closing),
