@@ -110,7 +110,7 @@ impl Kernel {
 
     /// [`Kernel::drain`] for hosts whose threads must not park: closes the kernel if it is open, and returns a future
     /// that completes when no executor is counted, with the same report. It needs no runtime. `examples/async_drain.rs`
-    /// is a host on tokio.
+    /// shows a host.
     ///
     /// It has no timeout: race it with a timer of your runtime. If the timer wins, `drain(Duration::ZERO)` reports
     /// which executors are left. Several futures and threads may wait at the same time.
