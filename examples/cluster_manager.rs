@@ -234,6 +234,7 @@ impl Agent {
             reason,
             message: String::new(),
             uuid: None, // needs no acknowledgement
+            reported_at: None,
         }));
     }
 }

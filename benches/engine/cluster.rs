@@ -113,6 +113,7 @@ pub(crate) fn ended((executor, agent): Launched) -> Event {
         reason: UpdateReason::Other,
         message: String::new(),
         uuid: Some(vec![7; 16]),
+        reported_at: None,
     })
 }
 

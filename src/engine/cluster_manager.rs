@@ -20,7 +20,7 @@
 #![doc = include_str!("../../examples/cluster_manager.rs")]
 //! ```
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::error::Error;
 use crate::launch::Command;
@@ -177,6 +177,9 @@ pub struct Update {
     pub message: String,
     /// The token that an acknowledgement must carry; without one the update must not be acknowledged.
     pub uuid: Option<Vec<u8>>,
+    /// When the executor was in this state for the first time, by the cluster's clock, if the cluster says so. Only for
+    /// the observer.
+    pub reported_at: Option<SystemTime>,
 }
 
 /// A call that a cluster manager carries out.

@@ -180,6 +180,7 @@ impl Controller {
             state: update.state,
             change: outcome.change,
             message: update.message.clone(),
+            reported_at: update.reported_at,
         });
         if let Some(excluded) = outcome.excluded {
             let agent_id = excluded.agent_id.to_string();
@@ -202,6 +203,7 @@ impl Controller {
                 reason: UpdateReason::InvalidOffers,
                 message: "the launch failed".to_owned(),
                 uuid: None,
+                reported_at: None,
             };
             self.update(&update, now, out);
         }
@@ -366,7 +368,8 @@ mod tests {
         let agent_id = Some("S0".to_owned());
         let reason = UpdateReason::Other;
         let message = String::new();
-        let update = Update { executor, agent_id, state, reason, message, uuid: None };
+        let (uuid, reported_at) = (None, None);
+        let update = Update { executor, agent_id, state, reason, message, uuid, reported_at };
         controller.handle(ControllerEvent::Update(update), now, log);
     }
 

@@ -1,6 +1,6 @@
 //! Notices: what the engine reports to its observer.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::ids::ExecutorId;
 use crate::kernel::{Change, DemandCall};
@@ -57,6 +57,8 @@ pub enum Notice {
         change: Change,
         /// The cluster's message; may be empty.
         message: String,
+        /// When the executor was in this state for the first time, by the cluster's clock, if the cluster says so.
+        reported_at: Option<SystemTime>,
     },
     /// An agent was excluded, because too many executors failed on it.
     AgentExcluded {

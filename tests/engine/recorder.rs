@@ -332,6 +332,7 @@ pub(crate) fn update_because(executor: &str, state: TaskState, reason: UpdateRea
         reason,
         message: String::new(),
         uuid: Some(vec![1]),
+        reported_at: None,
     })
 }
 

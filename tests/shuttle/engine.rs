@@ -165,6 +165,7 @@ fn update(executor: &str, state: TaskState) -> Event {
         reason: UpdateReason::Other,
         message: String::new(),
         uuid: Some(vec![1]),
+        reported_at: None,
     })
 }
 

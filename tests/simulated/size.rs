@@ -2,8 +2,8 @@
 
 use offermill::cluster::simulated::{Checks, Scenario, Severity, Simulation};
 
-/// Goal: a hundred thousand executors on ten thousand agents take less than a GiB. Method: count the allocated bytes
-/// until all executors are placed.
+/// Goal: a hundred thousand executors on ten thousand agents take less than 128 MiB (94 MiB on 2026-11-23). Method:
+/// count the allocated bytes until all executors are placed.
 #[test]
 fn a_hundred_thousand_executors_fit() {
     let duration = std::time::Duration::from_secs(60);
@@ -17,5 +17,5 @@ fn a_hundred_thousand_executors_fit() {
         }
     });
     println!("{executors} executors: at most {} MiB", allocated.bytes_max >> 20);
-    assert!(allocated.bytes_max < 1 << 30);
+    assert!(allocated.bytes_max < 128 << 20);
 }

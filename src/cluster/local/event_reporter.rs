@@ -41,6 +41,7 @@ impl EventReporter {
             reason: UpdateReason::Other,
             message,
             uuid: Some(uuid),
+            reported_at: None,
         }));
     }
 
@@ -60,6 +61,7 @@ impl EventReporter {
             reason,
             message: message.into(),
             uuid: None,
+            reported_at: None,
         }));
     }
 }

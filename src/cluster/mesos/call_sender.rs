@@ -212,6 +212,7 @@ impl CallSender {
                 reason,
                 message: format!("the launch failed: {why}"),
                 uuid: None,
+                reported_at: None,
             }));
         }
     }

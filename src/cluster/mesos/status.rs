@@ -1,5 +1,7 @@
 //! Converts Mesos task statuses into the engine's updates.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use crate::engine::cluster_manager::Update;
 use crate::mesos_v1::messages::{Reason, TaskState as State, TaskStatus};
 use crate::status::{TaskState, UpdateReason};
@@ -9,6 +11,8 @@ use crate::status::{TaskState, UpdateReason};
 #[must_use]
 pub(super) fn update(status: TaskStatus) -> Update {
     let reason = status.reason.and_then(|reason| Reason::try_from(reason).ok());
+    // The time of an answer to a reconciliation is that of the answer.
+    let is_answer = reason == Some(Reason::Reconciliation);
     Update {
         executor: status.task_id.value,
         agent_id: status.agent_id.map(|agent| agent.value).filter(|id| !id.is_empty()),
@@ -16,7 +20,13 @@ pub(super) fn update(status: TaskStatus) -> Update {
         reason: reason.map_or(UpdateReason::Other, meaning),
         message: status.message.unwrap_or_default(),
         uuid: status.uuid.filter(|uuid| !uuid.is_empty()),
+        reported_at: status.timestamp.filter(|_| !is_answer).and_then(time),
     }
+}
+
+/// Converts a time in seconds since 1970. `None` if there is no such time.
+fn time(seconds: f64) -> Option<SystemTime> {
+    UNIX_EPOCH.checked_add(Duration::try_from_secs_f64(seconds).ok()?)
 }
 
 fn state(state: State) -> TaskState {
@@ -129,12 +139,23 @@ mod tests {
         full.agent_id = Some("S1".into());
         full.message = Some("it runs".to_owned());
         full.uuid = Some(vec![7; 16]);
+        full.timestamp = Some(1.5);
         let told = update(full.clone());
         assert_eq!((told.executor.as_str(), told.agent_id.as_deref()), ("etl-1.0", Some("S1")));
         assert_eq!((told.message.as_str(), told.uuid), ("it runs", Some(vec![7; 16])));
-        let mut empty = full;
+        assert_eq!(told.reported_at, Some(UNIX_EPOCH + Duration::from_millis(1_500)));
+        let mut empty = full.clone();
         (empty.uuid, empty.agent_id, empty.message) = (Some(Vec::new()), Some("".into()), None);
+        empty.timestamp = None;
         let told = update(empty);
         assert_eq!((told.agent_id, told.message.as_str(), told.uuid), (None, "", None));
+        assert_eq!(told.reported_at, None);
+        let mut answer = full.clone();
+        answer.reason = Some(Reason::Reconciliation.into());
+        assert_eq!(update(answer).reported_at, None, "an answer has the time of the question");
+        for absurd in [-1.0, f64::NAN, f64::INFINITY, 1e300] {
+            full.timestamp = Some(absurd);
+            assert_eq!(update(full.clone()).reported_at, None);
+        }
     }
 }

@@ -151,5 +151,6 @@ pub(super) fn master_update(
         reason,
         message: String::new(),
         uuid: None,
+        reported_at: None,
     }
 }

@@ -16,6 +16,10 @@ pub(crate) struct ExecutorRecord {
     pub(crate) placed_at: Timestamp,
     pub(crate) changed_at: Timestamp,
     pub(crate) ended_at: Option<Timestamp>,
+    /// When it began to run, by the cluster's clock.
+    pub(crate) running_since: Option<SystemTime>,
+    /// How long it ran, by the cluster's clock, once it has ended.
+    pub(crate) ran_by_cluster: Option<Duration>,
     pub(crate) message: String,
     pub(crate) replaced_by: Option<String>,
 }
@@ -76,14 +80,15 @@ impl ExecutorState {
 }
 
 impl ExecutorRecord {
-    /// The time from its placement to its end; `None` if it is alive.
+    /// How long it ran, by the cluster's clock; if the cluster doesn't say it, the time from its placement to the
+    /// report about its end. `None` if it is alive.
     pub(crate) fn ran(&self) -> Option<Duration> {
-        self.ended_at.map(|ended| ended.since(self.placed_at))
+        self.ended_at.map(|ended| self.ran_by_cluster.unwrap_or(ended.since(self.placed_at)))
     }
 
-    /// The time from its placement to its end, or to `now` if it is alive.
+    /// How long it ran, or if it is alive, the time from its placement to `now`.
     pub(crate) fn age(&self, now: Timestamp) -> Duration {
-        self.ended_at.unwrap_or(now).since(self.placed_at)
+        self.ran().unwrap_or(now.since(self.placed_at))
     }
 }
 

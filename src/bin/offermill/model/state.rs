@@ -1,7 +1,7 @@
 //! The state of a run: records of all executors and agents, updated by the engine's notices.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use offermill::engine::{Clock, Notice, PlacedExecutor};
 use offermill::{Change, Fate, TaskState, Timestamp};
@@ -179,7 +179,8 @@ impl RunState {
                 RunEvent::Resumed { finished }
             }
             Notice::Adopted(adopted) => RunEvent::Adopted(self.insert(at, adopted)),
-            Notice::Updated { executor, state, change, message } => {
+            Notice::Updated { executor, state, change, message, reported_at } => {
+                self.record_time(&executor, state, reported_at);
                 return self.updated(at, &executor, state, change, message);
             }
             Notice::AgentExcluded { agent_id, until } => {
@@ -244,6 +245,8 @@ impl RunState {
             placed_at: at,
             changed_at: at,
             ended_at: None,
+            running_since: None,
+            ran_by_cluster: None,
             message: String::new(),
             replaced_by: None,
         };
@@ -251,6 +254,21 @@ impl RunState {
         self.records.insert(self.next_number, record.clone());
         self.next_number += 1;
         record
+    }
+
+    /// Records when an executor ran, by the cluster's clock.
+    fn record_time(&mut self, executor: &str, state: TaskState, at: Option<SystemTime>) {
+        let number = self.by_name.get(executor);
+        let record = number.and_then(|number| self.records.get_mut(number));
+        let Some(record) = record else { return };
+        match record.running_since {
+            None if state == TaskState::Running => record.running_since = at,
+            // The last one is that of its end.
+            Some(since) => {
+                record.ran_by_cluster = at.and_then(|at| at.duration_since(since).ok());
+            }
+            None => {}
+        }
     }
 
     fn updated(
@@ -381,6 +399,9 @@ impl RunState {
 
 #[cfg(test)]
 mod tests {
+    use offermill::resources::ExecutorResources;
+    use offermill::{Config, ExecutorId, IdScheme, Kernel, Recovered};
+
     use super::*;
 
     /// Goal: an agent that is lost and never had an executor is named by its id, and isn't among the run's agents.
@@ -395,5 +416,48 @@ mod tests {
             "{event:?}"
         );
         assert!(run_state.agents.is_empty());
+    }
+
+    /// Goal: how long an executor ran is what the cluster says, whenever the reports are heard. Method: reports that
+    /// are heard late, with the cluster's times; without the time of the end; with an end before the beginning.
+    #[test]
+    fn the_cluster_says_how_long_an_executor_ran() {
+        let time = |seconds| Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+        for (began, ended, ran) in
+            [(time(10), time(12), 2), (time(10), None, 60), (time(10), time(9), 60)]
+        {
+            let kernel = Kernel::new(Config::builder().build().unwrap(), IdScheme::plain());
+            let id = kernel.adopt(&[former()], Timestamp::ORIGIN).unwrap()[0].unwrap();
+            let mut run_state = RunState::new(Clock::start(), OnExit::Killed, 2, None);
+            run_state.apply(Timestamp::ORIGIN, Notice::Placed(placed(id)));
+            let update = |state, change, reported_at| Notice::Updated {
+                executor: "etl-1".to_owned(),
+                state,
+                change,
+                message: String::new(),
+                reported_at,
+            };
+            let now = Timestamp::from_millis(60_000);
+            run_state.apply(now, update(TaskState::Running, Change::Running, began));
+            let change = Change::Ended(Fate::Finished);
+            run_state.apply(now, update(TaskState::Finished, change, ended));
+            let record = run_state.records().next().unwrap();
+            assert_eq!(record.ran(), Some(Duration::from_secs(ran)), "{began:?} {ended:?}");
+        }
+    }
+
+    fn former() -> Recovered<'static> {
+        let resources = ExecutorResources::NONE;
+        Recovered { executor: "etl-1", agent_id: "S1", hostname: "agent-1", resources }
+    }
+
+    fn placed(id: ExecutorId) -> PlacedExecutor {
+        PlacedExecutor {
+            id,
+            executor: "etl-1".to_owned(),
+            agent_id: "S1".to_owned(),
+            hostname: "agent-1".to_owned(),
+            resources: ExecutorResources::NONE,
+        }
     }
 }

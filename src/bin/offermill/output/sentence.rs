@@ -353,6 +353,8 @@ mod tests {
             placed_at: Timestamp::ORIGIN,
             changed_at: Timestamp::ORIGIN,
             ended_at: None,
+            running_since: None,
+            ran_by_cluster: None,
             message: message.to_owned(),
             replaced_by: None,
         };
