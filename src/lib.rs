@@ -48,7 +48,7 @@
 //! 4096 MiB"). It reads while handlers run, and the offer path allocates nothing for it.
 //!
 //! Each layer imports only the layers before it in this list (`tests/tidy` checks it):
-//! 1. [`Offer`], [`StatusUpdate`], [`resources`], [`ExecutorId`]: plain data, integer units.
+//! 1. [`Offer`], [`StatusUpdate`], [`resources`], [`ExecutorId`], [`foreign_text`]: plain data, integer units.
 //! 2. [`constraint`]: parsed once, matched many times; every input has a result.
 //! 3. [`config`]: all settings, checked when they are built.
 //! 4. [`Kernel`]: all memory which threads share.
@@ -223,6 +223,7 @@ pub mod config;
 pub mod constraint;
 pub mod engine;
 mod error;
+pub mod foreign_text;
 mod ids;
 mod kernel;
 pub mod launch;

@@ -18,3 +18,12 @@ pub const EXECUTOR_ID_BYTES_MAX: usize = 255;
 pub const EXECUTORS_PER_AGENT_MAX: u32 = (1 << 16) - 1;
 /// The maximum time that an offer can be refused for; Mesos' own limit.
 pub const REFUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+/// The maximum length of a message that a cluster sends, in bytes. Longer ones are cut.
+pub const MESSAGE_BYTES_MAX: usize = 4096;
+/// The maximum length of an id that a cluster chooses, in bytes. Offers and updates with longer ones are refused.
+pub const FOREIGN_ID_BYTES_MAX: usize = 1024;
+/// The maximum length of an agent's host name, in bytes. Offers with longer ones are refused.
+pub const HOSTNAME_BYTES_MAX: usize = 255;
+/// The maximum length of an attribute's name and of each text in its value, in bytes. Offers with longer ones are
+/// refused.
+pub const ATTRIBUTE_BYTES_MAX: usize = 64 * 1024;

@@ -12,6 +12,7 @@ mod mirror;
 
 use std::cell::RefCell;
 
+use offermill::limits;
 use offermill::mesos_v1::messages::Event;
 use offermill::mesos_v1::offers::{OfferReader, split};
 use prost::Message;
@@ -36,8 +37,10 @@ fn whole_messages(reader: &mut OfferReader, data: &[u8]) {
     assert_eq!(is_offers, event.r#type == Some(agreement::OFFERS));
     let offers = event.offers.unwrap_or_default().offers;
     let whole = |offer: &&_| {
-        let offermill::mesos_v1::messages::Offer { id, agent_id, .. } = offer;
-        !id.value.is_empty() && !agent_id.value.is_empty()
+        let offermill::mesos_v1::messages::Offer { id, agent_id, hostname, .. } = offer;
+        let is_id = |id: &str| (1..=limits::FOREIGN_ID_BYTES_MAX).contains(&id.len());
+        // Attributes are longer than allowed only in records that are longer than those that are tried.
+        is_id(&id.value) && is_id(&agent_id.value) && hostname.len() <= limits::HOSTNAME_BYTES_MAX
     };
     let expected: Vec<_> = offers.iter().filter(whole).collect();
     let batch = reader.decode(places.iter().map(|place| &data[place.offer.clone()]));

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::limits::FOREIGN_ID_BYTES_MAX;
 use crate::offer::Offer;
 
 /// Offers that are still encoded, all in one record.
@@ -61,10 +62,11 @@ impl EncodedOffer {
         self.record.get(self.place.offer.clone()).unwrap_or_default()
     }
 
-    /// The offer's id; empty if it can't be found or isn't text.
+    /// The offer's id; empty if it can't be found, isn't text, or is too long.
     #[must_use]
     pub fn id(&self) -> &str {
-        std::str::from_utf8(self.id_bytes()).unwrap_or_default()
+        let id = Some(self.id_bytes()).filter(|id| id.len() <= FOREIGN_ID_BYTES_MAX);
+        std::str::from_utf8(id.unwrap_or_default()).unwrap_or_default()
     }
 
     pub(crate) fn id_bytes(&self) -> &[u8] {

@@ -3,7 +3,8 @@
 use std::cell::OnceCell;
 use std::time::Duration;
 
-use crate::offer::attributes::{self, Items, OwnedAttribute};
+use crate::limits::{ATTRIBUTE_BYTES_MAX, FOREIGN_ID_BYTES_MAX, HOSTNAME_BYTES_MAX};
+use crate::offer::attributes::{self, Items, OwnedAttribute, OwnedAttributeValue};
 use crate::offer::{
     Attribute, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind, Reservations, ReservedBy,
     Resource, Revocability, Value,
@@ -36,6 +37,21 @@ pub struct OwnedOffer {
     pub maintenance_in: Option<Duration>,
     /// The executor shape that this offer has room for, from managers that are asked for executors.
     pub shape: Option<Shape>,
+}
+
+impl OwnedOffer {
+    /// Whether its ids, its host name and its attributes are as short as [`limits`](crate::limits) require.
+    pub(crate) fn is_bounded(&self) -> bool {
+        let is_short = |text: &String| text.len() <= ATTRIBUTE_BYTES_MAX;
+        let is_bounded = |attribute: &OwnedAttribute| match &attribute.value {
+            OwnedAttributeValue::Text(text) => is_short(text),
+            OwnedAttributeValue::Set(items) => items.iter().all(is_short),
+            OwnedAttributeValue::Scalar(_) | OwnedAttributeValue::Ranges(_) => true,
+        };
+        [&self.id, &self.agent_id].iter().all(|id| id.len() <= FOREIGN_ID_BYTES_MAX)
+            && self.hostname.len() <= HOSTNAME_BYTES_MAX
+            && self.attributes.iter().all(|it| is_short(&it.name) && is_bounded(it))
+    }
 }
 
 /// A [`Resource`] that owns its parts.

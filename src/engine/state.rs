@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::EngineOptions;
 use super::clock::Clock;
-use super::cluster_manager::{ClusterManager, Event, Events, RecoveredExecutor};
+use super::cluster_manager::{
+    ClusterManager, Event, Events, OwnedOffer, RecoveredExecutor, Update,
+};
 use super::control_message::ControlMessage;
 use super::controller::ControllerEvent;
 use super::gate::{Gate, Open};
@@ -13,8 +15,10 @@ use super::notice::PlacedExecutor;
 use super::offer_queue::{OfferQueue, QueuedOffer};
 use super::recorded_kernel::RecordedKernel;
 use super::sync::{Deadline, Mutex, lock};
+use crate::foreign_text::{self, cut_message, length_problem};
 use crate::kernel::Target;
 use crate::launch::Launcher;
+use crate::limits::FOREIGN_ID_BYTES_MAX;
 
 /// The most items that the control thread's inbox holds before senders wait: events, executors, and offers to decline.
 const CONTROL_QUEUE: usize = if cfg!(shuttle) { 2 } else { 16 * 1024 };
@@ -140,6 +144,23 @@ impl EngineState {
         self.offer_queue.reset(self.recorded_kernel.registered(framework_id, self.clock.now()));
     }
 
+    /// Queues offers, and has those declined whose ids, names or attributes are too long.
+    fn receive_offers(&self, offers: Vec<OwnedOffer>) {
+        let (offers, refused): (Vec<_>, Vec<_>) =
+            offers.into_iter().partition(OwnedOffer::is_bounded);
+        if !refused.is_empty() {
+            let id = |offer: OwnedOffer| match offer.id.len() > FOREIGN_ID_BYTES_MAX {
+                true => String::new(),
+                false => offer.id,
+            };
+            self.send_control(ControlMessage::Unreadable {
+                epoch: self.recorded_kernel.kernel().epoch(),
+                offers: refused.into_iter().map(id).collect(),
+            });
+        }
+        self.queue_offers(offers.into_iter().map(QueuedOffer::Owned).collect());
+    }
+
     /// Queues offers; those that find no room are declined by the control thread.
     fn queue_offers(&self, offers: Vec<QueuedOffer>) {
         let overflow = self.offer_queue.push(offers);
@@ -153,13 +174,45 @@ impl EngineState {
     }
 }
 
+/// Bounds the text of an event: its message is cut, and an event with an id that is too long is replaced by a report.
+fn bounded(event: ControllerEvent) -> ControllerEvent {
+    let problem = |ids: &[(&str, &str)]| {
+        let mut problems = ids.iter();
+        problems.find_map(|(what, id)| length_problem(what, id, FOREIGN_ID_BYTES_MAX))
+    };
+    let problem = match &event {
+        ControllerEvent::Update(Update { executor, agent_id, uuid, .. }) => {
+            let agent_id = agent_id.as_deref().unwrap_or_default();
+            let is_long = uuid.as_ref().is_some_and(|uuid| uuid.len() > FOREIGN_ID_BYTES_MAX);
+            problem(&[("its executor's id", executor), ("its agent's id", agent_id)])
+                .or_else(|| is_long.then(|| "its uuid is too long".to_owned()))
+                .map(|why| format!("an update was ignored: {why}"))
+        }
+        ControllerEvent::AgentLost { agent_id } => problem(&[("its id", agent_id)])
+            .map(|why| format!("the loss of an agent was ignored: {why}")),
+        ControllerEvent::ExecutorLost { executor } => problem(&[("its id", executor)])
+            .map(|why| format!("the loss of an executor was ignored: {why}")),
+        ControllerEvent::Message { executor, agent_id, .. } => {
+            problem(&[("its executor's id", executor), ("its agent's id", agent_id)])
+                .map(|why| format!("a message of an executor was ignored: {why}"))
+        }
+        _ => None,
+    };
+    match (problem, event) {
+        (Some(why), _) => ControllerEvent::CallFailed { why },
+        (None, ControllerEvent::Update(mut update)) => {
+            update.message = cut_message(update.message);
+            ControllerEvent::Update(update)
+        }
+        (None, event) => event,
+    }
+}
+
 impl Events for EngineState {
     /// Hands the event to the part of the engine that receives it: the offer queue, the kernel, or the controller.
     fn send(&self, event: Event) {
         let event = match event {
-            Event::Offers(offers) => {
-                return self.queue_offers(offers.into_iter().map(QueuedOffer::Owned).collect());
-            }
+            Event::Offers(offers) => return self.receive_offers(offers),
             Event::Encoded(offers) => {
                 return self.queue_offers(offers.into_each().map(QueuedOffer::Encoded).collect());
             }
@@ -169,8 +222,13 @@ impl Events for EngineState {
             }
             Event::Recovered { executors, finished } => return self.resume(executors, finished),
             Event::Registered { framework_id, again } => {
-                self.registered(&framework_id);
-                ControllerEvent::Registered { framework_id, again }
+                match foreign_text::id_problem("the framework's id", &framework_id) {
+                    Some(why) => ControllerEvent::Refused { why },
+                    None => {
+                        self.registered(&framework_id);
+                        ControllerEvent::Registered { framework_id, again }
+                    }
+                }
             }
             Event::Disconnected => {
                 self.recorded_kernel.disconnected(self.clock.now());
@@ -183,9 +241,9 @@ impl Events for EngineState {
             Event::Message { executor, agent_id, data } => {
                 ControllerEvent::Message { executor, agent_id, data }
             }
-            Event::CallFailed { why } => ControllerEvent::CallFailed { why },
-            Event::Refused { why } => ControllerEvent::Refused { why },
+            Event::CallFailed { why } => ControllerEvent::CallFailed { why: cut_message(why) },
+            Event::Refused { why } => ControllerEvent::Refused { why: cut_message(why) },
         };
-        self.send_control(ControlMessage::Event(event));
+        self.send_control(ControlMessage::Event(bounded(event)));
     }
 }

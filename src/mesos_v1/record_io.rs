@@ -35,6 +35,8 @@ pub struct RecordReader {
     record_bytes_max: usize,
     state: Parse,
     complete: VecDeque<Vec<u8>>,
+    /// The number of records that were completed so far.
+    completed: u64,
     error: Option<RecordError>,
 }
 
@@ -59,6 +61,7 @@ impl RecordReader {
             record_bytes_max,
             state: BETWEEN_RECORDS,
             complete: VecDeque::new(),
+            completed: 0,
             error: None,
         }
     }
@@ -89,6 +92,7 @@ impl RecordReader {
                     rest = others;
                     if *missing == 0 {
                         self.complete.push_back(std::mem::take(record));
+                        self.completed += 1;
                         self.state = BETWEEN_RECORDS;
                     }
                 }
@@ -104,6 +108,12 @@ impl RecordReader {
             Some(record) => Some(Ok(record)),
             None => self.error.take().map(Err),
         }
+    }
+
+    /// Returns the number of records that were completed so far.
+    #[must_use]
+    pub fn completed(&self) -> u64 {
+        self.completed
     }
 
     /// Returns whether the stream may end here, because no record has begun.

@@ -115,6 +115,7 @@ const LAYERS: [&str; 20] = [
     "status",
     "resources",
     "limits",
+    "foreign_text",
     "offer",
     "constraint",
     "config",

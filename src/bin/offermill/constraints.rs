@@ -1,9 +1,7 @@
 //! `offermill constraints check`: checks the syntax of a constraint, and whether an agent meets it.
 
-use std::fmt::Write;
-
 use clap::Args;
-use console::style;
+use console::Style;
 use offermill::attributes::{self, Items, OwnedAttribute};
 use offermill::constraint::Verdict;
 use offermill::{Constraint, Offer};
@@ -11,7 +9,8 @@ use offermill::{Constraint, Offer};
 use crate::exit::ExitStatus;
 use crate::output::{PrintOutcome, print_result, remark};
 use crate::settings::values::constraints::expression_hint;
-use crate::text::format::{count, printable};
+use crate::text::format::count;
+use crate::text::styled::StyledText;
 
 const EXAMPLES: &str = "\
 Spark's syntax is NAME:VALUE[,VALUE...][;...], where each part must hold; see
@@ -75,7 +74,7 @@ pub(crate) fn check(arguments: &CheckArguments) -> ExitStatus {
         }
     };
     let (text, exit) = match has_agent(arguments) {
-        false => (description(&constraint), ExitStatus::Done),
+        false => (StyledText::lines(&description(&constraint)), ExitStatus::Done),
         true => {
             let verdict = verdict_for_agent(&constraint, arguments, &attributes);
             let exit = if verdict.met { ExitStatus::Done } else { ExitStatus::NoMatch };
@@ -115,24 +114,26 @@ fn description(constraint: &Constraint) -> String {
     }
     let findings = constraint.examine(&Offer::new("", "", "", &[], &[])).findings;
     let conditions = count(findings.len() as u64, "condition");
-    format!("valid, {conditions}: {}\n", printable(&constraint.to_string()))
+    format!("valid, {conditions}: {}\n", constraint)
 }
 
 /// The verdict in colour: a line for each condition, whose first word says whether it holds, then one for the result.
-fn verdict_text(verdict: &Verdict) -> String {
-    let mut text = String::new();
+fn verdict_text(verdict: &Verdict) -> StyledText {
+    let mut text = StyledText::new();
     let mut findings = verdict.findings.iter();
     for line in verdict.to_string().lines() {
-        let _infallible = match findings.next() {
+        let colour = |is_met: bool| match is_met {
+            true => Style::new().green(),
+            false => Style::new().red(),
+        };
+        text.push_line(&match findings.next() {
             Some(finding) => {
                 let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-                let word = style(word);
-                let word = if finding.mismatch.is_none() { word.green() } else { word.red() };
-                writeln!(text, "{word} {rest}")
+                let word = StyledText::styled(word, &colour(finding.mismatch.is_none()));
+                word.and(" ").and(rest)
             }
-            None if verdict.met => writeln!(text, "{}", style(line).green().bold()),
-            None => writeln!(text, "{}", style(line).red().bold()),
-        };
+            None => StyledText::styled(line, &colour(verdict.met).bold()),
+        });
     }
     text
 }

@@ -47,7 +47,7 @@ use clap::{CommandFactory, Parser};
 
 use cli::{Action, Arguments, ConstraintsAction};
 use exit::ExitStatus;
-use output::{PrintOutcome, print_result};
+use output::{PrintOutcome, print_raw};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
 fn completions(shell: clap_complete::Shell) -> ExitStatus {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "offermill", &mut script);
-    match print_result(&String::from_utf8_lossy(&script)) {
+    match print_raw(&String::from_utf8_lossy(&script)) {
         PrintOutcome::Written | PrintOutcome::Closed => ExitStatus::Done,
         PrintOutcome::Failed => ExitStatus::OutputClosed,
     }

@@ -4,6 +4,7 @@ use super::calls;
 use super::owned;
 use super::status;
 use crate::engine::cluster_manager::{EncodedOffers, Event};
+use crate::foreign_text::id_problem;
 use crate::mesos_v1::codec::{Codec, Encoding};
 use crate::mesos_v1::messages::event::Type;
 use crate::mesos_v1::messages::{Call, Event as Message};
@@ -104,10 +105,16 @@ impl EventDecoder {
 
 fn subscribed(event: Message) -> DecodedEvent {
     match event.subscribed {
-        Some(it) if !it.framework_id.value.is_empty() => DecodedEvent::Subscribed {
-            framework_id: it.framework_id.value,
-            heartbeat: it.heartbeat_interval_seconds,
-        },
+        Some(it) if !it.framework_id.value.is_empty() => {
+            // Commands and variables of executors contain it.
+            match id_problem("the framework's id", &it.framework_id.value) {
+                Some(why) => DecodedEvent::Failed(why),
+                None => DecodedEvent::Subscribed {
+                    framework_id: it.framework_id.value,
+                    heartbeat: it.heartbeat_interval_seconds,
+                },
+            }
+        }
         _ => DecodedEvent::Nothing,
     }
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::engine::cluster_manager::Update;
+use crate::foreign_text::cut_message;
 use crate::mesos_v1::messages::{Reason, TaskState as State, TaskStatus};
 use crate::status::{TaskState, UpdateReason};
 
@@ -18,7 +19,7 @@ pub(super) fn update(status: TaskStatus) -> Update {
         agent_id: status.agent_id.map(|agent| agent.value).filter(|id| !id.is_empty()),
         state: State::try_from(status.state).map_or(TaskState::Unknown, state),
         reason: reason.map_or(UpdateReason::Other, meaning),
-        message: status.message.unwrap_or_default(),
+        message: cut_message(status.message.unwrap_or_default()),
         uuid: status.uuid.filter(|uuid| !uuid.is_empty()),
         reported_at: status.timestamp.filter(|_| !is_answer).and_then(time),
     }

@@ -15,6 +15,9 @@ use crate::mesos_v1::record_io::RecordReader;
 
 /// Mesos' default interval of heartbeats.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+/// The least rate at which a record that takes longer than the maximum silence must arrive, in bytes per second: a
+/// peer that sends a byte now and then counts as silent.
+const BYTES_PER_SECOND_MIN: u64 = 4096;
 /// The maximum length of a stream id, in bytes. Mesos' own ids have 36 bytes.
 const STREAM_ID_BYTES_MAX: usize = 128;
 
@@ -31,6 +34,21 @@ pub(super) enum Unsubscribed {
     Refused(String),
 }
 
+/// When a record began to arrive, and how many bytes have arrived since.
+#[derive(Clone, Copy, Debug)]
+struct PartialRecord {
+    began: Instant,
+    bytes: u64,
+}
+
+impl PartialRecord {
+    /// When the record must be complete, unless more of it arrives.
+    fn deadline(self, silence_max: Duration) -> Instant {
+        let at_least = Duration::from_secs(self.bytes / BYTES_PER_SECOND_MIN);
+        self.began + silence_max + at_least
+    }
+}
+
 /// The records of one subscription.
 pub(super) struct EventStream {
     /// The header that calls must have.
@@ -38,6 +56,8 @@ pub(super) struct EventStream {
     body: Incoming,
     records: RecordReader,
     last_received: Instant,
+    /// The record that has begun to arrive, if there is one.
+    partial: Option<PartialRecord>,
     /// The maximum time without a record from the master.
     silence_max: Duration,
     heartbeats_max: u32,
@@ -79,6 +99,7 @@ impl EventStream {
             body: response.into_body(),
             records: RecordReader::new(record_bytes_max),
             last_received: Instant::now(),
+            partial: None,
             silence_max: HEARTBEAT * heartbeats_max,
             heartbeats_max,
             _connection: connection,
@@ -97,7 +118,11 @@ impl EventStream {
 
     /// Restarts the measurement of the master's silence, after a time in which nothing was read.
     pub(super) fn resume(&mut self) {
-        self.last_received = Instant::now();
+        let now = Instant::now();
+        self.last_received = now;
+        if let Some(partial) = &mut self.partial {
+            *partial = PartialRecord { began: now, bytes: 0 };
+        }
     }
 
     /// Returns the next record. Fails with the reason for which there are no more.
@@ -110,22 +135,50 @@ impl EventStream {
                     return Err(format!("the master sent an invalid record: {error}"));
                 }
             }
-            let frame = timeout_at(self.last_received + self.silence_max, self.body.frame()).await;
-            let frame = frame.map_err(|_| {
-                let silence = format_duration(self.silence_max);
-                format!(
-                    "no event or heartbeat arrived for {} heartbeat intervals ({silence})",
-                    self.heartbeats_max
-                )
-            })?;
-            match frame {
-                Some(Ok(frame)) => {
-                    self.last_received = Instant::now();
-                    self.records.push(frame.data_ref().map_or(&[], |data| data));
-                }
+            let silent_at = self.last_received + self.silence_max;
+            let late_at = self.partial.map(|partial| partial.deadline(self.silence_max));
+            let deadline = late_at.map_or(silent_at, |late_at| late_at.min(silent_at));
+            let frame = timeout_at(deadline, self.body.frame()).await;
+            match frame.map_err(|_| self.silence(deadline == silent_at))? {
+                Some(Ok(frame)) => self.receive(frame.data_ref().map_or(&[], |data| data)),
                 Some(Err(error)) => return Err(plain(&error)),
                 None => return Err("the master closed it".to_owned()),
             }
+        }
+    }
+}
+
+impl EventStream {
+    /// Adds bytes to the records, and measures how a partial record arrives.
+    fn receive(&mut self, data: &[u8]) {
+        let now = Instant::now();
+        self.last_received = now;
+        let complete = self.records.completed();
+        self.records.push(data);
+        let fresh = PartialRecord { began: now, bytes: 0 };
+        self.partial = match self.partial.filter(|_| self.records.completed() == complete) {
+            _ if self.records.is_between_records() => None,
+            // The bytes of a frame may belong to the record before, which doesn't matter.
+            partial => {
+                let PartialRecord { began, bytes } = partial.unwrap_or(fresh);
+                Some(PartialRecord { began, bytes: bytes + data.len() as u64 })
+            }
+        };
+    }
+
+    /// Why the stream is given up: nothing arrived, or a record doesn't become complete.
+    fn silence(&self, is_silent: bool) -> String {
+        let silence = format_duration(self.silence_max);
+        let heartbeats = self.heartbeats_max;
+        match is_silent {
+            true => {
+                format!(
+                    "no event or heartbeat arrived for {heartbeats} heartbeat intervals ({silence})"
+                )
+            }
+            false => format!(
+                "a record was not complete after {heartbeats} heartbeat intervals ({silence})"
+            ),
         }
     }
 }

@@ -7,6 +7,7 @@ use super::cursor::{MalformedOffer, Result, WireCursor, known, sized};
 use super::resource::{read_attributes, read_resources};
 use super::unavailability::Unavailability;
 use super::value::{read_nanoseconds, read_role, read_text};
+use crate::limits::{FOREIGN_ID_BYTES_MAX, HOSTNAME_BYTES_MAX};
 use crate::offer::Offer;
 
 const ID: u32 = sized(1);
@@ -62,16 +63,24 @@ pub(super) fn read_offer<'a>(
 ) -> Result<()> {
     let mut draft = OfferDraft::default();
     let mut message = WireCursor::new(bytes, ABOVE);
+    // Texts of a usual head have less than 128 bytes.
+    let mut is_usual = false;
     if let Some((head, length)) = read_head(bytes) {
+        is_usual = true;
         (draft.id, draft.agent_id, draft.hostname) =
             (Some(head.id), Some(head.agent_id), head.hostname);
         message = message.past(length);
     }
     while let Some(key) = message.key()? {
         match key {
-            ID => read_text(message.message()?, &mut draft.id)?,
-            AGENT_ID => read_text(message.message()?, &mut draft.agent_id)?,
-            HOSTNAME => draft.hostname = message.text()?,
+            ID | AGENT_ID | HOSTNAME => {
+                is_usual = false;
+                match key {
+                    ID => read_text(message.message()?, &mut draft.id)?,
+                    AGENT_ID => read_text(message.message()?, &mut draft.agent_id)?,
+                    _ => draft.hostname = message.text()?,
+                }
+            }
             RESOURCES => read_resources(&mut message, RESOURCES, batch)?,
             ATTRIBUTES => read_attributes(&mut message, ATTRIBUTES, batch)?,
             ALLOCATION_INFO => read_role(message.message()?, &mut draft.role)?,
@@ -85,6 +94,9 @@ pub(super) fn read_offer<'a>(
     }
     let id = draft.id.filter(|id| !id.is_empty()).ok_or(MalformedOffer::NoId)?;
     let agent_id = draft.agent_id.filter(|id| !id.is_empty()).ok_or(MalformedOffer::NoAgent)?;
+    if !is_usual && is_long(id, agent_id, draft.hostname) {
+        return Err(MalformedOffer::LongText);
+    }
     if let Some(away) = draft.unavailability {
         batch.unavailable.push((batch.offers.len(), away));
     }
@@ -100,6 +112,11 @@ pub(super) fn read_offer<'a>(
         maintenance_in: None,
     });
     Ok(())
+}
+
+#[cold]
+fn is_long(id: &str, agent_id: &str, hostname: &str) -> bool {
+    id.len().max(agent_id.len()) > FOREIGN_ID_BYTES_MAX || hostname.len() > HOSTNAME_BYTES_MAX
 }
 
 /// The first fields of an offer.

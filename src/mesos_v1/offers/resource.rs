@@ -1,9 +1,10 @@
 //! Decoding of resources and attributes.
 
 use super::batch::OfferBatch;
-use super::cursor::{Result, WireCursor, known, sized, text, varint};
+use super::cursor::{MalformedOffer, Result, WireCursor, known, sized, text, varint};
 use super::reservation::{ReservationDraft, open};
 use super::value::{self, read_ranges, read_scalar, read_set, read_text};
+use crate::limits::ATTRIBUTE_BYTES_MAX;
 use crate::offer::{
     Attribute, AttributeValue, DEFAULT_ROLE, Reservations, Resource, ResourceKind, Revocability,
     Value,
@@ -259,6 +260,7 @@ fn plain_attribute<'a>(
 fn read_attribute<'a>(mut message: WireCursor<'a>, batch: &mut OfferBatch<'a>) -> Result<()> {
     batch.count()?;
     batch.begin_value();
+    let may_be_long = message.left() > ATTRIBUTE_BYTES_MAX;
     let (mut name, mut kind, mut scalar, mut text) = ("", value::SCALAR, 0.0, None);
     while let Some(key) = message.key()? {
         match key {
@@ -278,6 +280,20 @@ fn read_attribute<'a>(mut message: WireCursor<'a>, batch: &mut OfferBatch<'a>) -
         value::SET => AttributeValue::Set(batch.take_items()),
         _ => AttributeValue::Set(&[]),
     };
+    if may_be_long && is_long(name, &value) {
+        return Err(MalformedOffer::LongText);
+    }
     batch.attributes.push(Attribute { name, value });
     Ok(())
+}
+
+#[cold]
+fn is_long(name: &str, value: &AttributeValue<'_>) -> bool {
+    let is_long = |text: &str| text.len() > ATTRIBUTE_BYTES_MAX;
+    is_long(name)
+        || match value {
+            AttributeValue::Text(text) => is_long(text),
+            AttributeValue::Set(items) => items.iter().any(|item| is_long(item)),
+            AttributeValue::Scalar(_) | AttributeValue::Ranges(_) => false,
+        }
 }

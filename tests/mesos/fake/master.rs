@@ -140,6 +140,19 @@ impl FakeMaster {
         }
     }
 
+    /// Sends `head` on the newest stream, and then the same byte every 20 ms until the client closes the stream.
+    #[track_caller]
+    pub(crate) fn trickle(&self, head: &[u8], byte: u8) {
+        let mut stream = self.newest_stream();
+        let give_up = Instant::now() + PATIENCE;
+        let mut sent = stream.write_all(&chunk(head));
+        while sent.is_ok() {
+            assert!(Instant::now() < give_up, "the client still reads");
+            sleep(Duration::from_millis(20));
+            sent = stream.write_all(&chunk(&[byte]));
+        }
+    }
+
     /// Closes the newest stream.
     #[track_caller]
     pub(crate) fn cut_stream(&self) {

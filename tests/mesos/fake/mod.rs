@@ -5,6 +5,7 @@
 mod acknowledging;
 mod answers;
 mod calls;
+mod foreign_text;
 mod losing_kills;
 mod master;
 mod panics;

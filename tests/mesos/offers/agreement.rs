@@ -2,6 +2,7 @@
 
 #![allow(unreachable_pub)]
 
+use offermill::limits;
 use offermill::mesos_v1::offers::{MalformedOffer, OfferReader, Unavailability, split};
 use offermill::resources::{PortRange, Scalar};
 use offermill::{
@@ -112,17 +113,25 @@ fn expected(
     offer: &mirror::Offer,
 ) -> Result<(String, Option<Unavailability>), Option<MalformedOffer>> {
     let text = |text: &Option<mirror::Text>| text.as_ref().and_then(|text| text.value.clone());
+    let own: Vec<Parts<'_>> = offer.attributes.iter().map(Parts::of_attribute).collect();
+    let attributes: Vec<Attribute<'_>> = offer.attributes.iter().zip(&own).map(attribute).collect();
+    if attributes.iter().any(is_long) {
+        return Err(Some(MalformedOffer::LongText));
+    }
     let id = text(&offer.id).filter(|id| !id.is_empty()).ok_or(Some(MalformedOffer::NoId))?;
     let agent =
         text(&offer.agent_id).filter(|id| !id.is_empty()).ok_or(Some(MalformedOffer::NoAgent))?;
+    let hostname = offer.hostname.as_deref().unwrap_or_default();
+    if [&id, &agent].iter().any(|id| id.len() > limits::FOREIGN_ID_BYTES_MAX)
+        || hostname.len() > limits::HOSTNAME_BYTES_MAX
+    {
+        return Err(Some(MalformedOffer::LongText));
+    }
     let labels: Vec<LabelsOf<'_>> = offer.resources.iter().map(LabelsOf::new).collect();
     let parts: Vec<Parts<'_>> =
         offer.resources.iter().zip(&labels).map(Parts::of_resource).collect();
     let resources: Vec<Resource<'_>> = offer.resources.iter().zip(&parts).map(resource).collect();
-    let own: Vec<Parts<'_>> = offer.attributes.iter().map(Parts::of_attribute).collect();
-    let attributes: Vec<Attribute<'_>> = offer.attributes.iter().zip(&own).map(attribute).collect();
     let role = text(&offer.allocation_info).unwrap_or_else(|| ROLE.to_owned());
-    let hostname = offer.hostname.as_deref().unwrap_or_default();
     let domain = offer.domain.as_ref().and_then(|domain| domain.fault_domain.clone());
     let domain = domain.unwrap_or_default();
     let (region, zone) = (text(&domain.region), text(&domain.zone));
@@ -134,6 +143,16 @@ fn expected(
         duration_ns: away.duration.map(nanoseconds),
     });
     Ok((describe(&decoded), away))
+}
+
+fn is_long(attribute: &Attribute<'_>) -> bool {
+    let mut texts = vec![attribute.name];
+    match attribute.value {
+        AttributeValue::Text(text) => texts.push(text),
+        AttributeValue::Set(items) => texts.extend(items),
+        AttributeValue::Scalar(_) | AttributeValue::Ranges(_) => {}
+    }
+    texts.iter().any(|text| text.len() > limits::ATTRIBUTE_BYTES_MAX)
 }
 
 /// The borrowed parts of a resource or an attribute, except its texts.

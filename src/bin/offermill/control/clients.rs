@@ -11,6 +11,8 @@ use crate::control::command::ControlCommand;
 use crate::control::lines::{self, LINE_BYTES_MAX, Line};
 use crate::control::request::ControlRequest;
 use crate::model::reply::ControlReply;
+use crate::text::format::printable;
+use crate::text::styled::StyledText;
 
 /// The most clients that may be connected at a time.
 const CLIENTS_MAX: usize = 16;
@@ -127,9 +129,13 @@ fn execute(
 /// A reply as it is sent to a client.
 fn reply_text(reply: &ControlReply) -> String {
     match reply {
-        ControlReply::Done(text) => format!("ok: {}\n", text.replace('\n', " ")),
-        ControlReply::Refused(text) => format!("error: {}\n", text.replace('\n', " ")),
-        ControlReply::Block(text) => format!("{}\n\n", text.trim_end()),
+        ControlReply::Done(text) => format!("ok: {}\n", one_line(text)),
+        ControlReply::Refused(text) => format!("error: {}\n", one_line(text)),
+        ControlReply::Block(text) => format!("{}\n\n", StyledText::lines(text.trim_end())),
         ControlReply::Object(text) => format!("{text}\n"),
     }
+}
+
+fn one_line(text: &str) -> String {
+    printable(&text.replace('\n', " "))
 }

@@ -10,6 +10,7 @@ use clap::Args;
 use crate::control::command::HELP;
 use crate::exit::ExitStatus;
 use crate::output::{PrintOutcome, print_result, remark};
+use crate::text::styled::StyledText;
 
 /// The longest wait for a reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -62,7 +63,7 @@ pub(crate) fn send_command(arguments: &CtlArguments) -> ExitStatus {
         return ExitStatus::CommandRefused;
     }
     let reply = reply.strip_prefix("ok: ").unwrap_or(reply);
-    match print_result(&format!("{reply}\n")) {
+    match print_result(&StyledText::lines(&format!("{reply}\n"))) {
         PrintOutcome::Written | PrintOutcome::Closed => ExitStatus::Done,
         PrintOutcome::Failed => ExitStatus::OutputClosed,
     }

@@ -58,6 +58,8 @@ pub(crate) enum RunEvent {
     Demand(DemandCall),
     /// Offers were declined because the queue was full.
     Overflow { offers: usize },
+    /// Offers were declined because they can't be read, or because an id, a name or an attribute is too long.
+    Unreadable { offers: usize },
     /// Calls to the cluster failed: how many, and why the last one did.
     CallFailed { why: String, calls: u64 },
     /// The state of an agent's shuffle service changed.
@@ -130,6 +132,7 @@ impl RunEvent {
             | RunEvent::Unreachable { .. }
             | RunEvent::Returned(_)
             | RunEvent::Overflow { .. }
+            | RunEvent::Unreadable { .. }
             | RunEvent::LimitSet { .. }
             | RunEvent::KillAsked { .. }
             | RunEvent::Answered(_)

@@ -200,6 +200,7 @@ impl RunState {
             }
             Notice::Demand(call) => RunEvent::Demand(call),
             Notice::Overflow { offers, .. } => RunEvent::Overflow { offers },
+            Notice::Unreadable { offers, .. } => RunEvent::Unreadable { offers },
             Notice::CallFailed { why } => {
                 if !self.is_connected {
                     self.connection_failure.clone_from(&why);

@@ -191,6 +191,7 @@ fn body(event: &RunEvent) -> (&'static str, Value) {
         }
         RunEvent::JournalEnded { why } => ("journal_ended", json!({ "why": why })),
         RunEvent::Overflow { offers } => ("overflow", json!({ "offers": offers })),
+        RunEvent::Unreadable { offers } => ("unreadable", json!({ "offers": offers })),
         RunEvent::CallFailed { why, calls } => {
             ("call_failed", json!({ "why": why, "calls": calls }))
         }

@@ -4,11 +4,12 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use console::style;
+use console::Style;
 use offermill::Timestamp;
 
-use crate::model::event::{EventSeverity, TimedEvent};
+use crate::model::event::{EventSeverity, RunEvent, TimedEvent};
 use crate::model::executor::ExecutorState;
+use crate::model::reply::ControlReply;
 use crate::model::state::RunState;
 use crate::output::messages::left_out;
 use crate::output::renderer::Renderer;
@@ -19,6 +20,7 @@ use crate::output::view::RunView;
 use crate::settings::RunSettings;
 use crate::text::format::{count, passed};
 use crate::text::stdout::{Rank, Writer};
+use crate::text::styled::StyledText;
 
 /// How often totals are printed. This also detects that standard output was closed.
 const TOTALS_INTERVAL: Duration = Duration::from_secs(30);
@@ -36,27 +38,38 @@ impl LineRenderer {
         LineRenderer { writer, totals_at: Timestamp::ORIGIN.plus(TOTALS_INTERVAL) }
     }
 
-    fn print(&self, at: Timestamp, text: &str, rank: Rank) -> io::Result<()> {
+    fn print(&self, at: Timestamp, text: &StyledText, rank: Rank) -> io::Result<()> {
         let notice = |lines| format!("{}  … {}, not read in time\n", stamp(at), left_out(lines));
-        self.writer.offer(text, rank, notice)
+        self.writer.offer(text.as_str(), rank, notice)
     }
 }
 
-/// The line of an event, in the colour of its severity.
-pub(crate) fn line(event: &TimedEvent) -> String {
-    let time = stamp(event.at);
-    let sentence = event_sentence(&event.event);
-    match event.event.severity() {
-        EventSeverity::Routine => format!("{time}  {sentence}\n"),
-        EventSeverity::Notable => format!("{time}  {}\n", style(sentence).yellow()),
-        EventSeverity::Bad => format!("{time}  {}\n", style(sentence).red()),
+/// The line of an event, in the colour of its severity. The reply to a command may have several.
+pub(crate) fn line(event: &TimedEvent) -> StyledText {
+    let style = match event.event.severity() {
+        EventSeverity::Routine => Style::new(),
+        EventSeverity::Notable => Style::new().yellow(),
+        EventSeverity::Bad => Style::new().red(),
+    };
+    let mut text = StyledText::new();
+    let mut head = format!("{}  ", stamp(event.at));
+    let add = |sentence: &str| {
+        text.push_line(&StyledText::plain(&head).and_styled(sentence, &style));
+        head = " ".repeat(head.len());
+    };
+    match &event.event {
+        RunEvent::Answered(ControlReply::Block(block)) => {
+            block.trim_end().split('\n').for_each(add)
+        }
+        event => [&*event_sentence(event)].into_iter().for_each(add),
     }
+    text
 }
 
 /// The first line of a run: its name, its master, its executors and their command.
 pub(crate) fn opening(settings: &RunSettings) -> String {
     let what = settings.executors.phrase();
-    let what: String = crate::text::format::printable(&what).chars().take(60).collect();
+    let what: String = what.chars().take(60).collect();
     let most = match settings.config.executor_limit() {
         Some(limit) if settings.allocation.is_some() => {
             format!("{} at first", count(u64::from(limit), "executor"))
@@ -74,7 +87,9 @@ fn stamp(at: Timestamp) -> String {
 impl Renderer for LineRenderer {
     fn show_start(&mut self, settings: &RunSettings) -> io::Result<()> {
         let at = Timestamp::ORIGIN;
-        self.print(at, &format!("{}  {}\n", stamp(at), opening(settings)), Rank::Notable)
+        let mut text = StyledText::new();
+        text.push_line(&StyledText::plain(&format!("{}  {}", stamp(at), opening(settings))));
+        self.print(at, &text, Rank::Notable)
     }
 
     fn show_event(&mut self, event: &TimedEvent) -> io::Result<()> {
@@ -89,13 +104,16 @@ impl Renderer for LineRenderer {
         let states = states(view.run_state);
         let offers = totals::offers(&view.counts);
         let rate = totals::rate(view.offers_per_second);
-        let text = format!("{}  executors {states}; offers {offers}, {rate}\n", stamp(view.now));
+        let line = format!("{}  executors {states}; offers {offers}, {rate}\n", stamp(view.now));
+        let text = StyledText::lines(&line);
         self.print(view.now, &text, Rank::Routine)
     }
 
     fn show_summary(&mut self, summary: &Summary<'_>) -> io::Result<()> {
         let end = Timestamp::ORIGIN.plus(summary.ran);
-        self.print(end, &format!("\n{}", summary::render(summary, WIDTH)), Rank::Result)
+        let mut text = StyledText::lines("\n");
+        text.append(&summary::render(summary, WIDTH));
+        self.print(end, &text, Rank::Result)
     }
 
     fn restore_terminal(&mut self) {}

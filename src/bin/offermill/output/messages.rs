@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::text::format::grouped;
 use crate::text::stdout::{Bounds, Rank, Writer};
+use crate::text::styled::StyledText;
 
 /// Writes whole lines to standard output, however long that takes. A run uses a [`Writer`] instead.
 fn print(text: &str) -> io::Result<()> {
@@ -25,8 +26,13 @@ pub(crate) enum PrintOutcome {
     Failed,
 }
 
-/// Writes a result to standard output. If that fails, says so on standard error.
-pub(crate) fn print_result(text: &str) -> PrintOutcome {
+/// Writes a result for people to standard output. If that fails, says so on standard error.
+pub(crate) fn print_result(text: &StyledText) -> PrintOutcome {
+    print_raw(text.as_str())
+}
+
+/// Writes a result for programs, such as JSON, to standard output as it is. If that fails, says so on standard error.
+pub(crate) fn print_raw(text: &str) -> PrintOutcome {
     let Err(error) = print(text) else { return PrintOutcome::Written };
     if error.kind() == io::ErrorKind::BrokenPipe {
         return PrintOutcome::Closed;
@@ -56,9 +62,9 @@ pub(crate) fn drain_remarks(timeout: Duration, is_enough: impl FnMut() -> bool) 
     let _unread = REMARKS.get().map(|writer| writer.drain(timeout, is_enough));
 }
 
-/// Writes a remark to standard error, which may be closed.
+/// Writes a remark to standard error, which may be closed. Its text is made printable.
 pub(crate) fn remark(text: &str) {
-    let line = format!("offermill: {text}\n");
+    let line = format!("offermill: {}\n", StyledText::lines(text));
     let notice = |lines| format!("offermill: {}, which were not read in time\n", left_out(lines));
     let _gone = match REMARKS.get() {
         Some(writer) => writer.offer(&line, Rank::Notable, notice),

@@ -11,12 +11,17 @@ pub(crate) mod table;
 pub(crate) mod totals;
 pub(crate) mod view;
 
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::sync::Arc;
 
 use console::Term;
 
-pub(crate) use messages::{PrintOutcome, drain_remarks, print_result, remark, write_remarks_aside};
+pub(crate) use messages::{
+    PrintOutcome, drain_remarks, print_raw, print_result, remark, write_remarks_aside,
+};
 
 use crate::output::json::JsonRenderer;
 use crate::output::lines::LineRenderer;

@@ -1,4 +1,5 @@
-//! Sentences about events, end reasons and errors of a run.
+//! Sentences about events, end reasons and errors of a run. They contain the cluster's text as it is; what shows them
+//! makes them printable ([`StyledText`](crate::text::styled::StyledText)).
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -17,16 +18,14 @@ use crate::model::target::{OnExit, RunTarget};
 use crate::model::unended::{UnendedFate, is_out_of_reach};
 use crate::output::stall::stall_sentence;
 use crate::text::clock::short_time;
-use crate::text::format::{cores, count, passed, printable};
+use crate::text::format::{cores, count, passed};
 
 /// The sentence of an event, without its time.
 pub(crate) fn event_sentence(event: &RunEvent) -> String {
     match event {
-        RunEvent::Registered { framework_id, again: false } => {
-            format!("registered as {}", printable(framework_id))
-        }
-        RunEvent::Registered { framework_id, again: true } => {
-            format!("registered again as {}", printable(framework_id))
+        RunEvent::Registered { framework_id, again } => {
+            let again = if *again { " again" } else { "" };
+            format!("registered{again} as {framework_id}")
         }
         RunEvent::Disconnected(on_exit) => {
             format!("disconnected from the cluster; {}", meanwhile(*on_exit))
@@ -55,7 +54,10 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
             _ => format!("no agent is left: all {agents} usable ones are excluded"),
         },
         RunEvent::Stalled(stall) => stall_sentence(stall),
-        RunEvent::AgentLost { host, .. } => format!("{host} is lost"),
+        RunEvent::AgentLost { agent_id, host } => match host.is_empty() {
+            true => format!("the agent {agent_id} is lost"),
+            false => format!("{host} is lost"),
+        },
         RunEvent::Demand(DemandCall::Suppress) => {
             "offers suppressed: nothing more can be placed".to_owned()
         }
@@ -63,25 +65,25 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
         RunEvent::Overflow { offers } => {
             format!("{} declined: the queue was full", count(*offers as u64, "offer"))
         }
-        RunEvent::CallFailed { why, calls: 1 } => format!("a call failed: {}", printable(why)),
+        RunEvent::Unreadable { offers } => unreadable(*offers),
+        RunEvent::CallFailed { why, calls: 1 } => format!("a call failed: {why}"),
         RunEvent::CallFailed { why, calls } => {
-            format!("{} failed; the last: {}", count(*calls, "call"), printable(why))
+            format!("{} failed; the last: {why}", count(*calls, "call"))
         }
         RunEvent::Shuffle { event, port } => shuffle_sentence(event, *port),
         RunEvent::JournalEnded { why } => {
-            format!("the journal was given up: {}; the run continues", printable(why))
+            format!("the journal was given up: {why}; the run continues")
         }
-        RunEvent::Refused { why } => format!("the cluster is not available: {}", printable(why)),
-        RunEvent::Panicked { why } => format!(
-            "internal error, a batch of offers was declined: {}; please report it",
-            printable(why)
-        ),
+        RunEvent::Refused { why } => format!("the cluster is not available: {why}"),
+        RunEvent::Panicked { why } => {
+            format!("internal error, a batch of offers was declined: {why}; please report it")
+        }
         RunEvent::Broken { why } => {
-            format!("internal error, the run can't continue: {}; please report it", printable(why))
+            format!("internal error, the run can't continue: {why}; please report it")
         }
         RunEvent::LimitSet { from, to, why } => format!("{}: {why}", limit_change(*from, *to)),
         RunEvent::KillAsked { executors, why } => {
-            format!("asked to end: {}: {why}", printable(&list(executors)))
+            format!("asked to end: {}: {why}", list(executors))
         }
         RunEvent::Answered(reply) => reply_sentence(reply),
         RunEvent::Stopping { why, timeout, executors, by_signal } => {
@@ -90,11 +92,16 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
     }
 }
 
+fn unreadable(offers: usize) -> String {
+    let offers = count(offers as u64, "offer");
+    format!("{offers} declined: malformed, or with an id, a name or an attribute that is too long")
+}
+
 fn reply_sentence(reply: &ControlReply) -> String {
     match reply {
-        ControlReply::Done(text) | ControlReply::Refused(text) => printable(text),
-        // Further lines are indented, to stand below the first.
-        ControlReply::Block(text) => text.trim_end().replace('\n', "\n           "),
+        ControlReply::Done(text) | ControlReply::Refused(text) | ControlReply::Block(text) => {
+            text.trim_end().to_owned()
+        }
         ControlReply::Object(object) => object.to_string(),
     }
 }
@@ -102,7 +109,7 @@ fn reply_sentence(reply: &ControlReply) -> String {
 fn ended(record: &ExecutorRecord) -> String {
     let ExecutorRecord { name, host, state, .. } = record;
     let ran = passed(record.ran().unwrap_or_default());
-    let message = printable(&record.message);
+    let message = &record.message;
     let after = if state == &ExecutorState::Lost { "lost on" } else { state.as_str() };
     let on = if state == &ExecutorState::Lost { "" } else { "on " };
     let colon = if message.is_empty() { "" } else { ": " };
@@ -150,7 +157,7 @@ fn about(record: &ExecutorRecord, what: &str, message: &str) -> String {
     let ExecutorRecord { name, host, .. } = record;
     match message {
         "" => format!("{name} {what} on {host}"),
-        message => format!("{name} {what} on {host}: {}", printable(message)),
+        message => format!("{name} {what} on {host}: {message}"),
     }
 }
 
@@ -181,7 +188,7 @@ fn stopping(why: &str, timeout: Duration, executors: usize, by_signal: bool) -> 
 
 /// As in `agent-1 excluded after 2 failures until 13:05:12 UTC (1 h)`.
 fn exclusion_sentence(exclusion: &AgentExclusion) -> String {
-    let AgentExclusion { host, failures, .. } = exclusion;
+    let AgentExclusion { host, failures, why, .. } = exclusion;
     let after = count(u64::from(*failures), "failure");
     let until = match (exclusion.ends, exclusion.duration()) {
         (Some(ends), Some(duration)) => {
@@ -189,7 +196,7 @@ fn exclusion_sentence(exclusion: &AgentExclusion) -> String {
         }
         _ => "for ever".to_owned(),
     };
-    format!("{host} excluded after {after} {until}; the last: {}", printable(&exclusion.why))
+    format!("{host} excluded after {after} {until}; the last: {why}")
 }
 
 /// As in `registered with the shuffle service on agent-1:7337`.
@@ -197,12 +204,10 @@ fn shuffle_sentence(event: &ShuffleEvent, port: u16) -> String {
     match event {
         ShuffleEvent::Registered { host, again } => {
             let again = if *again { " again" } else { "" };
-            format!("registered{again} with the shuffle service on {}:{port}", printable(host))
+            format!("registered{again} with the shuffle service on {host}:{port}")
         }
         ShuffleEvent::Failing { host, why, is_refusal } => {
             let what = if *is_refusal { "refuses this application" } else { "is not available" };
-            let host = printable(host);
-            let why = printable(why);
             format!(
                 "the shuffle service on {host}:{port} {what}: {why}; it is retried until it succeeds"
             )
@@ -223,8 +228,8 @@ pub(crate) fn end_sentence(reason: &EndReason) -> String {
         EndReason::Command => "stopped by a command".to_owned(),
         EndReason::Signal(name) => format!("stopped by {name}"),
         EndReason::OutputClosed { .. } => "standard output was closed".to_owned(),
-        EndReason::Refused(why) => format!("the cluster is not available: {}", printable(why)),
-        EndReason::Broken(why) => format!("internal error: {}", printable(why)),
+        EndReason::Refused(why) => format!("the cluster is not available: {why}"),
+        EndReason::Broken(why) => format!("internal error: {why}"),
     }
 }
 
@@ -232,11 +237,9 @@ pub(crate) fn end_sentence(reason: &EndReason) -> String {
 pub(crate) fn find_error_sentence(error: &FindError) -> String {
     match error {
         FindError::Ambiguous { text, candidates: [first, second] } => {
-            let text = printable(text);
             format!("{text:?} may be {first} or {second}; expected one executor")
         }
         FindError::NotFound { text } => {
-            let text = printable(text);
             format!(
                 "no executor {text:?} is alive; expected an id, its part after the last \"-\", or \
                  its number"
@@ -258,7 +261,7 @@ pub(crate) fn at_once_sentence(target: &RunTarget, framework_id: &str) -> String
         OnExit::Kept(timeout) => format!(
             "ended at once; executors run on until the master has missed the framework {} for \
              {}{}",
-            printable(framework_id),
+            framework_id,
             format_duration(timeout),
             how_to_end(target, framework_id)
         ),
@@ -278,8 +281,7 @@ fn meanwhile(on_exit: OnExit) -> String {
 
 /// What becomes of a framework that could not be torn down.
 pub(crate) fn not_torn_down_sentence(target: &RunTarget, framework_id: &str, why: &str) -> String {
-    let framework = printable(framework_id);
-    let why = printable(why);
+    let framework = framework_id;
     match target.on_exit {
         OnExit::Kept(timeout) if !timeout.is_zero() => format!(
             "the framework {framework} could not be torn down, and the master may keep it for \
@@ -297,7 +299,7 @@ pub(crate) fn not_torn_down_sentence(target: &RunTarget, framework_id: &str, why
 /// As in `; this ends it: curl -fL -d frameworkId=…-0001 http://10.0.0.1:5050/master/teardown`.
 fn how_to_end(target: &RunTarget, framework_id: &str) -> String {
     let Some(url) = &target.teardown_url else { return String::new() };
-    format!("; this ends it: curl -fL -d frameworkId={} {url}", printable(framework_id))
+    format!("; this ends it: curl -fL -d frameworkId={framework_id} {url}")
 }
 
 /// What became of executors that had not ended within the shutdown timeout.
@@ -323,8 +325,7 @@ pub(crate) fn unended_sentence(fate: UnendedFate, executors: &[&ExecutorRecord])
                 let hosts: Vec<String> = hosts.into_iter().map(str::to_owned).collect();
                 let hosts = list(&hosts);
                 sentences.push(format!(
-                    "{away} out of reach on {}, and the master ends them if their agents return",
-                    printable(&hosts)
+                    "{away} out of reach on {hosts}, and the master ends them if their agents return"
                 ));
             }
             sentences.join("; ")

@@ -1,11 +1,12 @@
-//! Sentences about a stalled run and about declined offers.
+//! Sentences about a stalled run and about declined offers. As in `sentence.rs`, they contain the cluster's text as it
+//! is.
 
 use std::time::Duration;
 
 use offermill::{Declined, Miss, Timestamp};
 
 use crate::model::waiting::{REASONS_MAX, Stall, relevant_miss};
-use crate::text::format::{age, grouped, printable};
+use crate::text::format::{age, grouped};
 
 /// The least time without offers that is mentioned.
 const NO_OFFERS_MIN: Duration = Duration::from_secs(5);
@@ -16,7 +17,7 @@ const NO_OFFERS_BESIDE_MISSES_MIN: Duration = Duration::from_secs(30);
 pub(crate) fn stall_sentence(stall: &Stall) -> String {
     let Stall { explanation, no_offers_hint: hint, unconnected } = stall;
     if let Some(why) = unconnected {
-        return printable(&format!("{}: {why}", explanation.headline()));
+        return format!("{}: {why}", explanation.headline());
     }
     let misses = explanation.declined.iter().filter_map(relevant_miss).take(REASONS_MAX);
     let mut why: Vec<String> =
@@ -37,7 +38,7 @@ pub(crate) fn stall_sentence(stall: &Stall) -> String {
         None => silent,
     }));
     let colon = if why.is_empty() { "" } else { ": " };
-    printable(&format!("{}{colon}{}", explanation.headline(), why.join(", ")))
+    format!("{}{colon}{}", explanation.headline(), why.join(", "))
 }
 
 /// As in `38 too few cores, nearest agent-1: 0.5 of 1 cores, 2 s before the end`.
@@ -49,7 +50,7 @@ pub(crate) fn declined_sentence(declined: &Declined, end: Timestamp) -> String {
         let which = if miss.reason.is_measured() { "nearest" } else { "the last" };
         format!(", {which} {}, {before} before the end", about(miss))
     });
-    printable(&format!("{offers} {kind}{}", nearest.unwrap_or_default()))
+    format!("{offers} {kind}{}", nearest.unwrap_or_default())
 }
 
 /// As in `agent-1: 0.5 of 1 cores`.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, SystemTime};
 
-use console::{Style, style};
+use console::Style;
 use offermill::{Declined, OfferCounts};
 
 use crate::exit::ExitStatus;
@@ -18,12 +18,15 @@ use crate::output::stall::{declined_sentence, stall_sentence};
 use crate::output::totals;
 use crate::text::clock::short_time;
 use crate::text::columns::{Column, TableCell, lay_out};
-use crate::text::format::{age, count, grouped, passed, printable};
+use crate::text::format::{age, count, grouped, passed};
+use crate::text::styled::{StyledText, padded};
 
 /// The most executors that are listed. If there are more, those that failed or were lost come first.
 const LISTED_MAX: usize = 50;
 /// The most agents that are listed.
 const AGENTS_LISTED_MAX: usize = 20;
+/// The least width of the headings below the executors, in columns.
+const HEADING_COLUMNS: usize = 10;
 
 /// The content of a summary.
 pub(crate) struct Summary<'a> {
@@ -70,73 +73,83 @@ impl Summary<'_> {
 }
 
 /// The summary as text of at most `width` columns.
-pub(crate) fn render(summary: &Summary<'_>, width: usize) -> String {
-    let Summary { name, ending, exit, ran, run_state, .. } = summary;
-    let verdict = match exit {
-        ExitStatus::Done => style(ending).green(),
-        _ => style(ending).red(),
-    };
-    let mut text = format!(
-        "{} ran for {} and ended: {verdict} (exit code {})\n",
-        style(name).bold(),
-        passed(*ran),
-        exit.code()
-    );
+pub(crate) fn render(summary: &Summary<'_>, width: usize) -> StyledText {
+    let mut text = StyledText::new();
+    text.push_line(&first_line(summary));
     let listed = listed(summary);
     if !listed.is_empty() {
-        text.push('\n');
+        text.push_line(&StyledText::new());
         let rows: Vec<Vec<TableCell>> =
             listed.iter().map(|record| row(summary, record, width)).collect();
         for line in lay_out(&COLUMNS, &rows, width) {
-            text.push_str(line.trim_end());
-            text.push('\n');
+            text.push_line(&line.trimmed());
         }
-        let all = run_state.records().count();
-        let more = (all - listed.len()) as u64 + run_state.forgotten;
+        let all = summary.run_state.records().count();
+        let more = (all - listed.len()) as u64 + summary.run_state.forgotten;
         if more > 0 {
-            text.push_str(&format!("… and {} more\n", grouped(more)));
+            text.push_line(&StyledText::plain(&format!("… and {} more", grouped(more))));
         }
     }
-    text.push('\n');
-    let mut add_line = |heading: &str, sentence: String| {
-        let heading = style(format!("{heading:<10}")).dim();
-        text.push_str(&format!("{heading} {sentence}\n"));
+    text.push_line(&StyledText::new());
+    for (heading, sentence, style) in notes(summary) {
+        let heading = StyledText::styled(&padded(&heading, HEADING_COLUMNS), &Style::new().dim());
+        text.push_line(&heading.and(" ").and_styled(&sentence, &style));
+    }
+    text
+}
+
+/// As in `etl ran for 12.3 s and ended: all 4 executors have finished (exit code 0)`.
+fn first_line(summary: &Summary<'_>) -> StyledText {
+    let Summary { name, ending, exit, ran, .. } = summary;
+    let verdict = match exit {
+        ExitStatus::Done => Style::new().green(),
+        _ => Style::new().red(),
     };
+    StyledText::styled(name, &Style::new().bold())
+        .and(&format!(" ran for {} and ended: ", passed(*ran)))
+        .and_styled(ending, &verdict)
+        .and(&format!(" (exit code {})", exit.code()))
+}
+
+/// The lines below the executors: a heading, a sentence and its style.
+fn notes(summary: &Summary<'_>) -> Vec<(String, String, Style)> {
+    let run_state = summary.run_state;
+    let mut notes = Vec::new();
+    let mut add = |heading: &str, sentence: String, style: Style| {
+        notes.push((heading.to_owned(), sentence, style));
+    };
+    let plain = Style::new;
     let hosts = by_host(summary);
     for (host, ends) in hosts.iter().take(AGENTS_LISTED_MAX) {
-        add_line(host, ends.clone());
+        add(host, ends.clone(), plain());
     }
     if hosts.len() > AGENTS_LISTED_MAX {
-        add_line(
-            "…",
-            format!("and {} more agents", grouped((hosts.len() - AGENTS_LISTED_MAX) as u64)),
-        );
+        let more = grouped((hosts.len() - AGENTS_LISTED_MAX) as u64);
+        add("…", format!("and {more} more agents"), plain());
     }
     if run_state.finished_before > 0 {
-        add_line(
-            "before",
-            format!("{} finished in a former run", grouped(run_state.finished_before)),
-        );
+        let finished = grouped(run_state.finished_before);
+        add("before", format!("{finished} finished in a former run"), plain());
     }
     if run_state.replaced > 0 {
-        add_line("replaced", count(run_state.replaced, "executor"));
+        add("replaced", count(run_state.replaced, "executor"), plain());
     }
     for exclusion in summary.exclusions().take(AGENTS_LISTED_MAX) {
-        add_line("excluded", style(exclusion_at_end(exclusion)).yellow().to_string());
+        add("excluded", exclusion_at_end(exclusion), plain().yellow());
     }
     if let Some(stall) = summary.stall {
-        add_line("at the end", style(stall_sentence(stall)).yellow().to_string());
+        add("at the end", stall_sentence(stall), plain().yellow());
     }
-    add_line("offers", totals::offers(&summary.counts));
+    add("offers", totals::offers(&summary.counts), plain());
     let end = offermill::Timestamp::ORIGIN.plus(summary.ran);
     let relevant = |declined: &&Declined| relevant_miss(declined).is_some();
     for declined in summary.declined.iter().filter(relevant) {
-        add_line("declined", declined_sentence(declined, end));
+        add("declined", declined_sentence(declined, end), plain());
     }
     for (heading, sentence) in sandbox_notes(summary.sandboxes, run_state) {
-        add_line(heading, sentence);
+        add(heading, sentence, plain());
     }
-    text
+    notes
 }
 
 const COLUMNS: [Column; 7] = [
@@ -151,7 +164,7 @@ const COLUMNS: [Column; 7] = [
 
 fn row(summary: &Summary<'_>, record: &ExecutorRecord, width: usize) -> Vec<TableCell> {
     let state = summary.state_of(record);
-    let mut how = if record.state.is_end() { printable(&record.message) } else { String::new() };
+    let mut how = if record.state.is_end() { record.message.clone() } else { String::new() };
     if let Some(by) = &record.replaced_by {
         let comma = if how.is_empty() { "" } else { ", " };
         let by = short_name(by, width);
@@ -159,8 +172,8 @@ fn row(summary: &Summary<'_>, record: &ExecutorRecord, width: usize) -> Vec<Tabl
     }
     vec![
         short_name(&record.name, width).into(),
-        record.host.clone().into(),
-        TableCell { text: state.to_owned(), style: colour(record.state) },
+        record.host.as_str().into(),
+        TableCell::new(state, colour(record.state)),
         passed(summary.ran(record)).into(),
         record.resources.cores.to_string().into(),
         record.resources.memory.to_string().into(),
@@ -231,10 +244,10 @@ fn sandbox_notes(sandboxes: &SandboxPlace, run_state: &RunState) -> Vec<(&'stati
             let mut agents: Vec<(&str, &str)> =
                 run_state.agents.iter().map(|(id, agent)| (&*agent.host, &**id)).collect();
             agents.sort_unstable();
-            let folders = agents.into_iter().take(AGENTS_LISTED_MAX).map(|(host, id)| {
-                let host = printable(host);
-                ("", format!("{host}: slaves/{id}/frameworks/{framework_id}"))
-            });
+            let folders = agents
+                .into_iter()
+                .take(AGENTS_LISTED_MAX)
+                .map(|(host, id)| ("", format!("{host}: slaves/{id}/frameworks/{framework_id}")));
             let first = "agents' work folders, in executors/EXECUTOR/runs/latest of".to_owned();
             [("output in", first)].into_iter().chain(folders).collect()
         }
@@ -255,5 +268,5 @@ fn exclusion_at_end(exclusion: &AgentExclusion) -> String {
         Some((ends, Err(_))) => format!("until {} (over)", short_time(ends)),
     };
     let after = count(u64::from(*failures), "failure");
-    format!("{host} after {after} {until}; the last: {}", printable(why))
+    format!("{host} after {after} {until}; the last: {why}")
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use console::{Style, Term, measure_text_width, style, truncate_str};
+use console::{Style, Term};
 use offermill::Timestamp;
 
 use crate::model::event::{EventSeverity, TimedEvent};
@@ -21,8 +21,9 @@ use crate::output::totals;
 use crate::output::view::RunView;
 use crate::settings::RunSettings;
 use crate::text::columns::{Column, TableCell, lay_out};
-use crate::text::format::{age, count, grouped, printable};
+use crate::text::format::{age, count, grouped};
 use crate::text::stdout::{Rank, Writer};
+use crate::text::styled::StyledText;
 
 /// The least time between two redraws.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(200);
@@ -56,7 +57,7 @@ pub(crate) struct TableRenderer {
     terminal: Term,
     writer: Arc<Writer>,
     /// Lines that wait to be put above the table.
-    pending: String,
+    pending: StyledText,
     /// How many lines were left out because too many waited.
     pending_left_out: u64,
     /// The widths of the lines of the last frame.
@@ -70,7 +71,7 @@ impl TableRenderer {
         TableRenderer {
             terminal,
             writer,
-            pending: String::new(),
+            pending: StyledText::new(),
             pending_left_out: 0,
             drawn: Vec::new(),
             drawn_at: None,
@@ -90,7 +91,7 @@ impl TableRenderer {
     }
 
     /// Replaces the last frame with the pending lines and `lines`.
-    fn draw(&mut self, lines: &[String]) -> io::Result<()> {
+    fn draw(&mut self, lines: &[StyledText]) -> io::Result<()> {
         let columns = self.size().1 + 1;
         let mut text = String::new();
         // A terminal that became narrower has wrapped the last frame.
@@ -99,64 +100,63 @@ impl TableRenderer {
             let _infallible = write!(text, "\x1b[{above}A");
         }
         text.push('\r');
-        for line in self.pending.lines() {
+        for line in std::mem::take(&mut self.pending).as_str().lines() {
             let _infallible = writeln!(text, "{line}{CLEAR_LINE_END}");
         }
-        self.pending.clear();
         let left_out = match std::mem::take(&mut self.pending_left_out) {
             0 => None,
-            lines => Some(format!("… {}", left_out(lines))),
+            lines => Some(StyledText::plain(&format!("… {}", left_out(lines)))),
         };
         for line in left_out.iter().chain(lines) {
             let _infallible = writeln!(text, "{line}{CLEAR_LINE_END}");
         }
         text.push_str(CLEAR_BELOW);
-        self.drawn = lines.iter().map(|line| measure_text_width(line)).collect();
+        self.drawn = lines.iter().map(StyledText::width).collect();
         self.print(&text)
     }
 
-    fn frame(&self, view: &RunView<'_>) -> Vec<String> {
+    fn frame(&self, view: &RunView<'_>) -> Vec<StyledText> {
         let (rows, columns) = self.size();
-        let mut lines = vec![String::new(), title(view, columns), states(view)];
+        let mut lines = vec![StyledText::new(), title(view, columns), states(view)];
         let room = rows.saturating_sub(FRAME_LINES);
         let total = view.run_state.records().count() as u64 + view.run_state.forgotten;
         if total > 0 && room > 0 {
             let shown = choose(view, room);
             let cells: Vec<Vec<TableCell>> =
                 shown.iter().map(|record| row(record, view.now, columns)).collect();
-            lines.push(String::new());
+            lines.push(StyledText::new());
             lines.extend(lay_out(&COLUMNS, &cells, columns));
             if let Some(rest) = rest(view, &shown, total) {
                 lines.push(rest);
             }
         }
-        lines.push(String::new());
+        lines.push(StyledText::new());
         if let Some(stall) = view.stall {
-            lines.push(style(stall_sentence(stall)).yellow().to_string());
+            lines.push(StyledText::styled(&stall_sentence(stall), &Style::new().yellow()));
         }
         let offers = totals::offers(&view.counts);
         let rate = totals::rate(view.offers_per_second);
-        lines.push(format!("{} {rate}, {offers}", style("offers").dim()));
+        let heading = StyledText::styled("offers", &Style::new().dim());
+        lines.push(heading.and(&format!(" {rate}, {offers}")));
         lines.truncate(rows);
-        lines.iter().map(|line| truncate_str(line, columns, "…").into_owned()).collect()
+        lines.iter().map(|line| line.truncated(columns)).collect()
     }
 }
 
 /// The title: the name on the left, the time on the right.
-fn title(view: &RunView<'_>, columns: usize) -> String {
+fn title(view: &RunView<'_>, columns: usize) -> StyledText {
     let RunSettings { name, target: RunTarget { master, .. }, .. } = view.settings;
     let verb = if view.is_stopping { "stopping" } else { "running" };
     let right = format!("{verb} for {}", age(view.now.since(Timestamp::ORIGIN)));
-    let left = format!("{name} on {master}");
-    let gap = columns.saturating_sub(measure_text_width(&left) + right.len());
-    let left = format!("{} on {master}", style(name).bold());
-    format!("{left}{}{}", " ".repeat(gap.max(1)), style(right).dim())
+    let left = StyledText::styled(name, &Style::new().bold()).and(&format!(" on {master}"));
+    let gap = columns.saturating_sub(left.width() + right.len());
+    left.and(&" ".repeat(gap.max(1))).and_styled(&right, &Style::new().dim())
 }
 
 /// The line of the number of executors in each state, with the goal or the limit.
-fn states(view: &RunView<'_>) -> String {
+fn states(view: &RunView<'_>) -> StyledText {
     let goal = view.settings.until_finished;
-    let mut parts = Vec::new();
+    let mut parts: Vec<(String, Style)> = Vec::new();
     for state in ExecutorState::ALL {
         let number = view.run_state.count(state);
         let text = match goal {
@@ -169,7 +169,7 @@ fn states(view: &RunView<'_>) -> String {
             }
             _ => continue,
         };
-        parts.push(if number > 0 { colour(state).apply_to(text).to_string() } else { text });
+        parts.push((text, if number > 0 { colour(state) } else { Style::new() }));
     }
     let excluded = view.run_state.excluded(view.now);
     if excluded > 0 {
@@ -177,15 +177,19 @@ fn states(view: &RunView<'_>) -> String {
             Some(AgentCounts { all, .. }) => format!("{excluded} of {all} agents excluded"),
             None => format!("{} excluded", count(excluded as u64, "agent")),
         };
-        parts.push(style(text).red().to_string());
+        parts.push((text, Style::new().red()));
     }
     if let (Some(limit), None) = (view.limit, goal) {
-        parts.push(format!("limit {}", grouped(u64::from(limit))));
+        parts.push((format!("limit {}", grouped(u64::from(limit))), Style::new()));
     }
     if !view.run_state.is_connected && !view.is_stopping {
-        parts.push(style("not connected").red().to_string());
+        parts.push(("not connected".to_owned(), Style::new().red()));
     }
-    parts.join(&style(" · ").dim().to_string())
+    let dim = Style::new().dim();
+    parts.iter().enumerate().fold(StyledText::new(), |line, (place, (text, style))| {
+        let line = if place > 0 { line.and_styled(" · ", &dim) } else { line };
+        line.and_styled(text, style)
+    })
 }
 
 /// The most interesting executors, in the order in which they were placed.
@@ -222,21 +226,21 @@ fn choose<'a>(view: &RunView<'a>, room: usize) -> Vec<&'a ExecutorRecord> {
 fn row(record: &ExecutorRecord, now: Timestamp, columns: usize) -> Vec<TableCell> {
     let style = colour(record.state);
     let quiet = if record.state.is_end() { Style::new().dim() } else { Style::new() };
-    let quiet = |text: String| TableCell { text, style: quiet.clone() };
+    let quiet = |text: &str| TableCell::new(text, quiet.clone());
     let message = record.message.split(", output in ").next().unwrap_or_default();
     vec![
-        quiet(short_name(&record.name, columns)),
-        quiet(record.host.clone()),
-        TableCell { text: record.state.as_str().to_owned(), style },
-        quiet(record.resources.cores.to_string()),
-        quiet(record.resources.memory.to_string()),
-        quiet(age(record.age(now))),
-        quiet(printable(message)),
+        quiet(&short_name(&record.name, columns)),
+        quiet(&record.host),
+        TableCell::new(record.state.as_str(), style),
+        quiet(&record.resources.cores.to_string()),
+        quiet(&record.resources.memory.to_string()),
+        quiet(&age(record.age(now))),
+        quiet(message),
     ]
 }
 
 /// The executors without a row, as in `… and 37 more: 30 running, 7 finished`.
-fn rest(view: &RunView<'_>, shown: &[&ExecutorRecord], total: u64) -> Option<String> {
+fn rest(view: &RunView<'_>, shown: &[&ExecutorRecord], total: u64) -> Option<StyledText> {
     let more = total - shown.len() as u64;
     if more == 0 {
         return None;
@@ -250,7 +254,7 @@ fn rest(view: &RunView<'_>, shown: &[&ExecutorRecord], total: u64) -> Option<Str
         .map(|(state, number)| format!("{} {}", grouped(number), state.as_str()))
         .collect();
     let text = format!("… and {} more: {}", grouped(more), hidden.join(", "));
-    Some(style(text).dim().to_string())
+    Some(StyledText::styled(&text, &Style::new().dim()))
 }
 
 impl Renderer for TableRenderer {
@@ -261,8 +265,8 @@ impl Renderer for TableRenderer {
 
     fn show_event(&mut self, event: &TimedEvent) -> io::Result<()> {
         if event.event.severity() != EventSeverity::Routine {
-            if self.pending.len() < PENDING_BYTES_MAX {
-                self.pending.push_str(&lines::line(event));
+            if self.pending.as_str().len() < PENDING_BYTES_MAX {
+                self.pending.append(&lines::line(event));
             } else {
                 self.pending_left_out += 1;
             }

@@ -54,7 +54,7 @@ use std::time::{Duration, Instant};
 use offermill::{Config, IdScheme, Kernel};
 
 use crate::exit::ExitStatus;
-use crate::output::{PrintOutcome, print_result, remark};
+use crate::output::{PrintOutcome, print_raw, print_result, remark};
 use crate::record;
 use crate::scenario::answer::CallLine;
 use crate::scenario::reader::{self, LineError, ScenarioFile};
@@ -62,6 +62,7 @@ use crate::scenario::{
     AnswerLine, CallKind, ClosingLine, ConductLine, InitLine, ScenarioHead, line,
 };
 use crate::text::format::count;
+use crate::text::styled::StyledText;
 
 use arguments::{Compat, ReplayArguments};
 use compare::{Comparer, ComparisonResult, EndedEarly, Strictness};
@@ -98,7 +99,9 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> ExitStatus {
             }
         }
     }
-    if !arguments.expect.is_empty() && print_result(&totals.text()) == PrintOutcome::Failed {
+    if !arguments.expect.is_empty()
+        && print_result(&StyledText::lines(&totals.text())) == PrintOutcome::Failed
+    {
         return ExitStatus::OutputClosed;
     }
     match (totals.unreadable, totals.wrong) {
@@ -229,14 +232,14 @@ fn print(scenario: &ScenarioFile, start: ReplayStart) -> PrintOutcome {
     play(scenario, start, |answer| {
         text.push_str(&line(&answer));
         if text.len() >= CHUNK || said_at.elapsed() >= WRITE_WITHIN {
-            said = print_result(&text);
+            said = print_raw(&text);
             said_at = Instant::now();
             text.clear();
         }
         if said == PrintOutcome::Written { Continue(()) } else { Break(()) }
     });
     match said {
-        PrintOutcome::Written => print_result(&text),
+        PrintOutcome::Written => print_raw(&text),
         other => other,
     }
 }
@@ -332,5 +335,8 @@ fn print_differences(path: &Path, result: &ComparisonResult, show: usize) -> Pri
     if differences.len() > show {
         text.push_str(&format!("{path}: and {} more\n", differences.len() - show));
     }
-    if text.is_empty() { PrintOutcome::Written } else { print_result(&text) }
+    match text.is_empty() {
+        true => PrintOutcome::Written,
+        false => print_result(&StyledText::lines(&text)),
+    }
 }

@@ -331,7 +331,9 @@ impl Session {
     /// Whether an event is about offers and irrelevant because the run stops.
     fn is_irrelevant(&self, event: &RunEvent) -> bool {
         match event {
-            RunEvent::Demand(_) | RunEvent::Overflow { .. } => self.end_reason.is_some(),
+            RunEvent::Demand(_) | RunEvent::Overflow { .. } | RunEvent::Unreadable { .. } => {
+                self.end_reason.is_some()
+            }
             RunEvent::CallFailed { .. } => self.end_reason.is_some() && self.run_state.alive() == 0,
             _ => false,
         }

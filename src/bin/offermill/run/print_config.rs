@@ -6,7 +6,7 @@ use offermill::cluster::mesos::default_user;
 use serde_json::json;
 
 use crate::exit::ExitStatus;
-use crate::output::{PrintOutcome, print_result, remark};
+use crate::output::{PrintOutcome, print_raw, print_result, remark};
 use crate::run::gather::dry_run;
 use crate::settings::RunSettings;
 use crate::settings::draft::SettingsDraft;
@@ -15,6 +15,7 @@ use crate::settings::option::{DefaultValue, OptionSpec};
 use crate::settings::redact::{may_name_secret, without_secrets};
 use crate::settings::sources::{SettingSource, Sourced};
 use crate::text::format::printable;
+use crate::text::styled::{StyledText, padded};
 
 /// The widest that the column of values gets. Longer values stick out.
 const VALUE_COLUMNS_MAX: usize = 32;
@@ -43,8 +44,11 @@ pub(crate) fn print_config(arguments: &RunArguments) -> ExitStatus {
     };
     let all: Vec<ShownSetting> =
         draft.specs().iter().flat_map(|spec| shown(spec, &draft, &settings)).collect();
-    let text = if arguments.json { objects(&all) } else { table(&all, &settings.target.master) };
-    match print_result(&text) {
+    let printed = match arguments.json {
+        true => print_raw(&objects(&all)),
+        false => print_result(&table(&all, &settings.target.master)),
+    };
+    match printed {
         PrintOutcome::Failed => ExitStatus::OutputClosed,
         PrintOutcome::Written | PrintOutcome::Closed => ExitStatus::Done,
     }
@@ -157,8 +161,8 @@ impl ShownSetting {
     }
 }
 
-fn table(all: &[ShownSetting], master: &str) -> String {
-    let columns = |text: &str| text.chars().count();
+fn table(all: &[ShownSetting], master: &str) -> StyledText {
+    let columns = |text: &str| StyledText::plain(text).width();
     let key_columns = all.iter().map(|shown| columns(&shown.key)).max().unwrap_or(0);
     let values = all.iter().map(|shown| columns(&shown.value));
     let value_columns = values.filter(|columns| *columns <= VALUE_COLUMNS_MAX).max().unwrap_or(0);
@@ -167,9 +171,11 @@ fn table(all: &[ShownSetting], master: &str) -> String {
             if shown.applies { String::new() } else { format!(" (not on {master})") };
         let ShownSetting { key, value, .. } = shown;
         let origin = shown.origin();
-        format!("{key:key_columns$}  {value:value_columns$}  {origin}{inapplicable}\n")
+        let key = padded(key, key_columns);
+        let value = padded(value, value_columns);
+        format!("{key}  {value}  {origin}{inapplicable}\n")
     };
-    all.iter().map(line).collect()
+    StyledText::lines(&all.iter().map(line).collect::<String>())
 }
 
 fn objects(all: &[ShownSetting]) -> String {

@@ -16,9 +16,12 @@ use crate::output::stall::stall_sentence;
 use crate::settings::Readiness;
 use crate::text::clock::{short_time, time_of};
 use crate::text::format::{age, count, grouped, printable};
+use crate::text::styled::padded;
 
 /// The most executors that the text lists; the others are counted.
 const LISTED_MAX: usize = 100;
+/// The least width of the heads of lines, in columns.
+const HEAD_COLUMNS: usize = 11;
 /// The most executors that the JSON object lists.
 const LISTED_IN_JSON_MAX: usize = 10_000;
 
@@ -100,9 +103,10 @@ impl Session {
     pub(super) fn status_text(&self) -> String {
         let name = &self.settings.name;
         let master = &self.settings.target.master;
-        let mut text = format!("{name} on {master}, {} for {}", self.phase(), age(self.ran()));
+        let mut text =
+            printable(&format!("{name} on {master}, {} for {}", self.phase(), age(self.ran())));
         let mut line = |head: &str, rest: &str| {
-            let _infallible = write!(text, "\n{head:<11} {}", printable(rest));
+            let _infallible = write!(text, "\n{} {}", padded(head, HEAD_COLUMNS), printable(rest));
         };
         line("executors", &lines::states(&self.run_state));
         line("limit", &self.limit_text());

@@ -12,8 +12,9 @@ use super::progress::ProgressDisplay;
 use super::result::{SearchResult, Shortened};
 use super::violation::{CommandOnPanic, FoundViolation, report_violation};
 use crate::exit::ExitStatus;
-use crate::output::{PrintOutcome, print_result, remark};
+use crate::output::{PrintOutcome, print_raw, print_result, remark};
 use crate::text::format::{grouped, passed};
+use crate::text::styled::StyledText;
 
 /// The number of steps between two checks for signals. Small scenarios have few more.
 const STEPS: u64 = 10_000;
@@ -29,16 +30,14 @@ pub(super) fn run(
     if !options.json && printed == PrintOutcome::Written {
         let sentence = result.sentence();
         let seeds = speed(result.seeds, result.took);
-        printed = print_result(&format!(
-            "{sentence}\nreal time {}, {seeds} seeds/s\n",
-            passed(result.took)
-        ));
+        let took = passed(result.took);
+        let text = format!("{sentence}\nreal time {took}, {seeds} seeds/s\n");
+        printed = print_result(&StyledText::lines(&text));
     }
     let shortened = shorten_violation(&result, options, interrupt);
     let written = save_scenario(&result, shortened.as_ref(), options);
     if options.json {
-        printed =
-            print_result(&format!("{}\n", json::search(&result, shortened.as_ref(), options)));
+        printed = print_raw(&format!("{}\n", json::search(&result, shortened.as_ref(), options)));
     }
     match result.broken {
         Some(_) => ExitStatus::Violation,
@@ -183,7 +182,7 @@ fn print_seed(display: &ProgressDisplay, description: &str, played: &Played) -> 
     let offers = counted(progress.offers, "offer");
     let now = moment(progress.now);
     let line = format!("{description}; {steps}, {offers}, {now}, {fingerprint:016x}\n");
-    display.suspend(|| print_result(&line))
+    display.suspend(|| print_result(&StyledText::lines(&line)))
 }
 
 fn progress_sentence(result: &SearchResult<'_>, took: Duration) -> String {

@@ -1,10 +1,11 @@
 //! Renders the summary of a simulation as text for a terminal.
 
-use console::{measure_text_width, style};
+use console::{Style, measure_text_width};
 
 use super::options::SimulateOptions;
 use super::result::RunResult;
 use super::rows::{CheckResult, check_result, real_time, rows};
+use crate::text::styled::{StyledText, padded};
 
 /// The width of headings, in columns.
 const HEADING: usize = 12;
@@ -12,14 +13,20 @@ const HEADING: usize = 12;
 const TEXT_MIN: usize = 24;
 
 /// Returns the summary as text of at most `width` columns, except where a word is longer.
-pub(super) fn render(result: &RunResult<'_>, options: &SimulateOptions, width: usize) -> String {
+pub(super) fn render(
+    result: &RunResult<'_>,
+    options: &SimulateOptions,
+    width: usize,
+) -> StyledText {
     let (sentence, checked) = check_result(result);
-    let sentence = match checked {
-        CheckResult::NoViolation => style(sentence).green(),
-        CheckResult::Violation => style(sentence).red(),
-        CheckResult::NotChecked => style(sentence).yellow(),
+    let style = match checked {
+        CheckResult::NoViolation => Style::new().green(),
+        CheckResult::Violation => Style::new().red(),
+        CheckResult::NotChecked => Style::new().yellow(),
     };
-    let mut text = format!("{}: {sentence}\n\n", style(&result.options.title).bold());
+    let title = StyledText::styled(&result.options.title, &Style::new().bold());
+    let mut text = title.and(": ").and_styled(&sentence, &style);
+    text.append(&StyledText::lines("\n\n"));
     let text_width = width.saturating_sub(HEADING + 1);
     for row in rows(result).into_iter().chain([real_time(result)]) {
         let mut heading = row.heading;
@@ -38,8 +45,9 @@ pub(super) fn render(result: &RunResult<'_>, options: &SimulateOptions, width: u
     text
 }
 
-fn push_line(text: &mut String, heading: &str, line: &str) {
-    text.push_str(&format!("{} {line}\n", style(format!("{heading:<HEADING$}")).dim()));
+fn push_line(text: &mut StyledText, heading: &str, line: &str) {
+    let heading = StyledText::styled(&padded(heading, HEADING), &Style::new().dim());
+    text.push_line(&heading.and(" ").and(line));
 }
 
 /// Wraps a line between words.

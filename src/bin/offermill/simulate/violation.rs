@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use console::style;
+use console::Style;
 use offermill::Timestamp;
 use offermill::cluster::simulated::{Checks, InvariantViolation, Scenario, shorten};
 
@@ -13,10 +13,13 @@ use super::progress::ProgressDisplay;
 use super::result::Shortened;
 use super::rows::invariant;
 use crate::output::{print_result, remark};
-use crate::text::format::{grouped, passed, printable};
+use crate::text::format::{grouped, passed};
+use crate::text::styled::{StyledText, padded};
 
 /// The maximum number of simulations that shortening may take.
 const RUNS_MAX: u32 = 500;
+/// The width of headings, in columns.
+const HEADING_COLUMNS: usize = 12;
 /// The maximum real time that shortening may take.
 const TIME_MAX: Duration = Duration::from_secs(60);
 
@@ -49,14 +52,12 @@ pub(super) fn report_violation(
     shortened
 }
 
-fn description(violation: &FoundViolation<'_>) -> String {
+fn description(violation: &FoundViolation<'_>) -> StyledText {
     let InvariantViolation { at, step, what, .. } = violation.broken;
-    let what = format!("{}: {}", invariant(violation.broken), printable(what));
-    let mut text = String::from("\n");
-    let mut add = |name: &str, sentence: &str| {
-        text.push_str(&format!("{} {sentence}\n", heading(name)));
-    };
-    add("violation", &style(what).red().to_string());
+    let what = format!("{}: {what}", invariant(violation.broken));
+    let mut text = StyledText::lines("\n");
+    text.push_line(&heading("violation").and_styled(&what, &Style::new().red()));
+    let mut add = |name: &str, sentence: &str| text.push_line(&heading(name).and(sentence));
     add("when", &format!("{} of virtual time, step {}", moment(*at), grouped(*step)));
     add("where", violation.origin);
     add("again", violation.again);
@@ -67,8 +68,9 @@ fn description(violation: &FoundViolation<'_>) -> String {
     text
 }
 
-fn heading(text: &str) -> String {
-    style(format!("{text:<12}")).dim().to_string()
+/// A heading and the blank after it.
+fn heading(text: &str) -> StyledText {
+    StyledText::styled(&padded(text, HEADING_COLUMNS), &Style::new().dim()).and(" ")
 }
 
 fn shorten_scenario(
@@ -124,7 +126,7 @@ fn shortened_text(
     violation: &FoundViolation<'_>,
     shortened: &Shortened,
     options: &SimulateOptions,
-) -> String {
+) -> StyledText {
     let Shortened { scenario, runs, took, stopped_by } = shortened;
     let stopped = stopped_by.map(|by| format!(", stopped by {by}")).unwrap_or_default();
     let runs = counted((*runs).into(), "run");
@@ -132,18 +134,16 @@ fn shortened_text(
         Some(file) => (quoted(&file.path().display().to_string()), ""),
         None => ("FILE".to_owned(), ", with these lines in FILE"),
     };
-    format!(
-        "{} from {}\n{} to {}\n{} {runs}{stopped}\n{} {}\n{} offermill simulate --scenario {file}{save}\n\n{}\n",
-        heading("shortened"),
-        size(violation.scenario),
-        heading(""),
-        size(scenario),
-        heading("in"),
-        heading("real time"),
-        passed(*took),
-        heading("replay"),
-        scenario.to_string().trim_end()
-    )
+    let replay = format!("offermill simulate --scenario {file}{save}");
+    let mut text = StyledText::new();
+    let mut add = |name: &str, sentence: &str| text.push_line(&heading(name).and(sentence));
+    add("shortened", &format!("from {}", size(violation.scenario)));
+    add("", &format!("to {}", size(scenario)));
+    add("in", &format!("{runs}{stopped}"));
+    add("real time", &passed(*took));
+    add("replay", &replay);
+    text.append(&StyledText::lines(&format!("\n{}\n", scenario.to_string().trim_end())));
+    text
 }
 
 /// If the simulation panics, prints the command that reproduces the panic.

@@ -2,6 +2,9 @@
 
 use console::{Alignment, Style, measure_text_width, pad_str, truncate_str};
 
+use crate::text::format::printable;
+use crate::text::styled::StyledText;
+
 /// The number of spaces between columns.
 const GAP: usize = 2;
 /// The minimum width of the last column; if it has less, it is omitted.
@@ -25,22 +28,39 @@ impl Column {
     }
 }
 
-/// A cell: its text and style.
+/// A cell: its text, which is printable, and its style.
 pub(crate) struct TableCell {
-    pub(crate) text: String,
-    pub(crate) style: Style,
+    text: String,
+    style: Style,
+}
+
+impl TableCell {
+    /// A cell with any text.
+    pub(crate) fn new(text: &str, style: Style) -> TableCell {
+        TableCell { text: printable(text), style }
+    }
+}
+
+impl From<&str> for TableCell {
+    fn from(text: &str) -> TableCell {
+        TableCell::new(text, Style::new())
+    }
 }
 
 impl From<String> for TableCell {
     fn from(text: String) -> TableCell {
-        TableCell { text, style: Style::new() }
+        text.as_str().into()
     }
 }
 
 /// Returns the heading and the rows as lines of at most `width` columns. The last column has the rest of the width and
 /// is truncated at its end. If there is no rest, the first column is truncated at its start, where ids are equal, then
 /// the second.
-pub(crate) fn lay_out(columns: &[Column], rows: &[Vec<TableCell>], width: usize) -> Vec<String> {
+pub(crate) fn lay_out(
+    columns: &[Column],
+    rows: &[Vec<TableCell>],
+    width: usize,
+) -> Vec<StyledText> {
     let mut widths: Vec<usize> = columns
         .iter()
         .enumerate()
@@ -51,12 +71,10 @@ pub(crate) fn lay_out(columns: &[Column], rows: &[Vec<TableCell>], width: usize)
         })
         .collect();
     fit(&mut widths, width);
-    let heading: Vec<TableCell> = columns
-        .iter()
-        .map(|column| TableCell { text: column.heading.to_owned(), style: Style::new().dim() })
-        .collect();
+    let heading: Vec<TableCell> =
+        columns.iter().map(|column| TableCell::new(column.heading, Style::new().dim())).collect();
     let line = |row: &Vec<TableCell>| {
-        let mut text = String::new();
+        let mut text = StyledText::new();
         for (place, (cell, width)) in row.iter().zip(&widths).enumerate() {
             if *width == 0 {
                 continue;
@@ -75,9 +93,9 @@ pub(crate) fn lay_out(columns: &[Column], rows: &[Vec<TableCell>], width: usize)
                 pad_str(&truncated, *width, side, None).into_owned()
             };
             if place > 0 {
-                text.push_str(&" ".repeat(GAP));
+                text.append(&StyledText::plain(&" ".repeat(GAP)));
             }
-            text.push_str(&cell.style.apply_to(padded).to_string());
+            text.append(&StyledText::styled(&padded, &cell.style));
         }
         text
     };
@@ -105,8 +123,14 @@ fn truncate_start(text: &str, width: usize) -> String {
     if over == 0 {
         return text.to_owned();
     }
-    let rest: String = text.chars().skip(over + 1).collect();
-    format!("…{rest}")
+    // The mark takes one column, and a wide character may leave one more than is needed.
+    let mut dropped = 0;
+    let rest = text.char_indices().find(|(at, c)| {
+        let is_enough = dropped > over;
+        dropped += measure_text_width(text.get(*at..*at + c.len_utf8()).unwrap_or_default());
+        is_enough
+    });
+    format!("…{}", rest.and_then(|(at, _)| text.get(at..)).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -127,12 +151,29 @@ mod tests {
             [cells.map(|text| TableCell::from(text.to_owned())).into_iter().collect::<Vec<_>>()];
         for width in 24..100 {
             let lines = lay_out(&columns, &rows, width);
-            assert!(
-                lines.iter().all(|line| measure_text_width(line) <= width),
-                "{width}: {lines:?}"
-            );
-            assert!(lines[1].contains("17.4"), "{width}: {lines:?}");
+            assert!(lines.iter().all(|line| line.width() <= width), "{width}: {lines:?}");
+            assert!(lines[1].as_str().contains("17.4"), "{width}: {lines:?}");
         }
         assert_eq!(truncate_start("etl-s44we8-17.4", 6), "…-17.4");
+        assert_eq!([5, 6].map(|width| truncate_start("名前名前", width)), ["…名前", "…名前"]);
+    }
+
+    /// Goal: columns stay aligned, and lines single lines, whatever the cells contain. Method: a host name with codes
+    /// of a terminal and one of wide characters, at many widths.
+    #[test]
+    fn foreign_cells_keep_the_columns() {
+        let columns = [Column::text("ID"), Column::text("AGENT"), Column::number("N")];
+        let row = |host: &str| ["etl-1", host, "1"].into_iter().map(TableCell::from).collect();
+        let rows: Vec<Vec<TableCell>> = vec![row("\u{1b}[2J\n\u{7}"), row("名前.example")];
+        for width in 24..60 {
+            let lines = lay_out(&columns, &rows, width);
+            assert_eq!(lines.len(), 3);
+            let widths: Vec<usize> = lines.iter().map(StyledText::width).collect();
+            assert!(widths.iter().all(|it| *it == widths[0] && *it <= width), "{lines:?}");
+            assert!(
+                !lines.iter().any(|line| line.as_str().contains(char::is_control)),
+                "{lines:?}"
+            );
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use offermill::config::text::format_duration;
+use offermill::foreign_text::Printable;
 use offermill::resources::MilliCpus;
 
 /// Formats a count with its noun: `1 executor`, `2 executors`.
@@ -32,14 +33,7 @@ pub(crate) fn age(duration: Duration) -> String {
 
 /// Escapes control and invisible characters in untrusted text, so that it can be printed to a terminal.
 pub(crate) fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\'' | '"' | '\\' => shown.push(c),
-            _ => shown.extend(c.escape_debug()),
-        }
-    }
-    shown
+    Printable(text).to_string()
 }
 
 /// Cuts a text that is too long for a message.
