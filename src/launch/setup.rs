@@ -27,6 +27,15 @@ pub struct Setup {
     pub user: Option<String>,
 }
 
+impl Setup {
+    /// Whether it contains secrets themselves, rather than their names.
+    #[cfg(feature = "mesos")]
+    pub(crate) fn has_secret_values(&self) -> bool {
+        let sources = self.secret_variables.iter().chain(&self.secret_files);
+        sources.into_iter().any(|(_, source)| matches!(source, SecretSource::Value(_)))
+    }
+}
+
 /// A label: a key and an optional value.
 pub type ContainerLabel = (String, Option<String>);
 

@@ -4,7 +4,7 @@ use super::{Command, Prelude};
 use crate::error::Error;
 
 /// Characters, besides ASCII letters and digits, that have no special meaning to a shell in any position.
-const PLAIN: &str = "%+,-./:=@_";
+pub(super) const PLAIN: &str = "%+,-./:=@_";
 
 impl Command {
     /// Returns a line with which `/bin/sh -c` executes this command with exactly these arguments. All arguments are

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use super::shell::PLAIN;
 use super::{Command, Facts, Form, Launcher, Prelude, Setup};
 
 /// An argument list in which the placeholders `{{EXECUTOR_ID}}`, `{{APP_ID}}`, `{{AGENT_ID}}`, `{{HOSTNAME}}`,
 /// `{{CORES}}`, `{{MEMORY_MB}}` and `{{PORT}}` are replaced by the facts of an executor. The same facts are passed as
 /// the environment variables `OFFERMILL_EXECUTOR_ID` and so on.
 ///
-/// Each argument remains one argument for all values: either no shell is involved, or the argument is quoted. Other
-/// text in double braces is unchanged. Without a fixed port, `{{PORT}}` is unchanged as well, and `OFFERMILL_PORT` is
+/// Each argument remains one argument for all values: either no shell is involved, or the argument is quoted. In the
+/// text that a shell executes (the argument after `sh -c`), a value with characters that are special to shells is
+/// replaced by its variable, as in `"$OFFERMILL_HOSTNAME"`: the shell never parses a value as a command. Better write
+/// the variables there. Other text in double braces is unchanged. Without a fixed port, `{{PORT}}` is unchanged as well, and `OFFERMILL_PORT` is
 /// not set.
 ///
 /// ```
@@ -80,12 +83,57 @@ impl Launcher for CommandTemplate {
         if let Some(port) = facts.port {
             known.push(("PORT", port.to_string()));
         }
-        let argv = self.argv.iter().map(|argument| fill(argument, &known)).collect();
+        let quoted = known.iter().map(|(name, value)| (*name, quoted(name, value)));
+        let quoted: Vec<(&str, String)> = quoted.collect();
+        let shell_text = shell_text(&self.argv);
+        let argument = |(place, argument): (usize, &String)| match Some(place) == shell_text {
+            true => fill(argument, &quoted),
+            false => fill(argument, &known),
+        };
+        let argv = self.argv.iter().enumerate().map(argument).collect();
         let own = self.environment.iter().map(|(name, value)| (name.clone(), fill(value, &known)));
         let facts = known.iter().map(|(name, value)| (format!("OFFERMILL_{name}"), value.clone()));
         let environment = facts.chain(own).collect();
         let (setup, prelude) = (self.setup.clone(), Prelude::default());
         Command { argv, environment, form: self.form, setup, prelude }
+    }
+}
+
+/// The programs that execute the argument after `-c`.
+const SHELLS: [&str; 7] = ["sh", "ash", "bash", "dash", "ksh", "mksh", "zsh"];
+
+/// The place of the argument that a shell executes, also if the shell is started by another program, as in
+/// `timeout 10 sh -c TEXT`.
+fn shell_text(argv: &[String]) -> Option<usize> {
+    let is_shell =
+        |argument: &String| SHELLS.contains(&argument.rsplit('/').next().unwrap_or_default());
+    let shell = argv.iter().position(is_shell)?;
+    let mut is_command = false;
+    let mut is_value = false;
+    for (place, argument) in argv.iter().enumerate().skip(shell + 1) {
+        if std::mem::take(&mut is_value) {
+            continue;
+        }
+        match argument.strip_prefix('-') {
+            Some(options) if !options.starts_with('-') => {
+                is_command |= options.contains('c');
+                // As in `-o pipefail`.
+                is_value = options.ends_with('o');
+            }
+            Some(_) => {}
+            None => return is_command.then_some(place),
+        }
+    }
+    None
+}
+
+/// A value in the text of a shell command, or its variable if it may mean something to a shell. A variable's value is
+/// never parsed, whatever quotation marks are around it.
+fn quoted(name: &str, value: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || PLAIN.contains(c);
+    match value.chars().all(is_plain) {
+        true => value.to_owned(),
+        false => format!("\"$OFFERMILL_{name}\""),
     }
 }
 
@@ -150,5 +198,53 @@ mod tests {
         );
         assert!(command.environment.contains(&("M".to_owned(), "512m".to_owned())));
         assert!(command.environment.contains(&("OFFERMILL_CORES".to_owned(), "2".to_owned())));
+    }
+
+    /// Goal: in the text of a shell command no value is parsed as a command, and usual values are filled in. Method: a
+    /// host name that is a command, in each kind of quotation marks, in the ways to start a shell; a real shell prints
+    /// it.
+    #[test]
+    fn values_are_no_shell_commands() {
+        let argv = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        let hostile = Facts { hostname: "a$(echo X)`echo X`'\"; echo X; #", ..facts() };
+        let text = "echo {{HOSTNAME}}; echo \"{{HOSTNAME}}\"; echo '{{HOSTNAME}}'; echo {{CORES}}";
+        for words in [
+            &["sh", "-c", text][..],
+            &["/bin/bash", "-o", "pipefail", "-ec", text],
+            &["timeout", "10", "sh", "-ec", text],
+        ] {
+            let command = CommandTemplate::new(argv(words)).command(&hostile);
+            let filled = command.argv.last().unwrap();
+            assert!(!filled.contains("echo X") && filled.ends_with("echo 2"), "{filled}");
+        }
+        for words in [
+            &["sh", "{{HOSTNAME}}"][..],
+            &["sh", "-c", "x", "{{HOSTNAME}}"],
+            &["-c", "{{HOSTNAME}}"],
+        ] {
+            let command = CommandTemplate::new(argv(words)).command(&hostile);
+            assert_eq!(command.argv.last().unwrap(), hostile.hostname);
+        }
+        let usual = Facts { hostname: "a-1.example", ..facts() };
+        let command =
+            CommandTemplate::new(argv(&["sh", "-c", "echo {{HOSTNAME}}"])).command(&usual);
+        assert_eq!(command.argv[2], "echo a-1.example");
+    }
+
+    /// Goal: the same. Method: a real shell prints the value, and nothing else.
+    #[cfg(unix)]
+    #[test]
+    fn a_shell_prints_values_as_they_are() {
+        let hostile = Facts { hostname: "a$(echo X)`echo X`'\"; echo X; #", ..facts() };
+        let argv = ["sh", "-c", "printf '%s\\n' {{HOSTNAME}} \"{{HOSTNAME}}\""];
+        let command = CommandTemplate::new(argv.map(str::to_owned).to_vec()).command(&hostile);
+        let output = std::process::Command::new(&command.argv[0])
+            .args(&command.argv[1..])
+            .envs(command.environment)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.starts_with(&format!("{}\n", hostile.hostname)), "{text}");
+        assert!(!text.lines().any(|line| line == "X"), "{text}");
     }
 }

@@ -180,7 +180,7 @@ fn settings_are_shown_with_their_origins() {
         ("spark.mesos.principal", &[&["etl"][..], &of_file].concat()),
         ("spark.mesos.secret", &[&["set"][..], &of_file].concat()),
         ("spark.executorEnv.API_TOKEN", &[&["set"][..], &of_file].concat()),
-        ("spark.executorEnv.LANG", &[&["C"][..], &of_file].concat()),
+        ("spark.executorEnv.LANG", &[&["set"][..], &of_file].concat()),
         ("offermill.placement", &["round-robin", "default"]),
     ] {
         let line = lines.iter().find(|line| line[0] == key).unwrap();
@@ -200,6 +200,12 @@ fn settings_are_shown_with_their_origins() {
     assert_eq!(timeout["alias"], "spark.blacklist.timeout");
     assert_eq!(timeout["place"], "spark-defaults.conf");
     assert_eq!(shown(&objects, "offermill.workDir")["counts"], false);
+
+    let ended = run(&folder, &[&flags[..], &["--json", "--show-values"]].concat(), &variables);
+    assert!(!ended.output.contains("cAnAry"), "{}", ended.output);
+    let objects = ended.events();
+    assert_eq!(shown(&objects, "spark.executorEnv.LANG")["value"], "C");
+    assert_eq!(shown(&objects, "spark.executorEnv.API_TOKEN")["value"], "set");
 
     let ended = run(&folder, &["--print-config", "--journal", "j", "--control", "c"], &[]);
     assert_eq!((ended.code, &*ended.errors), (Some(0), ""));

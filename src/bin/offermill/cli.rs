@@ -16,7 +16,7 @@ Examples:
   Six executors over three agents of this machine, until all have finished:
     offermill run --master 'local-cluster[3,2,2048]' --num-executors 6 \\
         --executor-cores 1 --executor-memory 512m --until-finished \\
-        -- sh -c 'echo {{EXECUTOR_ID}} on {{HOSTNAME}}; sleep 5'
+        -- sh -c 'echo \"$OFFERMILL_EXECUTOR_ID on $OFFERMILL_HOSTNAME\"; sleep 5'
 
   Two workers in the eastern zone, until Ctrl-C:
     offermill run --master 'local-cluster[4,2,2048]' \\
@@ -56,8 +56,11 @@ else but --master differs.
 
 In the command, {{EXECUTOR_ID}}, {{APP_ID}}, {{AGENT_ID}}, {{HOSTNAME}}, {{CORES}},
 {{MEMORY_MB}} and (with a fixed port) {{PORT}} are replaced by an executor's own
-values, which are also in its environment as OFFERMILL_EXECUTOR_ID and so on. Its
-output goes to the files stdout and stderr in its sandbox.
+values, which are also in its environment as OFFERMILL_EXECUTOR_ID and so on. In the
+text of a shell command (sh -c) use the variables, as in \"$OFFERMILL_HOSTNAME\": a
+shell would parse a placeholder's value as a command, so values that aren't plain words
+are replaced by their variables there. Its output goes to the files stdout and stderr in
+its sandbox.
 
 Executors of Spark end (with exit code 0) when their driver does. With --until-finished
 the run ends then; without, they are replaced, and the run ends when as many of the new

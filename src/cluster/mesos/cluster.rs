@@ -379,7 +379,10 @@ impl Running {
             return Err(failed(&"the offers' subscription has ended"));
         }
         let agent_id = accept.agent_id.to_owned();
-        let accept_call = task::accept(&self.config.borrow().name, accept);
+        let accept_call = {
+            let config = self.config.borrow();
+            task::check(&config, accept).and_then(|()| task::accept(&config.name, accept))
+        };
         let call = match accept_call {
             Ok(accept_call) => calls::accept(accept_call),
             Err(error) => {

@@ -29,7 +29,8 @@ pub struct MesosConfig {
     pub roles: Vec<String>,
     /// The principal as which the framework authenticates. Default: none.
     pub credential: Option<Credential>,
-    /// Whether the secret may be sent over an unencrypted connection. Default: no.
+    /// Whether secrets, of this framework and of its executors, may be sent over an unencrypted connection. Default:
+    /// no. Then executors with [secret values](crate::launch::SecretSource::Value) fail without being launched.
     pub secret_over_plain_http: bool,
     /// How long the cluster keeps executors after the framework has disconnected, at most 100 years. Default: 0, which
     /// ends them at once. A master that was restarted since, and to which the framework hasn't returned, keeps a
@@ -176,6 +177,11 @@ impl MesosConfig {
         }
     }
 
+    /// Whether secrets may be sent to the masters: over TLS, or because it is allowed without.
+    pub(super) fn may_send_secrets(&self) -> bool {
+        self.masters.tls() || self.secret_over_plain_http
+    }
+
     /// Checks each setting, and settings that contradict each other.
     ///
     /// # Errors
@@ -209,8 +215,7 @@ impl MesosConfig {
                 let allowed = "a name without \":\" and control characters";
                 return Err(Error::setting("principal", principal, allowed));
             }
-            let in_clear = !masters.tls() && !self.secret_over_plain_http;
-            if secret.is_some() && in_clear {
+            if secret.is_some() && !self.may_send_secrets() {
                 let allowed = "https://, as the secret would be sent in clear (or allow that)";
                 return Err(Error::setting("master", masters, allowed));
             }

@@ -5,9 +5,11 @@ mod setup;
 mod tests;
 
 use super::calls;
+use super::config::MesosConfig;
 use crate::engine::cluster_manager::{Accept, Amount, Launch, TakenResource};
 use crate::error::Error;
-use crate::launch::{Command, ContainerKind, Form};
+use crate::foreign_text::id_problem;
+use crate::launch::{Command, ContainerKind, Form, Setup};
 use crate::mesos_v1::messages::{
     AllocationInfo, CommandInfo, Environment, Label, Labels, Launch as LaunchTasks, Operation,
     OperationType, Range, Ranges, ReservationInfo, ReservationType, Resource, RevocableInfo,
@@ -16,6 +18,29 @@ use crate::mesos_v1::messages::{
 use crate::offer::{
     DEFAULT_ROLE, ReservationKind, Reservations, ReservedBy, Resource as Offered, Revocability,
 };
+
+/// Checks that the executors of `accept` may be sent.
+///
+/// # Errors
+/// If an id contains white space or control characters, or if secrets would go over the network unencrypted although
+/// that isn't allowed.
+pub(super) fn check(config: &MesosConfig, accept: &Accept<'_>) -> Result<(), Error> {
+    let offers = accept.offers.iter().map(|offer| ("an offer's id", offer.id));
+    for (what, id) in offers.chain([("the agent's id", accept.agent_id)]) {
+        if let Some(why) = id_problem(what, id) {
+            return Err(Error::cluster("ACCEPT", &why));
+        }
+    }
+    if config.may_send_secrets() {
+        return Ok(());
+    }
+    let setups = accept.executors.iter().filter_map(|launch| launch.command.setup.as_deref());
+    if setups.into_iter().any(Setup::has_secret_values) {
+        let allowed = "sent over https://, as they would be sent in clear (or allow that)";
+        return Err(Error::setting("secrets for executors", "set", allowed));
+    }
+    Ok(())
+}
 
 /// Builds the call that launches the executors of `accept` in one operation. `framework` is the framework's name.
 ///

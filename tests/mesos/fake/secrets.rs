@@ -5,15 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offermill::cluster::mesos::{Credential, MesosCluster, MesosConfig, Secret};
+use offermill::engine::Notice;
+use offermill::launch::{CommandTemplate, SecretSource, Setup};
 
 use super::master::FakeMaster;
-use super::script::{Answer, Call, sound};
+use super::script::{Answer, Call, offers, sound};
 use super::{framework, mesos, refusal_of};
+use crate::framework::{Framework, small_executors};
 
 const PRINCIPAL: &str = "scene-principal";
 const CANARY: &str = "canary-7hJx2-secret";
 /// `scene-principal:canary-7hJx2-secret` in base64, as it is sent.
 const CANARY_ON_THE_WIRE: &str = "c2NlbmUtcHJpbmNpcGFsOmNhbmFyeS03aEp4Mi1zZWNyZXQ=";
+
+/// The canary alone in base64, as a message in JSON has it.
+const CANARY_IN_BASE64: &str = "Y2FuYXJ5LTdoSngyLXNlY3JldA==";
 
 fn with_secret(ports: &[u16]) -> MesosConfig {
     let mut mesos = mesos(ports);
@@ -54,6 +60,43 @@ fn secrets_are_sent_and_not_shown() {
     let subscribe = &fake.calls_of("SUBSCRIBE")[0];
     assert_eq!(subscribe.body["subscribe"]["framework_info"]["principal"], PRINCIPAL);
     assert_clean("the arguments", &std::fs::read_to_string("/proc/self/cmdline").unwrap());
+}
+
+/// Goal: secrets of executors need encryption, or the user's word, in the library as on the command line. Method: an
+/// executor with a secret variable and one with a secret file, with and without leave; the calls that arrive.
+#[test]
+fn secrets_of_executors_need_encryption() {
+    for (is_allowed, is_file) in [(false, false), (false, true), (true, false)] {
+        let fake = FakeMaster::new(sound);
+        let mut mesos = mesos(&[fake.port()]);
+        mesos.secret_over_plain_http = is_allowed;
+        let mut setup = Setup::default();
+        let secrets = match is_file {
+            true => &mut setup.secret_files,
+            false => &mut setup.secret_variables,
+        };
+        secrets.push(("place".to_owned(), SecretSource::Value(Secret::new(CANARY))));
+        let command = CommandTemplate::new(vec!["true".to_owned()]).setup(setup);
+        let config = small_executors(1).build().unwrap();
+        let framework = Framework::launching(mesos, config, command).unwrap();
+        framework.id();
+        fake.send(&offers("O-1", "S-1", 4));
+        if is_allowed {
+            let accept = fake.wait_for("ACCEPT", 0).body.to_string();
+            assert!(accept.contains(CANARY_IN_BASE64), "{accept}");
+            continue;
+        }
+        framework.notices.wait("reason", |notice| match notice {
+            Notice::Updated { message, .. } => message.contains("in clear").then_some(()),
+            _ => None,
+        });
+        fake.wait_for("DECLINE", 0);
+        for call in fake.calls() {
+            assert!(call.kind != "ACCEPT", "{call:?}");
+            assert_clean("a call", &call.body.to_string());
+            assert!(!call.body.to_string().contains(CANARY_IN_BASE64));
+        }
+    }
 }
 
 /// Goal: a server can't make a framework display its secret. Method: servers that send back the head of the call, as

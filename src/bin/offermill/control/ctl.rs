@@ -1,19 +1,23 @@
 //! `offermill ctl`: sends a command to a running `offermill run` and prints the reply.
 
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
+use rustix::process::geteuid;
+use serde::de::IgnoredAny;
 
 use crate::control::command::HELP;
 use crate::exit::ExitStatus;
-use crate::output::{PrintOutcome, print_result, remark};
+use crate::output::{PrintOutcome, print_raw, print_result, remark};
 use crate::text::styled::StyledText;
 
-/// The longest wait for a reply.
+/// The longest wait for a whole reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
+/// The most bytes of a reply: several times the status of 10 000 executors as JSON.
+const REPLY_BYTES_MAX: usize = 64 << 20;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,7 +29,7 @@ Exit codes:
     0  the run executed the command; the reply is on standard output
     1  the run refused the command; the reason is on standard error
     2  the command is not one line of text
-    4  no run replies at the socket
+    4  no run of this user replies at the socket
     5  standard output can't be written (a closed pipe is fine)";
 
 /// The arguments of `offermill ctl`.
@@ -63,7 +67,13 @@ pub(crate) fn send_command(arguments: &CtlArguments) -> ExitStatus {
         return ExitStatus::CommandRefused;
     }
     let reply = reply.strip_prefix("ok: ").unwrap_or(reply);
-    match print_result(&StyledText::lines(&format!("{reply}\n"))) {
+    // JSON is for programs, which need it as it is.
+    let is_json = reply.starts_with('{') && serde_json::from_str::<IgnoredAny>(reply).is_ok();
+    let printed = match is_json {
+        true => print_raw(&format!("{reply}\n")),
+        false => print_result(&StyledText::lines(&format!("{reply}\n"))),
+    };
+    match printed {
         PrintOutcome::Written | PrintOutcome::Closed => ExitStatus::Done,
         PrintOutcome::Failed => ExitStatus::OutputClosed,
     }
@@ -71,18 +81,104 @@ pub(crate) fn send_command(arguments: &CtlArguments) -> ExitStatus {
 
 /// Sends the line and returns the whole reply. Closing the sending side tells the run that no other command follows.
 fn exchange(socket: &str, line: &str) -> io::Result<String> {
+    let give_up = Instant::now() + REPLY_TIMEOUT;
     let mut run = UnixStream::connect(socket)?;
-    run.set_read_timeout(Some(REPLY_TIMEOUT))?;
+    check_owner(owner(&run, socket)?, geteuid().as_raw())?;
     run.set_write_timeout(Some(REPLY_TIMEOUT))?;
     // A run with too many clients replies without reading, so a failed write is reported only without a reply.
     let written = run.write_all(format!("{line}\n").as_bytes());
     let _gone = run.shutdown(Shutdown::Write);
-    let mut reply = String::new();
-    let read = run.read_to_string(&mut reply);
+    let reply = read_reply(&mut run, give_up)?;
     if reply.is_empty() {
         written?;
-        read?;
         return Err(io::Error::other("it closed the connection without a reply"));
     }
     Ok(reply)
+}
+
+/// Checks that the socket's owner is the user of this process: whoever else made it could claim to be the run.
+fn check_owner(owner: u32, own: u32) -> io::Result<()> {
+    if owner == own {
+        return Ok(());
+    }
+    let why = format!("it belongs to the user with the id {owner}, and this process has {own}");
+    Err(io::Error::other(why))
+}
+
+/// The user who listens at the socket.
+#[cfg(target_os = "linux")]
+fn owner(run: &UnixStream, _: &str) -> io::Result<u32> {
+    Ok(rustix::net::sockopt::socket_peercred(run)?.uid.as_raw())
+}
+
+/// The user to whom the socket's file belongs.
+#[cfg(not(target_os = "linux"))]
+fn owner(_: &UnixStream, socket: &str) -> io::Result<u32> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(std::fs::metadata(socket)?.uid())
+}
+
+/// Reads to the end of the connection.
+///
+/// # Errors
+/// If the end has not come by `give_up`, or not within [`REPLY_BYTES_MAX`] bytes.
+fn read_reply(run: &mut UnixStream, give_up: Instant) -> io::Result<String> {
+    let mut reply = Vec::new();
+    let mut piece = [0; 16 * 1024];
+    loop {
+        let left = give_up.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::Error::new(ErrorKind::TimedOut, "its reply took too long"));
+        }
+        run.set_read_timeout(Some(left))?;
+        match run.read(&mut piece) {
+            Ok(0) => break,
+            Ok(length) => reply.extend_from_slice(piece.get(..length).unwrap_or_default()),
+            // A run that replies without reading resets the connection afterwards.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset && !reply.is_empty() => break,
+            // The end of the timeout, or a signal.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(error) => return Err(error),
+        }
+        if reply.len() > REPLY_BYTES_MAX {
+            let why = format!("its reply is longer than {} MiB", REPLY_BYTES_MAX >> 20);
+            return Err(io::Error::other(why));
+        }
+    }
+    Ok(String::from_utf8_lossy(&reply).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a reply that trickles is given up. Method: a byte each 5 ms, without an end.
+    #[test]
+    fn a_reply_has_a_deadline() {
+        let (mut run, mut peer) = UnixStream::pair().unwrap();
+        let trickle = std::thread::spawn(move || {
+            while peer.write_all(b"x").is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let give_up = Instant::now() + Duration::from_millis(100);
+        assert_eq!(read_reply(&mut run, give_up).unwrap_err().kind(), ErrorKind::TimedOut);
+        drop(run);
+        trickle.join().unwrap();
+    }
+
+    /// Goal: only sockets of this user are trusted. Method: the owner of a socket of this process; other users, among
+    /// them root.
+    #[test]
+    fn sockets_of_others_are_refused() {
+        let (run, _peer) = UnixStream::pair().unwrap();
+        #[cfg(target_os = "linux")]
+        assert_eq!(owner(&run, "").unwrap(), geteuid().as_raw());
+        drop(run);
+        assert!(check_owner(1000, 1000).is_ok());
+        for (owner, own) in [(0, 1000), (1000, 0), (1001, 1000)] {
+            assert!(check_owner(owner, own).is_err());
+        }
+    }
 }

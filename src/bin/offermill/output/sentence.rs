@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use offermill::DemandCall;
 use offermill::config::text::format_duration;
+use offermill::launch::Command;
 use offermill::resources::ExecutorResources;
 use offermill::spark::shuffle::ShuffleEvent;
 
@@ -298,8 +299,11 @@ pub(crate) fn not_torn_down_sentence(target: &RunTarget, framework_id: &str, why
 
 /// As in `; this ends it: curl -fL -d frameworkId=…-0001 http://10.0.0.1:5050/master/teardown`.
 fn how_to_end(target: &RunTarget, framework_id: &str) -> String {
-    let Some(url) = &target.teardown_url else { return String::new() };
-    format!("; this ends it: curl -fL -d frameworkId={framework_id} {url}")
+    let Some(url) = target.teardown_url.clone() else { return String::new() };
+    let id = format!("frameworkId={framework_id}");
+    let curl = ["curl", "-fL", "-d"].map(str::to_owned);
+    let command = Command { argv: [&curl[..], &[id, url]].concat(), ..Command::default() };
+    command.shown_line().map_or(String::new(), |line| format!("; this ends it: {line}"))
 }
 
 /// What became of executors that had not ended within the shutdown timeout.

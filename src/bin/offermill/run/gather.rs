@@ -41,7 +41,7 @@ pub(super) fn gather(arguments: &RunArguments) -> Gathered {
         let journal = record::open(arguments.journal.as_deref(), &mut draft, &settings)?;
         Some(Prepared { settings, manager, journal })
     });
-    let SettingsDraft { remarks, problems, .. } = draft;
+    let (remarks, problems) = draft.messages();
     Gathered { remarks, prepared: prepared.ok_or(problems) }
 }
 

@@ -12,9 +12,8 @@ use crate::settings::RunSettings;
 use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
 use crate::settings::option::{DefaultValue, OptionSpec};
-use crate::settings::redact::{may_name_secret, without_secrets};
-use crate::settings::sources::{SettingSource, Sourced};
-use crate::text::format::printable;
+use crate::settings::redact::Redaction;
+use crate::settings::sources::{SettingSource, Sourced, VARIABLES};
 use crate::text::styled::{StyledText, padded};
 
 /// The widest that the column of values gets. Longer values stick out.
@@ -37,13 +36,16 @@ struct ShownSetting {
 /// Prints all settings; or, if settings are invalid, all problems. Starts nothing and creates no file.
 pub(crate) fn print_config(arguments: &RunArguments) -> ExitStatus {
     let (draft, settings) = dry_run(arguments);
-    draft.remarks.iter().for_each(|text| remark(text));
-    let Some(settings) = settings.filter(|_| draft.problems.is_empty()) else {
-        draft.problems.iter().for_each(|problem| remark(problem));
+    let (remarks, problems) = draft.messages();
+    remarks.iter().for_each(|text| remark(text));
+    let Some(settings) = settings.filter(|_| problems.is_empty()) else {
+        problems.iter().for_each(|problem| remark(problem));
         return ExitStatus::BadInput;
     };
+    let shows_values = arguments.show_values;
+    let specs = draft.specs().iter();
     let all: Vec<ShownSetting> =
-        draft.specs().iter().flat_map(|spec| shown(spec, &draft, &settings)).collect();
+        specs.flat_map(|spec| shown(spec, &draft, &settings, shows_values)).collect();
     let printed = match arguments.json {
         true => print_raw(&objects(&all)),
         false => print_result(&table(&all, &settings.target.master)),
@@ -55,14 +57,19 @@ pub(crate) fn print_config(arguments: &RunArguments) -> ExitStatus {
 }
 
 /// The settings of an option: one, or any number if its key ends in a dot.
-fn shown(spec: &OptionSpec, draft: &SettingsDraft, settings: &RunSettings) -> Vec<ShownSetting> {
+fn shown(
+    spec: &OptionSpec,
+    draft: &SettingsDraft,
+    settings: &RunSettings,
+    shows_values: bool,
+) -> Vec<ShownSetting> {
     let applies = !draft.is_inapplicable(spec);
     let of_given = |given: &Sourced| {
         let alias = given.name.split(' ').next().filter(|name| *name != given.key);
         let is_alias = alias.is_some_and(|name| spec.aliases.contains(&name));
         ShownSetting {
             key: given.key.clone(),
-            value: value_of(spec, given),
+            value: value_of(spec, given, &draft.redaction, shows_values),
             source: given.source,
             place: given.place.clone(),
             alias: alias.filter(|_| is_alias).map(str::to_owned),
@@ -91,12 +98,19 @@ fn shown(spec: &OptionSpec, draft: &SettingsDraft, settings: &RunSettings) -> Ve
     }]
 }
 
-/// A value as it was given, without secrets.
-fn value_of(spec: &OptionSpec, given: &Sourced) -> String {
-    if spec.is_secret || (spec.key.ends_with('.') && may_name_secret(&given.key)) {
+/// A value as it was given, without secrets. Those of environment variables are shown only if that was asked for.
+fn value_of(
+    spec: &OptionSpec,
+    given: &Sourced,
+    redaction: &Redaction,
+    shows_values: bool,
+) -> String {
+    let is_variable = spec.key == VARIABLES;
+    let has_secret_name = spec.key.ends_with('.') && redaction.hides_key(&given.key);
+    if spec.is_secret || has_secret_name || (is_variable && !shows_values) {
         return "set".to_owned();
     }
-    let text = printable(&without_secrets(given.text.trim()));
+    let text = redaction.value(given.text.trim());
     if text.is_empty() { "none".to_owned() } else { text }
 }
 

@@ -14,8 +14,8 @@ use offermill::{Constraint, Error};
 
 use crate::settings::master::{ClusterKind, ClusterMaster};
 use crate::settings::option::{Applicability, DefaultValue, OptionSpec, OptionSpecs};
-use crate::settings::redact::without_secrets;
-use crate::settings::sources::{Sourced, Sources};
+use crate::settings::redact::Redaction;
+use crate::settings::sources::{Sourced, Sources, VARIABLES};
 use crate::settings::values::allocation::{AllocationSettings, ShuffleSettings};
 use crate::settings::values::containers::ContainerSettings;
 use crate::settings::values::mesos::MesosSettings;
@@ -75,6 +75,8 @@ pub(crate) struct SettingsDraft {
     pub(crate) problems: Vec<String>,
     /// Values of `--conf` that other values override.
     pub(crate) overridden: Vec<Sourced>,
+    /// What is hidden in messages.
+    pub(crate) redaction: Redaction,
     /// The given settings by key.
     given: BTreeMap<String, Sourced>,
     /// The keys of settings that could not be read.
@@ -128,6 +130,7 @@ impl Default for SettingsDraft {
             remarks: Vec::new(),
             problems: Vec::new(),
             overridden: Vec::new(),
+            redaction: Redaction::default(),
             given: BTreeMap::new(),
             unread: BTreeSet::new(),
             specs: OptionSpecs::default(),
@@ -138,8 +141,9 @@ impl Default for SettingsDraft {
 impl SettingsDraft {
     /// A draft of what `sources` give, before it is read.
     pub(crate) fn new(sources: Sources, specs: OptionSpecs) -> SettingsDraft {
-        let Sources { given, problems, remarks, overridden, .. } = sources;
-        SettingsDraft { given, problems, remarks, overridden, specs, ..SettingsDraft::default() }
+        let Sources { given, problems, remarks, overridden, redaction, .. } = sources;
+        let draft = SettingsDraft::default();
+        SettingsDraft { given, problems, remarks, overridden, redaction, specs, ..draft }
     }
 
     /// All options.
@@ -181,7 +185,7 @@ impl SettingsDraft {
 
     /// Reports a value that isn't `allowed`.
     pub(crate) fn reject(&mut self, given: &Sourced, allowed: &str) {
-        let shown = shortened(&without_secrets(&given.text));
+        let shown = shortened(&self.shown(given));
         self.problems.push(format!("{} is {shown:?}, but must be {allowed}", given.name));
     }
 
@@ -204,7 +208,8 @@ impl SettingsDraft {
         let sentence = match (setting, spec) {
             (Some(setting), Some(spec)) => {
                 let name = self.name_of(spec.key);
-                format!("{name} is {:?}, but must be {}", shortened(setting.value), setting.allowed)
+                let value = shortened(&self.redaction.value(setting.value));
+                format!("{name} is {value:?}, but must be {}", setting.allowed)
             }
             _ => error.to_string(),
         };
@@ -215,7 +220,7 @@ impl SettingsDraft {
     pub(crate) fn report_unreadable(&mut self, spec: &OptionSpec, given: &Sourced, error: &Error) {
         // Constraints hold nothing that agents don't show to everybody.
         let is_public = spec.key == "spark.mesos.constraints";
-        let shown = without_secrets(&given.text);
+        let shown = self.shown(given);
         let hides_secret = !is_public && shown != given.text;
         let sentence = match error.invalid_setting() {
             Some(setting) => {
@@ -237,6 +242,23 @@ impl SettingsDraft {
         self.problems.push(sentence);
     }
 
+    /// The text of a setting without secrets. Values of variables, and of keys that the user's expression matches, are
+    /// hidden as a whole.
+    fn shown(&self, given: &Sourced) -> String {
+        match given.key.starts_with(VARIABLES) || self.redaction.matches(&given.key) {
+            true => "…".to_owned(),
+            false => self.redaction.value(&given.text),
+        }
+    }
+
+    /// The remarks and the problems without known secrets.
+    pub(crate) fn messages(&self) -> (Vec<String>, Vec<String>) {
+        let without_secrets = |texts: &[String]| -> Vec<String> {
+            texts.iter().map(|text| self.redaction.sentence(text)).collect()
+        };
+        (without_secrets(&self.remarks), without_secrets(&self.problems))
+    }
+
     /// Records that a setting could not be read.
     pub(crate) fn mark_unread(&mut self, key: &'static str) {
         self.unread.insert(key);
@@ -253,7 +275,7 @@ impl SettingsDraft {
         match (self.given.get(key), self.specs.with_key(key).map(|spec| &spec.default)) {
             (Some(given), _) if given.secret.is_some() => format!("{name} is set"),
             (Some(given), _) => {
-                format!("{name} is {:?}", shortened(&without_secrets(&given.text)))
+                format!("{name} is {:?}", shortened(&self.shown(given)))
             }
             (None, Some(DefaultValue::Text(text) | DefaultValue::Derived(text))) => {
                 format!("{name} is {text}")
@@ -275,7 +297,7 @@ impl SettingsDraft {
 
     /// Adds an environment variable of the executors.
     pub(crate) fn add_variable(&mut self, given: &Sourced) {
-        let name = given.key.trim_start_matches("spark.executorEnv.");
+        let name = given.key.trim_start_matches(VARIABLES);
         if name.contains(['=', '\0']) || given.text.contains('\0') {
             let allowed = "a name without \"=\", and a value without a zero byte";
             let sentence = format!("{} sets {name:?}, but must be {allowed}", given.name);

@@ -87,9 +87,14 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "MEMORY", help_heading = "Executors")]
     pub(crate) memory_overhead: Option<String>,
 
-    /// An environment variable of executors; may be repeated
-    #[arg(long, value_name = "NAME=VALUE", help_heading = "Executors")]
+    /// An environment variable of executors; may be repeated. Without a value it is taken from this
+    /// program's environment, where other users can't read it: they can read command lines
+    #[arg(long, value_name = "NAME[=VALUE]", help_heading = "Executors")]
     pub(crate) env: Vec<String>,
+
+    /// A file of environment variables of executors, as with --env, each on a line; may be repeated
+    #[arg(long, value_name = "FILE", help_heading = "Executors")]
+    pub(crate) env_file: Vec<String>,
 
     /// Start executors of Spark, which register with this driver, instead of a command. Spark is
     /// found by spark.mesos.executor.home, $SPARK_HOME or (on Mesos) spark.executor.uri
@@ -152,6 +157,10 @@ pub(crate) struct RunArguments {
     /// Print each setting with its value and its source, and start nothing
     #[arg(long, help_heading = "Settings")]
     pub(crate) print_config: bool,
+
+    /// With --print-config, show the values of environment variables, which are "set" otherwise
+    #[arg(long, help_heading = "Settings", requires = "print_config")]
+    pub(crate) show_values: bool,
 
     /// Accept commands during the run at a socket with this path, or (-) from standard input; may
     /// be repeated. See ctl --help for the commands

@@ -18,6 +18,7 @@ pub(crate) mod shuffle;
 pub(crate) mod sources;
 pub(crate) mod table;
 pub(crate) mod values;
+mod variables;
 
 use std::time::Duration;
 

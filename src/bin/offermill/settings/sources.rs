@@ -14,6 +14,7 @@ use offermill::config::text::{TimeUnit, parse_duration};
 
 use crate::settings::flags::RunArguments;
 use crate::settings::option::{OptionSpec, OptionSpecs};
+use crate::settings::redact::Redaction;
 
 /// The text of a setting, and its source.
 #[derive(Clone, Debug)]
@@ -42,6 +43,10 @@ pub(crate) enum SettingSource {
     Flag,
 }
 
+/// The key of the regular expression for what is hidden.
+pub(crate) const REDACTION_KEY: &str = "spark.redaction.regex";
+/// The beginning of the keys of executors' environment variables.
+pub(crate) const VARIABLES: &str = "spark.executorEnv.";
 /// The placeholder for the text of a secret.
 const HIDDEN: &str = "…";
 
@@ -51,14 +56,14 @@ impl Sourced {
         Sourced::new(key.to_owned(), key, text, SettingSource::Default)
     }
 
-    fn new(name: String, key: &str, text: &str, source: SettingSource) -> Sourced {
+    pub(super) fn new(name: String, key: &str, text: &str, source: SettingSource) -> Sourced {
         let key = key.to_owned();
         let text = text.to_owned();
         Sourced { name, key, text, secret: None, source, place: None }
     }
 
     /// Sets the flag, the variable or the file.
-    fn at(self, place: &str) -> Sourced {
+    pub(super) fn at(self, place: &str) -> Sourced {
         Sourced { place: Some(place.to_owned()), ..self }
     }
 
@@ -104,6 +109,8 @@ pub(crate) struct Sources {
     pub(crate) remarks: Vec<String>,
     /// Values of `--conf` that other values override.
     pub(crate) overridden: Vec<Sourced>,
+    /// What is hidden in messages.
+    pub(crate) redaction: Redaction,
     /// Unknown keys, each with a hint.
     unknown: Vec<String>,
     /// Keys of Spark that are ignored, by reason.
@@ -138,19 +145,8 @@ impl Sources {
                 sources.replace(spec.key, given);
             }
         }
-        for variable in &arguments.env {
-            match variable.split_once('=') {
-                Some((name, value)) if !name.is_empty() => {
-                    let key = format!("spark.executorEnv.{name}");
-                    let given = Sourced::new("--env".to_owned(), &key, value, SettingSource::Flag)
-                        .at("--env");
-                    sources.replace(&key, given);
-                }
-                _ => {
-                    sources.problems.push(format!("--env is {variable:?}, but must be NAME=VALUE"));
-                }
-            }
-        }
+        sources.add_variables(arguments);
+        sources.learn_secrets();
         for (why, names) in &sources.unused {
             sources.remarks.push(format!("ignored, as {why}: {}", names.join(", ")));
         }
@@ -181,6 +177,21 @@ impl Sources {
         // Unknown keys may be known to the scheduler that the scenario was recorded from.
         sources.remarks.clear();
         sources
+    }
+
+    /// Records what must be hidden in messages: secrets, variables with names of secrets, and the user's expression.
+    fn learn_secrets(&mut self) {
+        if let Some(given) = self.given.get(REDACTION_KEY) {
+            // Its reader reports an invalid one.
+            let _reported = self.redaction.set_expression(&given.text);
+        }
+        for given in self.given.values().chain(&self.overridden) {
+            let secrets = given.secret.iter().flat_map(|whole| [vec![whole.clone()], whole.list()]);
+            secrets.flatten().for_each(|secret| self.redaction.add_secret(secret.expose()));
+            if given.key.starts_with(VARIABLES) && self.redaction.hides_key(&given.key) {
+                self.redaction.add_secret(&given.text);
+            }
+        }
     }
 
     fn add_environment(&mut self, specs: &OptionSpecs) {
@@ -276,7 +287,7 @@ impl Sources {
     }
 
     /// Sets the value of a key. Remembers a value of `--conf` that it overrides.
-    fn replace(&mut self, key: &str, given: Sourced) {
+    pub(super) fn replace(&mut self, key: &str, given: Sourced) {
         let former = self.given.insert(key.to_owned(), given);
         self.overridden.extend(former.filter(|former| former.source == SettingSource::Conf));
     }

@@ -11,7 +11,7 @@ use offermill::{Constraint, Error, limits};
 
 use crate::settings::draft::SettingsDraft;
 use crate::settings::master::ClusterKind;
-use crate::settings::sources::Sourced;
+use crate::settings::sources::{REDACTION_KEY, Sourced};
 use crate::settings::table::row::OptionRow;
 use crate::settings::values::constraints::expression_hint;
 
@@ -149,6 +149,14 @@ pub(super) const GENERAL_ROWS: &[OptionRow] = &[
         draft.add_variable(given);
         Ok(())
     }),
+    OptionRow::spark(REDACTION_KEY, "regular expression: keys and values that messages hide, too")
+        .derived("none")
+        .read(|draft, given| {
+            if !draft.redaction.set_expression(&given.text) {
+                draft.reject(given, "a regular expression");
+            }
+            Ok(())
+        }),
     OptionRow::offermill("offermill.command.form", "argv or shell: how clusters get the command")
         .default("argv")
         .read(|draft, given| {

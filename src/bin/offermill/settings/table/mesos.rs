@@ -202,6 +202,7 @@ fn set_secret(draft: &mut SettingsDraft, given: &Sourced, secret: Secret) {
         let before = before.clone();
         check_single(draft, &before, given);
     }
+    draft.redaction.add_secret(secret.expose());
     if secret.is_empty() {
         draft.problems.push(format!("{} must not be empty", given.name));
     } else if takes_precedence(&draft.mesos.secret, given) {
