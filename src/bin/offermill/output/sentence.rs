@@ -55,10 +55,7 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
             _ => format!("no agent is left: all {agents} usable ones are excluded"),
         },
         RunEvent::Stalled(stall) => stall_sentence(stall),
-        RunEvent::AgentLost { agent_id, host } => match host.is_empty() {
-            true => format!("the agent {agent_id} is lost"),
-            false => format!("{host} is lost"),
-        },
+        RunEvent::AgentLost { host, .. } => format!("{host} is lost"),
         RunEvent::Demand(DemandCall::Suppress) => {
             "offers suppressed: nothing more can be placed".to_owned()
         }
@@ -170,7 +167,7 @@ fn unreachable(record: &ExecutorRecord, given_up_at: Option<SystemTime>) -> Stri
         None => "replaced when its end is known".to_owned(),
     };
     let colon = if message.is_empty() { "" } else { ": " };
-    format!("{name} unreachable on {host}, {until}{colon}{}", printable(message))
+    format!("{name} unreachable on {host}, {until}{colon}{message}")
 }
 
 fn stopping(why: &str, timeout: Duration, executors: usize, by_signal: bool) -> String {

@@ -112,7 +112,7 @@ proptest! {
     #[test]
     fn foreign_text_controls_no_terminal(texts in vec(foreign(), 4), width in 20_usize..160) {
         let (kernel, placed) = kernel(&format!("S{}", texts[2]), &format!("h{}", texts[3]));
-        let mut run_state = RunState::new(Clock::start(), OnExit::Killed, 1);
+        let mut run_state = RunState::new(Clock::start(), OnExit::Killed, 1, None);
         let mut events: Vec<RunEvent> = Vec::new();
         for notice in notices(&texts, placed) {
             events.extend(run_state.apply(Timestamp::ORIGIN, notice));

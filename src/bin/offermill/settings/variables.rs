@@ -38,8 +38,8 @@ impl Sources {
         }
     }
 
-    /// Adds the variables of a file: one on each line, without quotation marks. Messages don't show the lines, which may
-    /// contain secrets.
+    /// Adds the variables of a file: one on each line, without quotation marks. Messages don't show the lines, which
+    /// may contain secrets.
     fn add_variable_file(&mut self, path: &str) {
         let mut text = String::new();
         let read = File::open(path).and_then(|file| {
