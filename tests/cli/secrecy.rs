@@ -53,8 +53,8 @@ fn values_of_variables_are_not_shown() {
     }
 }
 
-/// Goal: complaints show no known secret, wherever it stands. Method: a secret in a file, and again in a setting that is
-/// wrong, in one that contradicts another, and in the value of a variable.
+/// Goal: complaints show no known secret, wherever it stands. Method: a secret in a file, and again in a setting that
+/// is wrong, in one that contradicts another, and in the value of a variable.
 #[test]
 fn complaints_show_no_known_secret() {
     let folder = Folder::new();

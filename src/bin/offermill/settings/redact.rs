@@ -99,8 +99,8 @@ fn is_secret_noun(word: &str) -> bool {
     SECRET_NOUNS.contains(&word.as_str())
 }
 
-/// Removes what is before the `@` in URLs, except in URLs of Spark, in which it is the name of an endpoint; and the user
-/// and password of databases, as in `scott/tiger@db`.
+/// Removes what is before the `@` in URLs, except in URLs of Spark, in which it is the name of an endpoint; and the
+/// user and password of databases, as in `scott/tiger@db`.
 fn without_users(text: &str) -> String {
     let mut parts = text.split("://");
     let mut shown = match parts.clone().nth(1) {

@@ -6,7 +6,7 @@ use std::io::Read;
 
 use crate::settings::flags::RunArguments;
 use crate::settings::redact::may_name_secret;
-use crate::settings::sources::{SettingSource, Sourced, Sources, is_open_to_all, open_to_all};
+use crate::settings::sources::{SecretExposure, SettingSource, Sourced, Sources};
 
 /// The most bytes of a file of variables.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -43,11 +43,11 @@ impl Sources {
     fn add_variable_file(&mut self, path: &str) {
         let mut text = String::new();
         let read = File::open(path).and_then(|file| {
-            let is_open = is_open_to_all(&file);
-            file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map(|_| is_open)
+            let exposure = SecretExposure::of(&file);
+            file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map(|_| exposure)
         });
-        let is_open = match read {
-            Ok(is_open) if text.len() as u64 <= FILE_BYTES_MAX => is_open,
+        let exposure = match read {
+            Ok(exposure) if text.len() as u64 <= FILE_BYTES_MAX => exposure,
             Ok(_) => {
                 let why = format!("it is larger than {FILE_BYTES_MAX} bytes");
                 return self.reject_file(path, &why);
@@ -71,8 +71,8 @@ impl Sources {
                 }
             }
         }
-        if has_secret && is_open {
-            self.remarks.push(open_to_all(path));
+        if has_secret {
+            exposure.report(path, &mut self.remarks, &mut self.problems);
         }
     }
 
