@@ -252,6 +252,8 @@ fn placed_before(kernel: &Kernel, report: impl FnOnce(&Kernel) + Send + 'static)
 fn nothing_is_started_on_a_lost_agent() {
     explore("agents/lost-launch", Some(3), || {
         let kernel = kernel(config());
+        // The cell that the batch will take was another agent's last.
+        finish_all(&kernel, &offer_from(&kernel, "S1", 1));
         let placed = placed_before(&kernel, |kernel| drop(kernel.agent_lost("S0", NOW)));
         assert_eq!(kernel.reconcile(Scope::Doubtful, NOW).len() as u32, placed);
     });

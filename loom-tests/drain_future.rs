@@ -23,19 +23,29 @@ impl Wake for Bell {
     }
 }
 
+impl Bell {
+    fn wait(&self) {
+        let mut has_rung = lock(&self.has_rung);
+        while !*has_rung {
+            has_rung = self.rung.wait(has_rung).unwrap();
+        }
+        *has_rung = false;
+    }
+}
+
+fn poll<F: Future + Unpin>(future: &mut F, bell: &Arc<Bell>) -> Poll<F::Output> {
+    let waker = Waker::from(Arc::clone(bell));
+    Pin::new(future).poll(&mut Context::from_waker(&waker))
+}
+
 /// Polls a future, each time after its waker was called, until it completes.
 fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
     let bell = Arc::new(Bell::default());
-    let waker = Waker::from(Arc::clone(&bell));
     loop {
-        if let Poll::Ready(output) = Pin::new(&mut future).poll(&mut Context::from_waker(&waker)) {
+        if let Poll::Ready(output) = poll(&mut future, &bell) {
             return output;
         }
-        let mut has_rung = lock(&bell.has_rung);
-        while !*has_rung {
-            has_rung = bell.rung.wait(has_rung).unwrap();
-        }
-        *has_rung = false;
+        bell.wait();
     }
 }
 
@@ -51,5 +61,35 @@ fn the_last_end_wakes_the_future() {
         let ((), report) = race(move || finish(&here, &executor), move || block_on(drained));
         assert!(report.drained);
         assert_eq!(report.executors[0].fate, Fate::Finished);
+    });
+}
+
+/// Goal: all futures are woken, each by its last waker. Method: the end of the last executor, while another thread polls
+/// two futures, one of them with a waker that it replaces; what is not woken is a deadlock.
+#[test]
+fn the_last_end_wakes_every_future() {
+    explore("drain/end-poll-both", Some(2), || {
+        let kernel = kernel(config());
+        let executor = offer(&kernel, 1).remove(0);
+        let mut futures = [kernel.drained(), kernel.drained()];
+        let bells = [(); 2].map(|()| Arc::new(Bell::default()));
+        let here = kernel.clone();
+        let ((), reports) = race(
+            move || finish(&here, &executor),
+            move || {
+                let former = Arc::new(Bell::default());
+                drop(poll(&mut futures[0], &former));
+                let [first, second] = &mut futures;
+                [(first, &bells[0]), (second, &bells[1])]
+                    .map(|(future, bell)| poll(future, bell).is_pending().then_some((future, bell)))
+                    .map(|waiting| {
+                        waiting.is_none_or(|(future, bell)| {
+                            bell.wait();
+                            poll(future, bell).is_ready()
+                        })
+                    })
+            },
+        );
+        assert_eq!(reports, [true, true]);
     });
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::ids::ExecutorId;
+use crate::kernel::state::agents::AgentRefusal;
 use crate::kernel::state::executors::{CellStage, CellState, ExecutorCell};
 use crate::kernel::state::target::Target;
 use crate::kernel::{Core, Kernel};
@@ -81,7 +82,11 @@ impl Core {
             return Vec::new();
         }
         let here = self.doubt_on_agent(key.index());
-        if here.len() as u32 >= held {
+        let refusal = self.agents.capacity(key, now).err();
+        let is_refused =
+            matches!(refusal, Some(AgentRefusal::Suspect(_) | AgentRefusal::Excluded(_)));
+        // If it was readmitted meanwhile, newer executors may be among those found.
+        if here.len() as u32 >= held && is_refused {
             return here;
         }
         // Some are being placed or have just ended. After this, every executor that is admitted there was admitted

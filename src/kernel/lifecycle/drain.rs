@@ -115,11 +115,18 @@ impl Kernel {
     /// It has no timeout: race it with a timer of your runtime. If the timer wins, `drain(Duration::ZERO)` reports
     /// which executors are left. Several futures and threads may wait at the same time.
     ///
-    /// The thread that ends the last executor, in [`Kernel::status_update`] or [`Kernel::tick`], calls the wakers,
-    /// without a lock held. If a waker panics, that call panics, and wakers after it are not called.
+    /// The thread that ends the last executor, in [`Kernel::status_update`] or [`Kernel::tick`], calls the wakers. The
+    /// kernel holds no lock meanwhile, but an [engine](crate::engine::Engine) with a journal holds that of its recording:
+    /// a waker should do no more than have its task polled, and must not call the engine. The panic of a waker is
+    /// reported by the panic hook and has no other effect.
+    ///
+    /// The future and its waker keep the kernel's memory. A runtime that keeps a task only by its waker keeps both until
+    /// the drain completes, even after the last [`Kernel`] was dropped.
     ///
     /// # Blocking
-    /// A poll, and a drop, wait for threads that hold the lock of the waiters for a few instructions.
+    /// The call closes the kernel: the first one lists all executors, and others wait for that. A poll, and a drop, take
+    /// the lock of the waiters, for a time in proportion to the futures that wait. The poll that completes writes the
+    /// report.
     pub fn drained(&self) -> DrainFuture {
         self.0.close();
         DrainFuture::new(Arc::clone(&self.0))
@@ -131,7 +138,7 @@ impl Kernel {
 ///
 /// It may be polled by any executor and moved between threads. Polling it again after it completed returns the report
 /// again. Dropping it ends the waiting; the kernel stays closed.
-#[must_use = "a future does nothing until it is polled"]
+#[must_use = "the kernel is closed, but nothing waits until the future is polled"]
 pub struct DrainFuture {
     core: Arc<Core>,
     /// Its number among the futures that wait, once it waits.

@@ -4,6 +4,9 @@
 
 use std::task::Waker;
 
+#[cfg(not(loom))]
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use crate::status::Fate;
 use crate::sync::{Condvar, Mutex, OnceLock, lock};
 
@@ -41,13 +44,14 @@ impl Drain {
         }
     }
 
-    /// Wakes the waiters, under the lock (step 5 of a drain). Wakers, which are foreign code, are called after it.
+    /// Wakes the waiters, under the lock (step 5 of a drain). Wakers, which are foreign code, are called after it; the
+    /// panic of one affects neither the others nor the caller, whose release is not complete yet.
     pub(crate) fn wake(&self) {
         let mut waiters = lock(&self.waiters);
         self.emptied.notify_all();
         let wakers = std::mem::take(&mut waiters.wakers);
         drop(waiters);
-        wakers.into_iter().for_each(|(_, waker)| waker.wake());
+        wakers.into_iter().for_each(|(_, waker)| wake(waker));
     }
 
     /// Returns `true` if `done` does. Otherwise the next [`Drain::wake`] calls the waker; the future with the number in
@@ -87,4 +91,18 @@ impl Drain {
         let _waker = at.map(|at| waiters.wakers.swap_remove(at));
         drop(waiters);
     }
+}
+
+#[cfg(not(loom))]
+fn wake(waker: Waker) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+        // The panic hook has reported it. To drop what was thrown could panic again.
+        std::mem::forget(panic);
+    }
+}
+
+/// Loom reports a deadlock by a panic, which must not be caught.
+#[cfg(loom)]
+fn wake(waker: Waker) {
+    waker.wake();
 }
