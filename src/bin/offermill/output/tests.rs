@@ -74,6 +74,7 @@ fn notices(texts: &[String], placed: PlacedExecutor) -> Vec<Notice> {
         state,
         change,
         message: message.clone(),
+        reported_at: None,
     };
     let why = || a.clone();
     vec![
