@@ -12,7 +12,10 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::{FILE_MODE, FOLDER_MODE, check, check_owner, refused};
+use super::{check, check_owner, refused};
+
+/// The mode of new folders, 0700.
+const FOLDER_MODE: Mode = Mode::RWXU;
 
 /// A folder that belongs to this user or to root, and that others may not write, held by a directory handle: it stays
 /// the same folder even if it is renamed. Clones share the handle.
@@ -56,7 +59,7 @@ impl PrivateFolder {
             folder.make(&name)?;
             folder = folder.enter(&name)?;
         }
-        check(&fstat(&folder.handle)?)?;
+        folder.check()?;
         Ok(PrivateFolder { path, ..folder })
     }
 
@@ -68,7 +71,7 @@ impl PrivateFolder {
         let name = name.as_ref();
         self.make(name)?;
         let folder = self.enter(name)?;
-        check(&fstat(&folder.handle)?)?;
+        folder.check()?;
         Ok(folder)
     }
 
@@ -79,9 +82,9 @@ impl PrivateFolder {
     pub fn create_folder(&self, name: impl AsRef<OsStr>) -> io::Result<PrivateFolder> {
         let name = name.as_ref();
         check_name(name)?;
-        mkdirat(&self.handle, name, Mode::from_raw_mode(FOLDER_MODE))?;
+        mkdirat(&self.handle, name, FOLDER_MODE)?;
         let folder = self.enter(name)?;
-        check(&fstat(&folder.handle)?)?;
+        folder.check()?;
         Ok(folder)
     }
 
@@ -94,7 +97,7 @@ impl PrivateFolder {
         check_name(name)?;
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(openat(&self.handle, name, flags, Mode::from_raw_mode(FILE_MODE))?.into())
+        Ok(openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)?.into())
     }
 
     /// The folder's path when it was opened.
@@ -115,10 +118,18 @@ impl PrivateFolder {
         if is_same { through_handle } else { self.path.clone() }
     }
 
+    /// Fails if the folder belongs to another user, or if others may write it.
+    fn check(&self) -> io::Result<()> {
+        check(&fstat(&self.handle)?).map_err(|error| {
+            let way_out = "close it with chmod go-w if it is yours, or use another folder";
+            refused(format!("{}: {error}; {way_out}", self.path.display()))
+        })
+    }
+
     /// Creates the folder `name` unless something of that name exists.
     fn make(&self, name: &OsStr) -> io::Result<()> {
         check_name(name)?;
-        match mkdirat(&self.handle, name, Mode::from_raw_mode(FOLDER_MODE)) {
+        match mkdirat(&self.handle, name, FOLDER_MODE) {
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(error) => Err(error.into()),
         }

@@ -20,7 +20,7 @@ mod folder;
 
 use std::io;
 
-use rustix::fs::Stat;
+use rustix::fs::{Mode, Stat};
 use rustix::process::{getegid, geteuid};
 
 pub use file::{
@@ -28,12 +28,8 @@ pub use file::{
 };
 pub use folder::PrivateFolder;
 
-/// The mode of new folders.
-const FOLDER_MODE: u32 = 0o700;
-/// The mode of new files.
+/// The mode of new files, 0600, for the standard library. Systems differ in the type that rustix takes.
 const FILE_MODE: u32 = 0o600;
-const GROUP_MAY_WRITE: u32 = 0o020;
-const OTHERS_MAY_WRITE: u32 = 0o002;
 
 /// Returns the id of the user as whom this process acts.
 #[must_use]
@@ -49,10 +45,10 @@ fn is_trusted(owner: u32) -> bool {
 /// Fails if a file or folder belongs to another user, or if others may write it.
 fn check(stat: &Stat) -> io::Result<()> {
     check_owner(stat)?;
-    let mode = stat.st_mode & 0o7777;
-    let others = mode & OTHERS_MAY_WRITE != 0;
-    let foreign_group = mode & GROUP_MAY_WRITE != 0 && stat.st_gid != getegid().as_raw();
-    if others || foreign_group {
+    let mode = Mode::from_raw_mode(stat.st_mode);
+    let foreign_group = mode.contains(Mode::WGRP) && stat.st_gid != getegid().as_raw();
+    if mode.contains(Mode::WOTH) || foreign_group {
+        let mode = mode.bits();
         return Err(refused(format!("other users may write it: its mode is {mode:04o}")));
     }
     Ok(())

@@ -18,10 +18,11 @@
 //! | [`comparing`] | expected answers are compared with Spark's, and tasks are what Spark's are |
 //! | [`deviations`] | the defects of Spark that aren't reproduced |
 //! | [`simulating`] | `offermill simulate` |
-//! | [`users`] | what other users of the machine prepare, and who executors run as |
+//! | [`as_root`] | what other users of the machine prepare, and who executors run as (needs root) |
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod as_root;
 mod checking;
 mod comparing;
 mod controlling;
@@ -41,4 +42,3 @@ mod spark_executors;
 mod status;
 mod support;
 mod unread;
-mod users;

@@ -266,3 +266,18 @@ pub(super) fn processes_in(folder: &Path) -> Vec<i32> {
     .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
     .collect()
 }
+
+/// Why a cluster doesn't start with this work folder.
+pub(super) fn refusal(work_dir: &Path) -> String {
+    struct Deaf;
+
+    impl Events for Deaf {
+        fn send(&self, _event: Event) {}
+    }
+
+    let config = LocalConfig::new("local-cluster[1,1,512]".parse().unwrap()).work_dir(work_dir);
+    let cluster = LocalCluster::new(config).unwrap();
+    let error = cluster.start(Arc::new(Deaf)).unwrap_err();
+    assert!(error.is_setting(), "{error}");
+    error.to_string()
+}

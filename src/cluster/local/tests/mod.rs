@@ -1,5 +1,6 @@
 //! Tests of the whole embedded cluster with real processes, through the `ClusterManager` trait.
 
+mod as_root;
 #[cfg(target_os = "linux")]
 mod attacks;
 mod bench;

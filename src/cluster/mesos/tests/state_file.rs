@@ -170,45 +170,63 @@ fn only_files_are_opened() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Goal: other users can't have this program write to or read from files of theirs, nor hold its lock. Method: links in
-/// the places of the file, its lock and its former temporary file; files and links of another user, for which the test
-/// must run as root; and the modes of what is made, also of a lock file that others can open.
+/// Goal: other users can't have this program write to files through links, nor hold its lock. Method: links in the
+/// places of the file's lock and its former temporary file; and the modes of what is made, also of a lock file that others can
+/// open.
 #[test]
-fn other_users_files_are_refused() {
-    use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
+fn links_are_not_followed_and_locks_are_closed() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
     let folder = folder();
     let path = folder.join("framework");
+    let lock = sibling(&path, ".lock");
     let precious = folder.join("precious");
     std::fs::write(&precious, "precious").unwrap();
-    let refusal = || StateFile::open(&path).unwrap_err().to_string();
     symlink(&precious, sibling(&path, ".new")).unwrap();
-    symlink(&precious, sibling(&path, ".lock")).unwrap();
-    assert!(refusal().contains("it is a link, which is not followed"), "{}", refusal());
-    std::fs::remove_file(sibling(&path, ".lock")).unwrap();
-    std::fs::write(sibling(&path, ".lock"), "").unwrap();
-    std::fs::set_permissions(sibling(&path, ".lock"), PermissionsExt::from_mode(0o644)).unwrap();
+    symlink(&precious, &lock).unwrap();
+    let refusal = StateFile::open(&path).unwrap_err().to_string();
+    assert!(refusal.contains("it is a link, which is not followed"), "{refusal}");
+    std::fs::remove_file(&lock).unwrap();
+    std::fs::write(&lock, "").unwrap();
+    std::fs::set_permissions(&lock, PermissionsExt::from_mode(0o644)).unwrap();
     StateFile::open(&path).unwrap().identify("F").unwrap();
     assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
-    for made in [path.clone(), sibling(&path, ".lock")] {
+    for made in [path, lock] {
         assert_eq!(std::fs::metadata(&made).unwrap().permissions().mode() & 0o777, 0o600);
     }
-    let by_others = |made: &Path| {
-        let given = lchown(made, Some(64_002), None);
-        assert!(given.is_ok(), "this test must run as root, to give a file away: {given:?}");
-        let error = refusal();
-        assert!(error.contains("another user, whose id is 64002"), "{error}");
-        lchown(made, Some(0), None).unwrap();
-    };
-    by_others(&path);
-    by_others(&sibling(&path, ".lock"));
-    let kept = folder.join("kept");
-    std::fs::rename(&path, &kept).unwrap();
-    symlink(&kept, &path).unwrap();
-    by_others(&path);
-    chown(&kept, Some(0), None).unwrap();
-    StateFile::open(&path).unwrap().identify("G").unwrap();
-    assert!(path.is_symlink() && std::fs::read_to_string(&kept).unwrap().contains("id G"));
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+mod as_root {
+    use std::os::unix::fs::{chown, lchown, symlink};
+
+    use super::*;
+
+    /// Goal: files and links of other users are refused. Method: the file, its lock, and a link in the file's place,
+    /// given to another user, for which the test must run as root.
+    #[test]
+    #[ignore = "needs root"]
+    fn other_users_files_are_refused() {
+        let folder = folder();
+        let path = folder.join("framework");
+        StateFile::open(&path).unwrap().identify("F").unwrap();
+        let by_others = |made: &Path| {
+            let given = lchown(made, Some(64_002), None);
+            assert!(given.is_ok(), "this test must run as root, to give a file away: {given:?}");
+            let error = StateFile::open(&path).unwrap_err().to_string();
+            assert!(error.contains("another user, whose id is 64002"), "{error}");
+            lchown(made, Some(0), None).unwrap();
+        };
+        by_others(&path);
+        by_others(&sibling(&path, ".lock"));
+        let kept = folder.join("kept");
+        std::fs::rename(&path, &kept).unwrap();
+        symlink(&kept, &path).unwrap();
+        by_others(&path);
+        chown(&kept, Some(0), None).unwrap();
+        StateFile::open(&path).unwrap().identify("G").unwrap();
+        assert!(path.is_symlink() && std::fs::read_to_string(&kept).unwrap().contains("id G"));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }
 
 /// Goal: a failed write is repeated as soon as writing is possible, before anything new is written. Method: the folder

@@ -1,5 +1,5 @@
 //! Tests with several users of one machine: folders and files that another user prepared, and the user that executors
-//! run as. They start the binary as other users, for which they must run as root.
+//! run as. They start the binary as other users, for which they must run as root: `cargo test` leaves them out.
 
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
@@ -63,6 +63,7 @@ fn errors(output: &Output) -> String {
 /// Goal: a work folder that another user made is refused with a sentence, one of the user's own serves, and what is
 /// made there is closed to others. Method: the run of one user in folders of two.
 #[test]
+#[ignore = "needs root"]
 fn a_work_folder_of_another_user_is_refused() {
     let shared = Shared::new();
     let run = |work_dir: &str| {
@@ -98,6 +99,7 @@ fn a_work_folder_of_another_user_is_refused() {
 /// Goal: files that are written anew neither follow other users' links nor use their files. Method: links and files of
 /// another user in the places of a report, a journal and its answers; the modes of what is written.
 #[test]
+#[ignore = "needs root"]
 fn links_and_files_of_other_users_are_refused() {
     let shared = Shared::new();
     let precious = shared.path("precious");
@@ -174,6 +176,7 @@ fn user_on_the_wire(shared: &Shared, user: u32, flags: &[&str]) -> Result<String
 /// Goal: executors run as the user of the run, whatever its environment says; as root only if that is set; and if the
 /// user has no name, a sentence asks for one. Method: the first call of runs by several users without variables.
 #[test]
+#[ignore = "needs root"]
 fn executors_do_not_run_as_root_by_default() {
     let shared = Shared::new();
     assert_eq!(user_on_the_wire(&shared, NOBODY, &[]).as_deref(), Ok("nobody"));
