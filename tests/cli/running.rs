@@ -184,3 +184,25 @@ fn executors_inherit_no_secrets() {
         assert!(output.starts_with('/') && output.lines().next().unwrap().ends_with("/sh"));
     }
 }
+
+/// Goal: a secret that is a common text takes no variables from executors in which it occurs by chance, and none that
+/// they always need; others that are the secret are withheld, and a remark names them. Method: executors print their
+/// environment.
+#[test]
+fn a_common_text_as_secret_withholds_little() {
+    let folder = Folder::new();
+    let given = ["--until-finished", "--num-executors", "1"];
+    let mut command = offermill(&folder.0, &small(&given, &["sh", "-c", "env"]));
+    command.env("SPARK_MESOS_SECRET", "usr").env("HOME", "/usr/home").env("PREFIX", "/usr/local");
+    command.env("SAME", "usr").env("ANOTHER", "usr").env("JAVA_HOME", "usr");
+    let ended = command.output().unwrap();
+    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
+    let output = format!("\n{}", folder.outputs().concat());
+    for kept in ["HOME=/usr/home\n", "PREFIX=/usr/local\n", "JAVA_HOME=usr\n", "PATH="] {
+        assert!(output.contains(&format!("\n{kept}")), "{output}");
+    }
+    assert!(!output.contains("\nSAME=") && !output.contains("\nANOTHER="), "{output}");
+    let errors = String::from_utf8(ended.stderr).unwrap();
+    let remark = "executors don't inherit ANOTHER, SAME: a secret is in them";
+    assert!(errors.contains(remark), "{errors}");
+}

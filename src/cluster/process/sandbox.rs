@@ -4,10 +4,14 @@
 //! They stay when executors end, so that their output can be read. All of it belongs to this user and is closed to
 //! others, see [`private_files`](crate::private_files): folders are made and entered by directory handles, from the
 //! work folder as it was at the start, so nothing that other users rename or plant can redirect an executor.
+//!
+//! Folders that were removed are created again in the innermost folder that is left. If the work folder itself was
+//! removed, it is opened by its path and checked as at the start.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::Error;
@@ -16,11 +20,59 @@ use crate::private_files::PrivateFolder;
 /// The maximum number of frameworks of one process that can receive an id in the same millisecond.
 const SAME_MILLISECOND_MAX: u32 = 1000;
 
+/// The maximum number of attempts to create a sandbox while its folders are being removed.
+const ATTEMPTS_MAX: u32 = 3;
+
 /// The folder of one framework's sandboxes.
 #[derive(Debug)]
 pub(crate) struct Sandboxes {
     framework_id: String,
-    folder: PrivateFolder,
+    /// Locked only to copy or replace the handles: file systems may hang.
+    folders: Mutex<FrameworkFolders>,
+}
+
+/// The folder of a framework and those that contain it. They share their handles with their clones.
+#[derive(Clone, Debug)]
+struct FrameworkFolders {
+    work: PrivateFolder,
+    sandboxes: PrivateFolder,
+    framework: PrivateFolder,
+}
+
+impl FrameworkFolders {
+    /// Opens the folders again, and creates those that were removed.
+    fn renewed(&self, framework_id: &str) -> io::Result<FrameworkFolders> {
+        if let Some(framework) = unless_removed(self.sandboxes.subfolder(framework_id))? {
+            return Ok(FrameworkFolders { framework, ..self.clone() });
+        }
+        let (work, sandboxes) = match unless_removed(self.work.subfolder("sandboxes"))? {
+            Some(sandboxes) => (self.work.clone(), sandboxes),
+            None => {
+                let work = PrivateFolder::open(self.work.path())?;
+                let sandboxes = work.subfolder("sandboxes")?;
+                (work, sandboxes)
+            }
+        };
+        let framework = sandboxes.subfolder(framework_id)?;
+        Ok(FrameworkFolders { work, sandboxes, framework })
+    }
+
+    /// Creates the sandbox of an executor.
+    fn make(&self, agent_id: &str, executor: &str) -> io::Result<Sandbox> {
+        let folder = self.framework.subfolder(agent_id)?.subfolder(executor)?;
+        let stdout = folder.create_file("stdout")?;
+        let stderr = folder.create_file("stderr")?;
+        Ok(Sandbox { folder, stdout, stderr })
+    }
+}
+
+/// Returns what was opened or created in a folder; `None` if the folder was removed, in which nothing can be created.
+fn unless_removed<T>(made: io::Result<T>) -> io::Result<Option<T>> {
+    match made {
+        Ok(made) => Ok(Some(made)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 impl Sandboxes {
@@ -36,7 +88,8 @@ impl Sandboxes {
     }
 
     fn reserve(work_dir: &Path) -> io::Result<Sandboxes> {
-        let parent = PrivateFolder::open(work_dir)?.subfolder("sandboxes")?;
+        let work = PrivateFolder::open(work_dir)?;
+        let sandboxes = work.subfolder("sandboxes")?;
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let stem = format!("local-{}-{}", since.as_millis(), std::process::id());
         for attempt in 0..SAME_MILLISECOND_MAX {
@@ -44,8 +97,11 @@ impl Sandboxes {
                 0 => stem.clone(),
                 number => format!("{stem}-{number}"),
             };
-            match parent.create_folder(&framework_id) {
-                Ok(folder) => return Ok(Sandboxes { framework_id, folder }),
+            match sandboxes.create_folder(&framework_id) {
+                Ok(framework) => {
+                    let folders = Mutex::new(FrameworkFolders { work, sandboxes, framework });
+                    return Ok(Sandboxes { framework_id, folders });
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -58,12 +114,22 @@ impl Sandboxes {
         &self.framework_id
     }
 
-    /// Creates the sandbox of an executor, with empty output files. Fails if one of the files exists.
+    /// Creates the sandbox of an executor, with empty output files, and the folders around it that were removed.
+    ///
+    /// # Errors
+    /// If a folder or file can't be created, or if one of the files exists.
     pub(crate) fn make(&self, agent_id: &str, executor: &str) -> io::Result<Sandbox> {
-        let folder = self.folder.subfolder(agent_id)?.subfolder(executor)?;
-        let stdout = folder.create_file("stdout")?;
-        let stderr = folder.create_file("stderr")?;
-        Ok(Sandbox { folder, stdout, stderr })
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for _ in 1..ATTEMPTS_MAX {
+            if let Some(sandbox) = unless_removed(folders.make(agent_id, executor))? {
+                return Ok(sandbox);
+            }
+            if let Some(renewed) = unless_removed(folders.renewed(&self.framework_id))? {
+                folders = renewed.clone();
+                *self.folders.lock().unwrap_or_else(PoisonError::into_inner) = renewed;
+            }
+        }
+        folders.make(agent_id, executor)
     }
 }
 

@@ -14,6 +14,7 @@ pub(crate) mod kernel;
 pub(crate) mod master;
 pub(crate) mod option;
 pub(crate) mod redact;
+pub(crate) mod secrets;
 pub(crate) mod shuffle;
 pub(crate) mod sources;
 pub(crate) mod table;

@@ -1,19 +1,19 @@
 //! Preparation of local agents, about which everything is known before the start.
 
-use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
 use offermill::Config;
 use offermill::cluster::local::{LocalCluster, LocalConfig, LocalMaster};
-use offermill::launch::Secret;
 use offermill::resources::PortRange;
 
 use crate::model::target::{AgentCounts, FrameworkRemains, OnExit, RunTarget, SandboxPlace};
 use crate::settings::checks::preflight;
 use crate::settings::draft::SettingsDraft;
+use crate::settings::secrets::variables_with_secrets;
 use crate::target::PreparedTarget;
+use crate::text::format::printable;
 
 /// Checks that executors fit on an agent, and that sandboxes can be created.
 pub(super) fn prepare(
@@ -23,7 +23,8 @@ pub(super) fn prepare(
     config: &Config,
 ) -> Option<PreparedTarget> {
     let capacity = preflight::check_capacity(draft, config, &text, master)?;
-    let cluster = LocalCluster::new(local_config(draft, master));
+    let withheld = withheld_variables(draft);
+    let cluster = LocalCluster::new(local_config(draft, master, withheld));
     let cluster = cluster.map_err(|error| draft.report_error(&error)).ok()?;
     if draft.problems.is_empty() && !draft.is_dry_run {
         preflight::check_work_dir(draft);
@@ -42,21 +43,28 @@ pub(super) fn prepare(
     Some((target, Arc::new(cluster)))
 }
 
-/// The variables of this program that hold one of its secrets.
-fn secret_variables(draft: &SettingsDraft) -> Vec<OsString> {
-    let given = draft.specs().iter().flat_map(|spec| draft.given_for(spec));
-    let secrets: Vec<&Secret> = given.filter_map(|given| given.secret.as_ref()).collect();
-    let is_secret = |value: &OsStr| {
-        let value = value.to_string_lossy();
-        secrets.iter().any(|secret| !secret.is_empty() && value.contains(secret.expose()))
-    };
-    let variables = env::vars_os().filter(|(_, value)| is_secret(value));
-    variables.map(|(name, _)| name).collect()
+/// The variables with secrets, which executors don't inherit. A remark names them.
+fn withheld_variables(draft: &mut SettingsDraft) -> Vec<OsString> {
+    if draft.has_clean_environment {
+        return Vec::new();
+    }
+    let variables = variables_with_secrets(draft);
+    if !variables.is_empty() {
+        let names: Vec<String> =
+            variables.iter().map(|name| printable(&name.to_string_lossy())).collect();
+        let names = names.join(", ");
+        draft.remarks.push(format!("executors don't inherit {names}: a secret is in them"));
+    }
+    variables
 }
 
-fn local_config(draft: &SettingsDraft, master: &LocalMaster) -> LocalConfig {
+fn local_config(
+    draft: &SettingsDraft,
+    master: &LocalMaster,
+    withheld: Vec<OsString>,
+) -> LocalConfig {
     let local = LocalConfig::new(master.clone())
-        .withhold_variables(secret_variables(draft))
+        .withhold_variables(withheld)
         .attributes(draft.attributes.clone())
         .work_dir(draft.work_dir.clone())
         // The engine has waited for executors before it stops the cluster, so the rest is killed at once.

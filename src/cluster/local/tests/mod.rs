@@ -7,6 +7,7 @@ mod bench;
 mod executors;
 mod hanging;
 mod offers;
+mod removal;
 mod stopping;
 #[cfg(target_os = "linux")]
 mod survival;

@@ -1,0 +1,38 @@
+//! The secrets of this program: which variables hold them.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+
+use offermill::launch::{SECRET_VARIABLES, Secret};
+
+use crate::settings::draft::SettingsDraft;
+
+/// Shorter secrets are only compared with whole values: they occur in others by chance.
+const CONTAINED_BYTES_MIN: usize = 8;
+/// Executors get these variables whatever is in them. A program may not start without them.
+const ALWAYS_INHERITED: [&str; 6] = ["HOME", "JAVA_HOME", "LANG", "PATH", "SPARK_HOME", "USER"];
+
+/// The secrets among the settings. Files are not read whose names are given in place of a secret.
+fn given_secrets(draft: &SettingsDraft) -> Vec<&Secret> {
+    let given = draft.specs().iter().flat_map(|spec| draft.given_for(spec));
+    let secrets = given.filter_map(|given| given.secret.as_ref());
+    secrets.filter(|secret| !secret.is_empty()).collect()
+}
+
+/// The variables of this program with one of its secrets in them, by name, except [`SECRET_VARIABLES`].
+pub(crate) fn variables_with_secrets(draft: &SettingsDraft) -> Vec<OsString> {
+    let secrets = given_secrets(draft);
+    let has_secret = |value: &OsStr| {
+        let value = value.to_string_lossy();
+        secrets.iter().map(|secret| secret.expose()).any(|secret| {
+            value == secret || (secret.len() >= CONTAINED_BYTES_MIN && value.contains(secret))
+        })
+    };
+    let is_left = |name: &OsStr| {
+        !ALWAYS_INHERITED.iter().chain(&SECRET_VARIABLES).any(|known| name == OsStr::new(known))
+    };
+    let variables = env::vars_os().filter(|(name, value)| is_left(name) && has_secret(value));
+    let mut names: Vec<OsString> = variables.map(|(name, _)| name).collect();
+    names.sort();
+    names
+}
