@@ -203,3 +203,49 @@ fn executors_do_not_run_as_root_by_default() {
     assert_eq!(shown(NOBODY), "offermill.mesos.user nobody default");
     assert!(shown(0).contains("this program runs as root"));
 }
+
+/// Goal: a local executor, which is of the same user, reads no secret of the run from its environment, and its own core
+/// dumps are as before. Method: executors look at their parent, with a secret and without.
+#[test]
+#[ignore = "needs root"]
+fn executors_do_not_read_the_environment_of_the_run() {
+    const CANARY: &str = "cAnAry-5ecret";
+    let shared = Shared::new();
+    for (secret, owner) in [(CANARY, "0"), ("", "64001")] {
+        let seen = shared.path(&format!("seen-{owner}"));
+        let look = "stat -c %u /proc/$PPID/environ; ulimit -c; tr '\\0' '\\n' </proc/$PPID/environ";
+        let line = format!("{{ {look}; }} >{} 2>&1; true", seen.display());
+        let flags = ["--master", "local-cluster[1,1,64]", "--num-executors", "1"];
+        let more = ["--until-finished", "--work-dir", "work"];
+        let arguments = small(&[&flags[..], &more].concat(), &["sh", "-c", &line]);
+        let mut command = Command::new("sh");
+        let limited = ["-c", "ulimit -c 7; exec \"$0\" \"$@\""];
+        command.args(limited).arg(&shared.binary).args(arguments).uid(VICTIM).gid(VICTIM);
+        command.env_clear().env("PATH", "/usr/bin:/bin").env("SPARK_MESOS_SECRET", secret);
+        let ended = command.current_dir(&shared.folder.0).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(ended.status.code(), Some(0), "{}", errors(&ended));
+        let seen = fs::read_to_string(seen).unwrap();
+        assert!(seen.starts_with(&format!("{owner}\n7\n")), "{seen}");
+        assert!(!seen.contains(CANARY), "{seen}");
+        assert_eq!(seen.contains("PATH="), secret.is_empty(), "{seen}");
+    }
+}
+
+/// Goal: a program in `PATH` that this user may not execute is passed over, as by a shell. Method: a tool that only its
+/// owner may execute, before another one.
+#[test]
+#[ignore = "needs root"]
+fn programs_that_the_user_may_not_execute_are_passed_over() {
+    let shared = Shared::new();
+    for (name, mode) in [("b1", 0o744), ("b2", 0o755)] {
+        let tool = shared.folder_of(0, name, 0o755).join("tool");
+        fs::write(&tool, "#!/bin/sh\nexit 0\n").unwrap();
+        fs::set_permissions(&tool, Permissions::from_mode(mode)).unwrap();
+    }
+    let path = ["b1", "b2"].map(|name| shared.path(name).display().to_string()).join(":");
+    let path = format!("PATH={path}:/usr/bin:/bin");
+    let flags = ["--master", "local-cluster[1,1,64]", "--num-executors", "1", "--env", &path];
+    let more = ["--until-finished", "--work-dir", "work"];
+    let ended = shared.run(VICTIM, &small(&[&flags[..], &more].concat(), &["tool"]));
+    assert_eq!(ended.status.code(), Some(0), "{}", errors(&ended));
+}

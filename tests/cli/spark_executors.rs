@@ -163,3 +163,26 @@ fn executors_of_spark_are_checked_beforehand() {
         "offermill: ignored without --spark-driver: spark.task.cpus (--conf)\n"
     );
 }
+
+/// Goal: Java is looked for with the variables that executors get. Method: Java in a `JAVA_HOME` of this program, which
+/// executors inherit, don't inherit, or are given.
+#[test]
+fn java_is_looked_for_where_executors_do() {
+    let folder = Folder::new();
+    fake_spark(&folder);
+    let java = folder.0.join("java").display().to_string();
+    let given = format!("JAVA_HOME={java}");
+    let start = ["--executor-memory", "64m", "--memory-overhead", "0", "--print-config"];
+    let start = [&start[..], &["--spark-driver", URL, HOME[0], HOME[1]]].concat();
+    let clean = ["--clean-env", "--env", "PATH=/nowhere"];
+    let lacks =
+        "there is none in JAVA_HOME or PATH, of which --clean-env passes on only those of --env";
+    for (flags, is_found) in
+        [(&[][..], true), (&clean, false), (&[&clean[..], &["--env", &given]].concat(), true)]
+    {
+        let ended = run(&folder, &[&start[..], flags].concat(), &[("JAVA_HOME", &java)]);
+        let text = format!("{}{}", ended.output, ended.errors);
+        assert_eq!(!text.contains(lacks), is_found, "{flags:?}: {text}");
+        assert_eq!(ended.code == Some(0), is_found, "{flags:?}: {text}");
+    }
+}

@@ -178,6 +178,8 @@ fn the_command_line_shows_no_secret() {
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
     let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
     assert_eq!(core.split_whitespace().filter(|word| *word == "0").count(), 2, "{core}");
+    let environment = std::fs::metadata(format!("/proc/{}/environ", child.id())).unwrap();
+    assert_eq!(std::os::unix::fs::MetadataExt::uid(&environment), 0);
     let output = child.wait_with_output().unwrap();
     std::fs::remove_file(&file).unwrap();
     let text = [&output.stdout[..], &output.stderr[..]].concat();

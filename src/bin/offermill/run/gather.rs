@@ -13,7 +13,7 @@ use crate::settings::checks::{allocation, containers, executors, limits, mesos, 
 use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
 use crate::settings::kernel::config_builder;
-use crate::settings::{OutputForm, Readiness, RunSettings, shuffle, table};
+use crate::settings::{OutputForm, Readiness, RunSettings, secrets, shuffle, table};
 use crate::target;
 
 /// The result of reading and checking the arguments.
@@ -35,6 +35,7 @@ pub(super) struct Prepared {
 /// Reads and checks all settings, prepares the cluster, and creates the journal's files.
 pub(super) fn gather(arguments: &RunArguments) -> Gathered {
     let mut draft = table::read_arguments(arguments);
+    secrets::protect_memory(&draft);
     let checked = check(arguments, &mut draft).filter(|_| draft.problems.is_empty());
     // The journal comes last, so that no file is left if a setting is wrong.
     let prepared = checked.and_then(|(settings, manager)| {

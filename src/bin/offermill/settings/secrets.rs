@@ -1,11 +1,13 @@
-//! The secrets of this program: which variables hold them.
+//! The secrets of this program: which variables hold them, and who can read its memory.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
 
 use offermill::launch::{SECRET_VARIABLES, Secret};
+use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::settings::draft::SettingsDraft;
+use crate::settings::master::ClusterMaster;
 
 /// Shorter secrets are only compared with whole values: they occur in others by chance.
 const CONTAINED_BYTES_MIN: usize = 8;
@@ -35,4 +37,25 @@ pub(crate) fn variables_with_secrets(draft: &SettingsDraft) -> Vec<OsString> {
     let mut names: Vec<OsString> = variables.map(|(name, _)| name).collect();
     names.sort();
     names
+}
+
+/// Keeps the memory and the environment of this process from other processes of its user, and out of core dumps, from
+/// now on, if there is a secret in them. Where that fails, the run goes on.
+pub(crate) fn protect_memory(draft: &SettingsDraft) {
+    let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+    let has_secret = SECRET_VARIABLES.iter().any(is_set)
+        || draft.mesos.secret.is_some()
+        || !given_secrets(draft).is_empty();
+    if !has_secret {
+        return;
+    }
+    // Ends with the next program that the process or a child executes, so executors aren't affected.
+    #[cfg(target_os = "linux")]
+    let _dumpable =
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+    // Local executors would inherit this limit.
+    if let Some((_, ClusterMaster::Mesos(_))) = draft.master {
+        let none = Rlimit { current: Some(0), maximum: Some(0) };
+        let _unlimited = setrlimit(Resource::Core, none);
+    }
 }

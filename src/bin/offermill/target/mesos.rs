@@ -9,7 +9,6 @@ use offermill::Config;
 use offermill::cluster::mesos::{Masters, MesosCluster, MesosConfig};
 use offermill::config::ExecutorCores;
 use offermill::constraint::Repeats;
-use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::model::target::{FrameworkRemains, OnExit, RunTarget, SandboxPlace};
 use crate::settings::draft::SettingsDraft;
@@ -41,9 +40,6 @@ pub(super) fn prepare(
         let name = draft.name_of("spark.mesos.executor.secret.values");
         draft.problems.push(unencrypted(&name, &text));
         return None;
-    }
-    if has_secret || !draft.container.secret_values.is_empty() {
-        forbid_core_dumps();
     }
     let on_exit = OnExit::Kept(made.failover_timeout);
     // For the TEARDOWN call, and for a framework id file on a disk that hangs.
@@ -80,16 +76,6 @@ pub(super) fn prepare(
         stop_timeout,
     };
     Some((target, cluster))
-}
-
-/// Keeps the secrets in this process out of core dumps, from now on. Where that fails, the run goes on.
-fn forbid_core_dumps() {
-    let none = Rlimit { current: Some(0), maximum: Some(0) };
-    let _unlimited = setrlimit(Resource::Core, none);
-    // The limit doesn't hold for dumps that are piped to a program.
-    #[cfg(target_os = "linux")]
-    let _dumpable =
-        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 /// Why no offers come: the subscription filters them.

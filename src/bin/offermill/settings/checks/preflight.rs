@@ -3,7 +3,7 @@
 
 use std::env;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::io;
 use std::path::{Path, absolute};
 
 use offermill::attributes::{self, Items};
@@ -12,6 +12,8 @@ use offermill::config::ExecutorCores;
 use offermill::private_files::PrivateFolder;
 use offermill::resources::{Mebibytes, MilliCpus};
 use offermill::{Config, Offer};
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+use rustix::io::Errno;
 
 use crate::settings::draft::SettingsDraft;
 use crate::settings::master::ClusterMaster;
@@ -77,32 +79,44 @@ pub(crate) fn find_spark(draft: &mut SettingsDraft) {
         }
     }
     if !has_java(draft) {
-        let sentence = "Spark's executors need Java: there is none in JAVA_HOME or PATH";
-        draft.problems.push(sentence.to_owned());
+        let place = match draft.has_clean_environment {
+            false => "JAVA_HOME or PATH",
+            true => "JAVA_HOME or PATH, of which --clean-env passes on only those of --env",
+        };
+        draft.problems.push(format!("Spark's executors need Java: there is none in {place}"));
     }
 }
 
-/// Whether Spark's script can find Java.
+/// Where a shell looks for programs if it has no `PATH`.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Whether Spark's script can find Java with the variables that executors get.
 fn has_java(draft: &SettingsDraft) -> bool {
+    let inherited = |name: &str| match draft.has_clean_environment {
+        true => None,
+        false => env::var_os(name),
+    };
     let variable =
-        |name: &str| draft.variables.get(name).map(Into::into).or_else(|| env::var_os(name));
+        |name: &str| draft.variables.get(name).map(Into::into).or_else(|| inherited(name));
     match variable("JAVA_HOME").filter(|home| !home.is_empty()) {
         Some(home) => check_executable(&Path::new(&home).join("bin/java")).is_ok(),
         None => {
-            let path = variable("PATH").unwrap_or_default();
+            let path = variable("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
             env::split_paths(&path).any(|folder| check_executable(&folder.join("java")).is_ok())
         }
     }
 }
 
+/// Fails if there is no file that this user may execute.
 fn check_executable(path: &Path) -> Result<(), String> {
     let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
     if metadata.is_dir() {
-        Err("this is a folder".to_owned())
-    } else if metadata.permissions().mode() & 0o111 == 0 {
-        Err("it has no permission to be executed".to_owned())
-    } else {
-        Ok(())
+        return Err("this is a folder".to_owned());
+    }
+    match accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS) {
+        Ok(()) => Ok(()),
+        Err(Errno::ACCESS) => Err("it has no permission to be executed".to_owned()),
+        Err(error) => Err(io::Error::from(error).to_string()),
     }
 }
 
