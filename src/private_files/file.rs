@@ -3,14 +3,14 @@
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
 
-use rustix::fs::{FileType, OFlags, fstat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, statat};
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
-use super::{FILE_MODE, check, check_owner, effective_uid, is_trusted, refused};
+use super::{FILE_MODE, check, check_owner, effective_uid, refused};
 
 /// Creates a file with mode 0600, and opens it for writing.
 ///
@@ -33,20 +33,47 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a file to lock it, or creates it. Other users can't open it, so they can't hold its lock.
+/// Opens a file to lock it, or creates it. Other users can't open it, so they can't hold its lock. A file that they
+/// could open, and may have open, is replaced by a new one.
 ///
 /// # Errors
-/// If it can't be opened or created, isn't a regular file, or belongs to another user. A link is such an error.
+/// If it can't be opened, created or replaced, isn't a regular file, or belongs to another user. A link is such an
+/// error.
 pub fn open_lock(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(FILE_MODE);
     let file = open_regular(&mut options, path)?;
     let found = fstat(&file)?;
     check_owner(&found)?;
-    if found.st_uid == effective_uid() {
-        file.set_permissions(Permissions::from_mode(FILE_MODE))?;
+    if found.st_uid != effective_uid() {
+        check(&found)?;
+    } else if Mode::from_raw_mode(found.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
+        return replace_lock(path, &found);
     }
     Ok(file)
+}
+
+/// Puts a new lock file in the place of `old`, which others could open. A program that has the new one open relies on
+/// it staying there, so programs that do this at the same time take turns: only one of them can create the file that is
+/// renamed, and it looks at the path again before it does so. A file of mode 0600 is never replaced.
+fn replace_lock(path: &Path, old: &Stat) -> io::Result<File> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let new = Path::new(&new);
+    let file = create_file(new)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", new.display())))?;
+    let replaced = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from);
+    let replaced = replaced.and_then(|found| {
+        if (found.st_dev, found.st_ino) == (old.st_dev, old.st_ino) {
+            fs::rename(new, path)
+        } else {
+            Err(io::Error::other("another process has replaced it"))
+        }
+    });
+    if replaced.is_err() {
+        let _gone = fs::remove_file(new);
+    }
+    replaced.map(|()| file)
 }
 
 /// Writes a file anew: `write` fills a file with a random name in the same folder, with mode 0600, which then takes the
@@ -81,33 +108,20 @@ fn temporary_file(path: &Path) -> io::Result<NamedTempFile> {
         .tempfile_in(folder.unwrap_or(Path::new(".")))
 }
 
-/// Opens an existing file for writing at its start: a regular file of this user's or of root that others can't write,
-/// or a device or pipe. Opening a pipe doesn't block.
+/// Opens an existing file for writing at its start: a regular file or pipe of this user's or of root that others can't
+/// write, or any character device. Opening a pipe doesn't block.
 ///
 /// # Errors
-/// If it can't be opened, or if it belongs to another user or may be written by others. A link is such an error.
+/// If it can't be opened, or if it is no character device and belongs to another user or may be written by others. A
+/// link is such an error.
 pub fn open_output(path: &Path) -> io::Result<File> {
     let file = open_unfollowed(OpenOptions::new().write(true), path)?;
     let found = fstat(&file)?;
-    if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile {
+    // Terminals and /dev/null may be written by others.
+    if FileType::from_raw_mode(found.st_mode) != FileType::CharacterDevice {
         check(&found)?;
     }
     Ok(file)
-}
-
-/// Returns where the link at `path` leads, or `path` itself if there is no link.
-///
-/// # Errors
-/// If the link belongs to another user, or leads nowhere.
-pub fn resolve(path: &Path) -> io::Result<PathBuf> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if found.is_symlink() && !is_trusted(found.uid()) => Err(refused(format!(
-            "it is a link of another user, whose id is {}, which is not followed",
-            found.uid()
-        ))),
-        Ok(found) if found.is_symlink() => fs::canonicalize(path),
-        _ => Ok(path.to_owned()),
-    }
 }
 
 /// Opens a regular file without following a link.

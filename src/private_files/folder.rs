@@ -1,18 +1,17 @@
 //! [`PrivateFolder`]: a folder of this user's, held by a directory handle.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, fstat, mkdirat, open, openat, stat, statat,
-};
+use rustix::fs::{Mode, OFlags, fstat, mkdirat, open, openat, stat};
 use rustix::io::Errno;
 
-use super::{check, check_owner, refused};
+use super::links::{LINKS_MAX, leads_nowhere, read_link};
+use super::{check, refused};
 
 /// The mode of new folders, 0700.
 const FOLDER_MODE: Mode = Mode::RWXU;
@@ -26,41 +25,51 @@ pub struct PrivateFolder {
 }
 
 impl PrivateFolder {
-    /// Opens the folder at `path`, or creates it and its missing parents with mode 0700. Links in the path are
-    /// followed, but a link in the folder's own place only if it belongs to this user or to root.
+    /// Opens the folder at `path`, or creates it and its missing parents with mode 0700. Links among its parents are
+    /// followed; a link in the folder's own place, and those to which it leads, only if they belong to this user or to
+    /// root.
     ///
     /// # Errors
-    /// If the folder can't be opened or created, if it belongs to another user, or if others may write it. The error
-    /// says which.
+    /// If the folder can't be opened or created, if it or a parent that was missing belongs to another user, or if
+    /// others may write it. The error says which.
     pub fn open(path: &Path) -> io::Result<PrivateFolder> {
-        let path = absolute(path)?;
-        match statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::Symlink => {
-                check_owner(&found)
-                    .map_err(|error| refused(format!("it is a link, and {error}")))?;
+        // Without a slash at the end: the system would follow a link before it.
+        let path: PathBuf = absolute(path)?.components().collect();
+        match open_existing(&path) {
+            Ok(handle) => {
+                let folder = PrivateFolder { handle: Arc::new(handle), path };
+                folder.check()?;
+                Ok(folder)
             }
-            _ => {}
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::NOENT) => {
+                Self::create_with_parents(&path)
+            }
+            Err(error) => Err(error),
         }
+    }
+
+    /// Creates the folder at `path` and its missing parents. What others create there meanwhile is checked as well.
+    fn create_with_parents(path: &Path) -> io::Result<PrivateFolder> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let mut existing = path.as_path();
-        let mut missing: Vec<OsString> = Vec::new();
+        let mut existing = path;
+        let mut missing: Vec<&OsStr> = Vec::new();
         let handle = loop {
-            match (open(existing, flags, Mode::empty()), existing.parent(), existing.file_name()) {
-                (Ok(handle), ..) => break handle,
-                (Err(Errno::NOENT), Some(parent), Some(name)) => {
-                    missing.push(name.to_owned());
-                    existing = parent;
-                }
-                (Err(error), ..) => return Err(error.into()),
+            let (Some(parent), Some(name)) = (existing.parent(), existing.file_name()) else {
+                return Err(Errno::NOENT.into());
+            };
+            missing.push(name);
+            existing = parent;
+            match open(existing, flags, Mode::empty()) {
+                Ok(handle) => break handle,
+                Err(Errno::NOENT) => {}
+                Err(error) => return Err(error.into()),
             }
         };
         let mut folder = PrivateFolder { handle: Arc::new(handle), path: existing.to_owned() };
         while let Some(name) = missing.pop() {
-            folder.make(&name)?;
-            folder = folder.enter(&name)?;
+            folder = folder.subfolder(name)?;
         }
-        folder.check()?;
-        Ok(PrivateFolder { path, ..folder })
+        Ok(folder)
     }
 
     /// Opens the folder `name` in this one, or creates it with mode 0700. A link is not followed.
@@ -148,6 +157,27 @@ impl PrivateFolder {
         })?;
         Ok(PrivateFolder { handle: Arc::new(handle), path })
     }
+}
+
+/// Opens the folder at `path`. A link in its place is read, checked and followed here: the system opens none.
+fn open_existing(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut place = path.to_owned();
+    for _ in 0..=LINKS_MAX {
+        match open(&place, flags, Mode::empty()) {
+            Ok(handle) => return Ok(handle),
+            Err(Errno::NOENT) if place != path => return Err(leads_nowhere()),
+            // Linux returns the latter for a link.
+            Err(error @ (Errno::LOOP | Errno::NOTDIR)) => {
+                let target = read_link(&place).map_err(|error| {
+                    io::Error::new(error.kind(), format!("{}: {error}", place.display()))
+                })?;
+                place = target.ok_or(error)?.components().collect();
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(leads_nowhere())
 }
 
 /// Fails if `name` is not the name of something in a folder.

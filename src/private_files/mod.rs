@@ -8,25 +8,30 @@
 //! | A new file never opens or overwrites a file that exists, whatever its name leads to | [`PrivateFolder::create_file`], [`create_file`], [`replace`] |
 //! | A file that is replaced is written under a random name first | [`replace`] |
 //! | A file is read or locked only if it is a regular file of this user's or of root, and others can't write it | [`open_file`], [`open_lock`] |
-//! | A link in the place of a file that the user named is followed only if it belongs to this user or to root | [`resolve`] |
+//! | A file that others can open is not locked, but replaced by one that they can't | [`open_lock`] |
+//! | A pipe is written only if it belongs to this user or to root, and others can't write it | [`open_output`] |
+//! | A link in the place of a file or folder that the user named is followed only if it belongs to this user or to root, and so is each link that it leads to | [`resolve`], [`PrivateFolder::open`] |
 //!
-//! "Others" are all users but this one and root. A group may write if it is the effective group of this process:
-//! where each user has a group of their own, folders are writable by that group by default.
+//! Not checked are links and folders among the parents of a path that the user named.
+//!
+//! "Others" are all users but this one and root. A group may write if it is the effective group of this process and its
+//! id is that of the user: where each user has a group of their own, their ids are the same, and files and folders are
+//! writable by that group by default. Other groups may have further members.
 //!
 //! The command line uses this module, too. It is not a part of the documented interface.
 
 mod file;
 mod folder;
+mod links;
 
 use std::io;
 
 use rustix::fs::{Mode, Stat};
 use rustix::process::{getegid, geteuid};
 
-pub use file::{
-    check_replaceable, create_file, open_file, open_lock, open_output, replace, resolve,
-};
+pub use file::{check_replaceable, create_file, open_file, open_lock, open_output, replace};
 pub use folder::PrivateFolder;
+pub use links::resolve;
 
 /// The mode of new files, 0600, for the standard library. Systems differ in the type that rustix takes.
 const FILE_MODE: u32 = 0o600;
@@ -46,7 +51,8 @@ fn is_trusted(owner: u32) -> bool {
 fn check(stat: &Stat) -> io::Result<()> {
     check_owner(stat)?;
     let mode = Mode::from_raw_mode(stat.st_mode);
-    let foreign_group = mode.contains(Mode::WGRP) && stat.st_gid != getegid().as_raw();
+    let own_group = stat.st_gid == getegid().as_raw() && stat.st_gid == effective_uid();
+    let foreign_group = mode.contains(Mode::WGRP) && !own_group;
     if mode.contains(Mode::WOTH) || foreign_group {
         let mode = mode.bits();
         return Err(refused(format!("other users may write it: its mode is {mode:04o}")));

@@ -1,7 +1,7 @@
 //! Tests with several users of one machine: folders and files that another user prepared, and the user that executors
 //! run as. They start the binary as other users, for which they must run as root: `cargo test` leaves them out.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
@@ -50,8 +50,12 @@ impl Shared {
 
     /// Runs the binary as `user`, without any variables.
     fn run(&self, user: u32, arguments: &[&str]) -> Output {
+        self.run_in_group(user, user, arguments)
+    }
+
+    fn run_in_group(&self, user: u32, group: u32, arguments: &[&str]) -> Output {
         let mut command = Command::new(&self.binary);
-        command.args(arguments).uid(user).gid(user).env_clear().current_dir(&self.folder.0);
+        command.args(arguments).uid(user).gid(group).env_clear().current_dir(&self.folder.0);
         command.env("PATH", "/usr/bin:/bin").stdin(Stdio::null()).output().unwrap()
     }
 }
@@ -96,8 +100,26 @@ fn a_work_folder_of_another_user_is_refused() {
     assert_eq!(output, format!("done\n{}\n", path.parent().unwrap().display()));
 }
 
-/// Goal: files that are written anew neither follow other users' links nor use their files. Method: links and files of
-/// another user in the places of a report, a journal and its answers; the modes of what is written.
+/// Goal: a folder that a group may write is refused unless the group is the user's own. Method: the run of a user with
+/// a group of its own, and of one whose group has other members.
+#[test]
+#[ignore = "needs root"]
+fn a_work_folder_of_a_group_is_refused() {
+    const USERS: u32 = 100;
+    let shared = Shared::new();
+    for (group, code) in [(VICTIM, 0), (USERS, 2)] {
+        let name = format!("work-{group}");
+        chown(shared.folder_of(VICTIM, &name, 0o770), None, Some(group)).unwrap();
+        let master = ["--master", "local-cluster[1,1,64]", "--num-executors", "1"];
+        let flags = [&master[..], &["--until-finished", "--work-dir", &name]].concat();
+        let ended = shared.run_in_group(VICTIM, group, &small(&flags, &["true"]));
+        assert_eq!(ended.status.code(), Some(code), "{}", errors(&ended));
+    }
+}
+
+/// Goal: files that are written anew neither follow other users' links nor use their files. Method: links, files and a
+/// pipe of another user in the places of a report, a journal and its answers; such a link behind one of the user's own;
+/// the modes of what is written.
 #[test]
 #[ignore = "needs root"]
 fn links_and_files_of_other_users_are_refused() {
@@ -115,6 +137,14 @@ fn links_and_files_of_other_users_are_refused() {
     fs::write(shared.path("foreign"), "").unwrap();
     fs::set_permissions(shared.path("foreign"), Permissions::from_mode(0o666)).unwrap();
     chown(shared.path("foreign"), Some(ATTACKER), None).unwrap();
+    // The pipe has a reader, so that opening it for writing succeeds.
+    assert!(Command::new("mkfifo").arg(shared.path("pipe")).status().unwrap().success());
+    fs::set_permissions(shared.path("pipe"), Permissions::from_mode(0o666)).unwrap();
+    chown(shared.path("pipe"), Some(ATTACKER), None).unwrap();
+    let _reader = File::options().read(true).write(true).open(shared.path("pipe")).unwrap();
+    let chain = shared.folder_of(VICTIM, "chain", 0o700).join("report.html");
+    symlink(shared.path("report.html"), &chain).unwrap();
+    lchown(&chain, Some(VICTIM), None).unwrap();
     let simulate = |report| {
         let size = ["--agents", "2", "--duration", "1s"];
         shared.run(VICTIM, &[&["simulate"], &size[..], &["--report", report]].concat())
@@ -127,8 +157,10 @@ fn links_and_files_of_other_users_are_refused() {
     let link = "it is a link of another user, whose id is 64002";
     for (refused, sentence) in [
         (simulate("report.html"), link),
+        (simulate("chain/report.html"), link),
         (run("linked"), link),
         (run("half"), link),
+        (run("pipe"), "it belongs to another user, whose id is 64002"),
         (run("foreign"), "it belongs to another user, whose id is 64002"),
     ] {
         assert_eq!(refused.status.code(), Some(2), "{}", errors(&refused));

@@ -242,6 +242,7 @@ fn bad_input_is_refused() {
     let folder = Folder::new();
     folder.write("garbled.txt", "seed=7 agents=many\n");
     folder.write("letter.txt", "Dear Sir or Madam,\n");
+    std::os::unix::fs::symlink("nowhere", folder.0.join("dangling")).unwrap();
     for (arguments, words) in [
         (&["--agents", "0"][..], "--agents is \"0\""),
         (&["--agents", "1000001"], "1000000"),
@@ -265,6 +266,7 @@ fn bad_input_is_refused() {
         (&["--verbose", "--agents", "3"], "cannot be used with"),
         (&["--verbose", "--scenario", "letter.txt"], "cannot be used with"),
         (&["--report", "no/such/folder/r.html"], "--report no/such/folder/r.html: the folder"),
+        (&["--report", "dangling"], "--report dangling: it is a link that leads nowhere"),
         (&["--report", "/dev/null"], "this is not a regular file"),
         (&["--report", "-"], "--report -: it can't go to standard output"),
         (&["--report", "."], "this is a folder, not a file"),

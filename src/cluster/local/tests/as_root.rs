@@ -11,7 +11,8 @@ use crate::private_files::effective_uid;
 const ATTACKER: u32 = 64_002;
 
 /// Goal: a work folder, or a folder of sandboxes, that another user made, can write as a member of a group, or replaced
-/// by a link is refused with a sentence that names it, and nothing is created in it. Method: each of them.
+/// by a link is refused with a sentence that names it, and nothing is created in it. Method: each of them; the link
+/// also with a slash behind it, and behind a link of this user.
 #[test]
 #[ignore = "needs root"]
 fn folders_of_others_are_refused() {
@@ -44,6 +45,12 @@ fn folders_of_others_are_refused() {
     let link = folder.0.join("link");
     symlink(&target, &link).unwrap();
     lchown(&link, Some(ATTACKER), Some(ATTACKER)).unwrap();
-    assert!(refusal(&link).contains("it is a link, and it belongs to another user"));
+    let own = folder.0.join("own");
+    symlink(&link, &own).unwrap();
+    for path in [link.clone(), folder.0.join("link/"), own] {
+        let why = refusal(&path);
+        assert!(why.contains("it is a link of another user, whose id is 64002"), "{why}");
+        assert!(why.contains(&link.display().to_string()), "{why}");
+    }
     assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
 }

@@ -171,8 +171,8 @@ fn only_files_are_opened() {
 }
 
 /// Goal: other users can't have this program write to files through links, nor hold its lock. Method: links in the
-/// places of the file's lock and its former temporary file; and the modes of what is made, also of a lock file that others can
-/// open.
+/// places of the file's lock and its former temporary file; a lock file that others can open, and hold; and the modes
+/// of what is made.
 #[test]
 fn links_are_not_followed_and_locks_are_closed() {
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -188,6 +188,8 @@ fn links_are_not_followed_and_locks_are_closed() {
     std::fs::remove_file(&lock).unwrap();
     std::fs::write(&lock, "").unwrap();
     std::fs::set_permissions(&lock, PermissionsExt::from_mode(0o644)).unwrap();
+    let held = File::open(&lock).unwrap();
+    held.lock().unwrap();
     StateFile::open(&path).unwrap().identify("F").unwrap();
     assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
     for made in [path, lock] {
