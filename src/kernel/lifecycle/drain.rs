@@ -116,9 +116,9 @@ impl Kernel {
     /// which executors are left. Several futures and threads may wait at the same time.
     ///
     /// The thread that ends the last executor, in [`Kernel::status_update`] or [`Kernel::tick`], calls the wakers. The
-    /// kernel holds no lock meanwhile, but an [engine](crate::engine::Engine) with a journal holds that of its recording:
-    /// a waker should do no more than have its task polled, and must not call the engine. The panic of a waker is
-    /// reported by the panic hook and has no other effect.
+    /// kernel holds no lock meanwhile, but an [engine](crate::engine::Engine) with a journal holds that of its
+    /// recording: a waker should do no more than have its task polled, and must not call the engine. The panic of a waker
+    /// is reported by the panic hook and has no other effect.
     ///
     /// The future and its waker keep the kernel's memory. A runtime that keeps a task only by its waker keeps both until
     /// the drain completes, even after the last [`Kernel`] was dropped.
