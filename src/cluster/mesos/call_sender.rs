@@ -26,8 +26,9 @@ use super::active_subscription::{
     ResubscribeSender, SubscriptionReceiver, active, request_resubscription,
 };
 use super::call_queue::{CallPayload, CallQueue, QueuedCall};
-use super::caller::{CallOutcome, Caller, is_lost};
+use super::caller::{CallOutcome, Caller};
 use super::calls;
+use super::master_errors::is_lost;
 use super::state_writer::SharedStateFile;
 use crate::backoff::Backoff;
 use crate::engine::cluster_manager::{Event, EventSink, Update};

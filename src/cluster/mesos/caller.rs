@@ -69,10 +69,3 @@ impl Caller {
         if may_have_acted { CallOutcome::Unknown(why) } else { CallOutcome::Refused(status, why) }
     }
 }
-
-/// Whether this answer means that the master may not know the subscription any more.
-pub(super) fn is_lost(status: StatusCode, why: &str) -> bool {
-    // The messages of `Master::Http::scheduler`.
-    is_other_leader(status)
-        || ["not subscribed", "stream ID", "cannot be found"].iter().any(|it| why.contains(it))
-}

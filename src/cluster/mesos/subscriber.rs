@@ -31,6 +31,7 @@ use super::calls;
 use super::config::{AtEnd, MesosConfig};
 use super::event_decoder::{DecodedEvent, EventDecoder};
 use super::http::SharedHttp;
+use super::master_errors::{is_about_constraints, is_removed};
 use super::masters::Master;
 use super::state_file::FrameworkState;
 use super::state_writer::SharedStateFile;
@@ -337,8 +338,7 @@ impl Subscriber {
     /// Handles an ERROR event: the master refuses the framework, or its id, or its constraints.
     fn on_error(&mut self, why: &str, subscribed: bool) -> NextStep {
         let why = self.http.sanitize(why);
-        // Regular expressions may cost more than this master allows: `OfferConstraintsFilter::create`.
-        if why.contains("AttributeConstraint") && !self.state.without_constraints {
+        if is_about_constraints(&why) && !self.state.without_constraints {
             self.state.without_constraints = true;
             self.report_failure(format!(
                 "the master refuses the constraint, and offers all agents ({why})"
@@ -404,9 +404,4 @@ async fn resubscribe_requested(resubscribe: &mut watch::Receiver<u64>, epoch: u6
         // All senders are gone.
         std::future::pending::<()>().await;
     }
-}
-
-/// Whether a master's message says that the framework is completed (`Master::subscribe`).
-pub(super) fn is_removed(why: &str) -> bool {
-    why.contains("has been removed") || why.contains("is completed")
 }

@@ -9,6 +9,7 @@ use hyper::{Response, StatusCode};
 use tokio::time::{Instant, timeout_at};
 
 use super::http::{Connection, Http, STREAM_ID, plain};
+use super::master_errors::is_from_agent;
 use super::masters::Master;
 use crate::config::text::format_duration;
 use crate::mesos_v1::record_io::RecordReader;
@@ -198,8 +199,7 @@ async fn refusal(http: &Http, response: Response<Incoming>) -> Unsubscribed {
         StatusCode::UNAUTHORIZED => {
             Unsubscribed::Refused(format!("it requires a principal and a secret ({why})"))
         }
-        // The message of Mesos' agents, which have the same path.
-        StatusCode::BAD_REQUEST if why.contains("Failed to parse body") => {
+        StatusCode::BAD_REQUEST if is_from_agent(&why) => {
             Unsubscribed::NotMesos(format!("it may be an agent ({why})"))
         }
         StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST | StatusCode::CONFLICT => {

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::active_subscription::SubscriptionSender;
-use super::subscriber::is_removed;
+use super::master_errors::is_removed;
 use super::tear_down::{TearDown, TearDownOutcome};
 use crate::engine::cluster_manager::{Event, EventSink};
 

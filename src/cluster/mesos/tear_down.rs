@@ -21,8 +21,9 @@ use tokio::time::{sleep, timeout};
 use super::active_subscription::{
     ActiveSubscription, ResubscribeSender, SubscriptionReceiver, request_resubscription,
 };
-use super::caller::{CallOutcome, Caller, is_lost};
+use super::caller::{CallOutcome, Caller};
 use super::calls;
+use super::master_errors::{is_lost, is_unknown_framework};
 use crate::backoff::Backoff;
 
 /// Sends TEARDOWN.
@@ -80,7 +81,7 @@ impl TearDown {
             *failure = format!("{}: no answer in time", subscription.master);
             let why = match self.caller.attempt(&subscription, &call).await {
                 CallOutcome::Done => return Ok(()),
-                CallOutcome::Refused(_, why) if may_be_done && why.contains("cannot be found") => {
+                CallOutcome::Refused(_, why) if may_be_done && is_unknown_framework(&why) => {
                     return Ok(());
                 }
                 CallOutcome::Refused(status, why) if is_lost(status, &why) => {
