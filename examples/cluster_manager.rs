@@ -227,15 +227,9 @@ impl Agent {
     }
 
     fn report(&self, executor: String, state: TaskState, reason: UpdateReason) {
-        self.events.send(Event::Update(Update {
-            executor,
-            agent_id: Some("agent-0".to_owned()),
-            state,
-            reason,
-            message: String::new(),
-            uuid: None, // needs no acknowledgement
-            reported_at: None,
-        }));
+        // Without a uuid, it needs no acknowledgement.
+        let update = Update::new(executor, state).with_agent("agent-0").with_reason(reason);
+        self.events.send(Event::Update(update));
     }
 }
 

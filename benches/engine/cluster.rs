@@ -6,7 +6,7 @@ use offermill::engine::cluster_manager::{
     Call, ClusterManager, EncodedOffer, EncodedOffers, Event, EventSink, OfferPlace, ReadBatch,
     ReadOffers, Update,
 };
-use offermill::{Error, Offer, TaskState, UpdateReason};
+use offermill::{Error, Offer, TaskState};
 
 use crate::gate::Gate;
 use crate::support::fleet::Batch;
@@ -99,22 +99,15 @@ pub(crate) fn event(first: usize, batch: Batch) -> EncodedOffers {
         record.extend_from_slice(&number.to_le_bytes());
         record.extend_from_slice(offer.id.as_bytes());
         let (id, end) = (start + NUMBER, record.len());
-        places.push(OfferPlace { offer: start..end, id: id..end });
+        places.push(OfferPlace::new(start..end, id..end));
     }
-    EncodedOffers { record: record.into(), places }
+    EncodedOffers::new(record.into(), places)
 }
 
 /// The report that an executor has ended well.
 pub(crate) fn ended((executor, agent): Launched) -> Event {
-    Event::Update(Update {
-        executor,
-        agent_id: Some(agent),
-        state: TaskState::Finished,
-        reason: UpdateReason::Other,
-        message: String::new(),
-        uuid: Some(vec![7; 16]),
-        reported_at: None,
-    })
+    let update = Update::new(executor, TaskState::Finished).with_agent(agent);
+    Event::Update(update.with_uuid(vec![7; 16]))
 }
 
 /// Finds offers by their numbers: what reading costs is another bench's matter.
@@ -130,6 +123,6 @@ impl ReadOffers for Reader {
             let number = offer.bytes().first_chunk::<NUMBER>().expect("a number");
             self.offers[usize::try_from(u64::from_le_bytes(*number)).expect("an index")]
         }));
-        ReadBatch { offers: &self.rows, unreadable: Vec::new() }
+        ReadBatch::new(&self.rows, Vec::new())
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 use offermill::engine::cluster_manager::{
-    Accept, Call, EncodedOffers, Event, Launch, Shape, TakenResource,
+    Accept, Call, EncodedOffers, Event, Launch, TakenResource,
 };
 use offermill::engine::{Engine, EngineOptions, Unobserved};
 use offermill::launch::{CommandTemplate, Facts, Launcher as _};
@@ -194,28 +194,18 @@ impl<O: Owner> Clerk<O> {
             let launches = rows.iter().zip(&names).map(|(row, executor)| {
                 let Offer { agent_id, hostname, .. } = *offer;
                 let (cores, memory) = (row.cores, row.memory);
-                let app = "bench";
-                let facts = Facts { executor, app, agent_id, hostname, cores, memory, port: None };
+                let facts = Facts::new(executor, agent_id, hostname, cores, memory);
+                let facts = facts.with_app("bench");
                 let pieces = &self.answer.pieces[row.pieces.0 as usize..row.pieces.1 as usize];
-                let taken = pieces.iter().map(|piece| TakenResource {
-                    resource: &offer.resources[piece.resource as usize],
-                    amount: piece.amount,
+                let taken = pieces.iter().map(|piece| {
+                    TakenResource::new(&offer.resources[piece.resource as usize], piece.amount)
                 });
-                Launch {
-                    executor,
-                    shape: Shape::default(),
-                    resources: ExecutorResources { cores, memory, ..ExecutorResources::NONE },
-                    pieces: taken.collect(),
-                    command: launcher.command(&facts),
-                }
+                let resources = ExecutorResources { cores, memory, ..ExecutorResources::NONE };
+                Launch::new(executor, resources, taken.collect(), launcher.command(&facts))
             });
-            self.cluster.take(&Call::Accept(Accept {
-                epoch: 1,
-                agent_id: offer.agent_id,
-                offers: &[offer],
-                executors: &launches.collect::<Vec<_>>(),
-                refuse: self.answer.leftover_refuse,
-            }));
+            let (offers, launches) = ([offer], launches.collect::<Vec<_>>());
+            let accept = Accept::new(1, offer.agent_id, &offers, &launches);
+            self.cluster.take(&Call::Accept(accept.with_refuse(self.answer.leftover_refuse)));
         }
     }
 

@@ -163,7 +163,8 @@ pub enum Event {
 }
 
 /// A report about one executor, owned.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Update {
     /// The executor's id.
     pub executor: String,
@@ -180,6 +181,52 @@ pub struct Update {
     /// When the executor was in this state for the first time, by the cluster's clock, if the cluster says so. Only for
     /// the observer.
     pub reported_at: Option<SystemTime>,
+}
+
+impl Update {
+    /// Creates a report without a reason, agent or message, which must not be acknowledged.
+    #[must_use]
+    pub fn new(executor: impl Into<String>, state: TaskState) -> Update {
+        Update {
+            executor: executor.into(),
+            agent_id: None,
+            state,
+            reason: UpdateReason::Other,
+            message: String::new(),
+            uuid: None,
+            reported_at: None,
+        }
+    }
+
+    /// Sets the agent that the executor is on.
+    #[must_use]
+    pub fn with_agent(self, agent_id: impl Into<String>) -> Update {
+        Update { agent_id: Some(agent_id.into()), ..self }
+    }
+
+    /// Sets the reason for the state.
+    #[must_use]
+    pub fn with_reason(self, reason: UpdateReason) -> Update {
+        Update { reason, ..self }
+    }
+
+    /// Sets the cluster's message.
+    #[must_use]
+    pub fn with_message(self, message: impl Into<String>) -> Update {
+        Update { message: message.into(), ..self }
+    }
+
+    /// Sets when the cluster says that the report was made.
+    #[must_use]
+    pub fn with_reported_at(self, reported_at: SystemTime) -> Update {
+        Update { reported_at: Some(reported_at), ..self }
+    }
+
+    /// Sets the token that the acknowledgement must carry.
+    #[must_use]
+    pub fn with_uuid(self, uuid: Vec<u8>) -> Update {
+        Update { uuid: Some(uuid), ..self }
+    }
 }
 
 /// A call that a cluster manager carries out.
@@ -240,6 +287,7 @@ pub enum Call<'a> {
 
 /// Executors to start on one agent, from offers of one role.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Accept<'a> {
     /// The subscription that the offers came under.
     pub epoch: u64,
@@ -253,8 +301,28 @@ pub struct Accept<'a> {
     pub refuse: Duration,
 }
 
+impl<'a> Accept<'a> {
+    /// Creates an acceptance in a subscription, for tests of a manager. `refuse` is zero.
+    #[must_use]
+    pub const fn new(
+        epoch: u64,
+        agent_id: &'a str,
+        offers: &'a [&'a Offer<'a>],
+        executors: &'a [Launch<'a>],
+    ) -> Accept<'a> {
+        Accept { epoch, agent_id, offers, executors, refuse: Duration::ZERO }
+    }
+
+    /// Sets how long the agent's remaining resources must not be offered again.
+    #[must_use]
+    pub const fn with_refuse(self, refuse: Duration) -> Accept<'a> {
+        Accept { refuse, ..self }
+    }
+}
+
 /// One executor to start.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Launch<'a> {
     /// Its id.
     pub executor: &'a str,
@@ -268,8 +336,22 @@ pub struct Launch<'a> {
     pub command: Command,
 }
 
+impl<'a> Launch<'a> {
+    /// Creates a launch of the default shape, for tests of a manager.
+    #[must_use]
+    pub const fn new(
+        executor: &'a str,
+        resources: ExecutorResources,
+        pieces: Vec<TakenResource<'a>>,
+        command: Command,
+    ) -> Launch<'a> {
+        Launch { executor, shape: Shape::DEFAULT, resources, pieces, command }
+    }
+}
+
 /// A piece of an offered resource.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct TakenResource<'a> {
     /// The offered resource: the piece has its reservations, in the same form, and its revocability.
     pub resource: &'a Resource<'a>,
@@ -277,8 +359,17 @@ pub struct TakenResource<'a> {
     pub amount: Amount,
 }
 
+impl<'a> TakenResource<'a> {
+    /// Creates a piece, for tests of a manager.
+    #[must_use]
+    pub const fn new(resource: &'a Resource<'a>, amount: Amount) -> TakenResource<'a> {
+        TakenResource { resource, amount }
+    }
+}
+
 /// The demand for executors of one shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Want {
     /// Their shape.
     pub shape: Shape,
@@ -292,9 +383,26 @@ pub struct Want {
 
 /// An executor to be reconciled.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct ReconcileTask<'a> {
     /// Its id.
     pub executor: &'a str,
     /// The agent that it was started on.
     pub agent_id: &'a str,
+}
+
+impl Want {
+    /// Creates the demand for executors of the default shape, for tests of a manager.
+    #[must_use]
+    pub const fn new(executors: u32, cores: Option<MilliCpus>, memory: Mebibytes) -> Want {
+        Want { shape: Shape::DEFAULT, executors, cores, memory }
+    }
+}
+
+impl<'a> ReconcileTask<'a> {
+    /// Creates a question about an executor, for tests of a manager.
+    #[must_use]
+    pub const fn new(executor: &'a str, agent_id: &'a str) -> ReconcileTask<'a> {
+        ReconcileTask { executor, agent_id }
+    }
 }

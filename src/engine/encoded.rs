@@ -9,6 +9,7 @@ use crate::offer::Offer;
 
 /// Offers that are still encoded, all in one record.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct EncodedOffers {
     /// The bytes that the cluster sent.
     pub record: Arc<[u8]>,
@@ -18,6 +19,7 @@ pub struct EncodedOffers {
 
 /// The place of an offer in its record.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OfferPlace {
     /// The range of its bytes.
     pub offer: Range<usize>,
@@ -34,6 +36,7 @@ pub struct EncodedOffer {
 
 /// A batch of offers that was read. It borrows from the encoded offers and from the reader's memory.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct ReadBatch<'r> {
     /// The offers that could be read, in the order of the batch.
     pub offers: &'r [Offer<'r>],
@@ -47,7 +50,29 @@ pub trait ReadOffers: Send {
     fn read<'r>(&'r mut self, batch: &'r [EncodedOffer]) -> ReadBatch<'r>;
 }
 
+impl OfferPlace {
+    /// Creates the place of an offer, and of its id.
+    #[must_use]
+    pub const fn new(offer: Range<usize>, id: Range<usize>) -> OfferPlace {
+        OfferPlace { offer, id }
+    }
+}
+
+impl<'r> ReadBatch<'r> {
+    /// Creates a batch that was read. Each position of the batch must be that of an offer or unreadable.
+    #[must_use]
+    pub const fn new(offers: &'r [Offer<'r>], unreadable: Vec<usize>) -> ReadBatch<'r> {
+        ReadBatch { offers, unreadable }
+    }
+}
+
 impl EncodedOffers {
+    /// Creates offers at places in a record.
+    #[must_use]
+    pub fn new(record: Arc<[u8]>, places: Vec<OfferPlace>) -> EncodedOffers {
+        EncodedOffers { record, places }
+    }
+
     /// The offers one by one.
     pub(crate) fn into_each(self) -> impl Iterator<Item = EncodedOffer> {
         let EncodedOffers { record, places } = self;

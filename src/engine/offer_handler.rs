@@ -214,6 +214,7 @@ impl OfferHandler {
                     hostname: first.hostname,
                     cores: placed.advertised_cores,
                     memory: placed.advertised_memory,
+                    gpus: placed.resources.gpus,
                     port: placed.resources.port,
                 };
                 Launch {

@@ -15,7 +15,8 @@ use super::shape::Shape;
 use crate::kernel::Recovered;
 
 /// An [`Offer`] that owns its parts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct OwnedOffer {
     /// See [`Offer::id`].
     pub id: String,
@@ -55,7 +56,8 @@ impl OwnedOffer {
 }
 
 /// A [`Resource`] that owns its parts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct OwnedResource {
     /// See [`Resource::name`].
     pub name: String,
@@ -102,12 +104,67 @@ pub struct OwnedReservedBy {
 }
 
 /// A [`Value`] that owns its parts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum OwnedValue {
     /// A quantity.
     Scalar(Scalar),
     /// Intervals.
     Ranges(Vec<PortRange>),
+}
+
+impl OwnedOffer {
+    /// Creates an offer to the default role, [`DEFAULT_ROLE`], without attributes.
+    #[must_use]
+    pub fn new(
+        id: impl Into<String>,
+        agent_id: impl Into<String>,
+        hostname: impl Into<String>,
+        resources: Vec<OwnedResource>,
+    ) -> OwnedOffer {
+        OwnedOffer {
+            id: id.into(),
+            agent_id: agent_id.into(),
+            hostname: hostname.into(),
+            role: DEFAULT_ROLE.to_owned(),
+            resources,
+            attributes: Vec::new(),
+            region: None,
+            zone: None,
+            maintenance_in: None,
+            shape: None,
+        }
+    }
+
+    /// Sets the role that the offer is allocated to.
+    #[must_use]
+    pub fn with_role(self, role: impl Into<String>) -> OwnedOffer {
+        OwnedOffer { role: role.into(), ..self }
+    }
+
+    /// Sets the agent's attributes.
+    #[must_use]
+    pub fn with_attributes(self, attributes: Vec<OwnedAttribute>) -> OwnedOffer {
+        OwnedOffer { attributes, ..self }
+    }
+
+    /// Sets the region and zone of the agent's fault domain.
+    #[must_use]
+    pub fn with_domain(self, region: impl Into<String>, zone: impl Into<String>) -> OwnedOffer {
+        OwnedOffer { region: Some(region.into()), zone: Some(zone.into()), ..self }
+    }
+
+    /// Sets the time until the agent's planned maintenance begins.
+    #[must_use]
+    pub fn with_maintenance_in(self, maintenance_in: Duration) -> OwnedOffer {
+        OwnedOffer { maintenance_in: Some(maintenance_in), ..self }
+    }
+
+    /// Sets the executor shape that the offer has room for.
+    #[must_use]
+    pub fn with_shape(self, shape: Shape) -> OwnedOffer {
+        OwnedOffer { shape: Some(shape), ..self }
+    }
 }
 
 impl OwnedResource {
@@ -121,6 +178,18 @@ impl OwnedResource {
     #[must_use]
     pub fn ranges(name: &str, ranges: Vec<PortRange>) -> OwnedResource {
         Self::new(name, OwnedValue::Ranges(ranges))
+    }
+
+    /// Sets the reservations.
+    #[must_use]
+    pub fn with_reservations(self, reservations: OwnedReservations) -> OwnedResource {
+        OwnedResource { reservations, ..self }
+    }
+
+    /// Sets the revocability.
+    #[must_use]
+    pub fn with_revocability(self, revocability: Revocability) -> OwnedResource {
+        OwnedResource { revocability, ..self }
     }
 
     fn new(name: &str, value: OwnedValue) -> OwnedResource {
@@ -244,6 +313,7 @@ fn join_parts<'a>(
 
 /// An executor of a former run.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RecoveredExecutor {
     /// Its id.
     pub executor: String,
@@ -253,6 +323,24 @@ pub struct RecoveredExecutor {
     pub hostname: String,
     /// The resources that it takes.
     pub resources: ExecutorResources,
+}
+
+impl RecoveredExecutor {
+    /// Creates the record of an executor of a former run.
+    #[must_use]
+    pub fn new(
+        executor: impl Into<String>,
+        agent_id: impl Into<String>,
+        hostname: impl Into<String>,
+        resources: ExecutorResources,
+    ) -> RecoveredExecutor {
+        RecoveredExecutor {
+            executor: executor.into(),
+            agent_id: agent_id.into(),
+            hostname: hostname.into(),
+            resources,
+        }
+    }
 }
 
 /// Borrows executors of a former run as a kernel takes them.

@@ -20,10 +20,11 @@ pub use setup::{
 };
 pub use template::CommandTemplate;
 
-use crate::resources::{Mebibytes, MilliCpus};
+use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
 /// The command of one executor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Command {
     /// The program and its arguments.
     pub argv: Vec<String>,
@@ -37,8 +38,39 @@ pub struct Command {
     pub prelude: Prelude,
 }
 
+impl Command {
+    /// Creates a command of a program and its arguments, passed as a list.
+    #[must_use]
+    pub fn new(argv: Vec<String>) -> Command {
+        Command { argv, ..Command::default() }
+    }
+
+    /// Adds variables to the environment.
+    #[must_use]
+    pub fn with_environment(
+        mut self,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Command {
+        self.environment.extend(variables);
+        self
+    }
+
+    /// Sets how the arguments are passed.
+    #[must_use]
+    pub fn with_form(self, form: Form) -> Command {
+        Command { form, ..self }
+    }
+
+    /// Sets the setup that executors share.
+    #[must_use]
+    pub fn with_setup(self, setup: Arc<Setup>) -> Command {
+        Command { setup: Some(setup), ..self }
+    }
+}
+
 /// Steps that a shell performs before it starts the program. All values are quoted, so the shell never interprets them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Prelude {
     /// Changes into the first folder with a name that begins with this text.
     pub folder: Option<Arc<str>>,
@@ -59,6 +91,7 @@ pub enum Form {
 
 /// The facts about one executor from which its command is built.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Facts<'a> {
     /// The executor's id.
     pub executor: &'a str,
@@ -72,8 +105,43 @@ pub struct Facts<'a> {
     pub cores: MilliCpus,
     /// Its memory without the overhead.
     pub memory: Mebibytes,
+    /// Its GPUs.
+    pub gpus: Gpus,
     /// The fixed port, if configured.
     pub port: Option<u16>,
+}
+
+impl<'a> Facts<'a> {
+    /// Creates the facts about an executor, for tests of a launcher: `app` is empty, and there are no GPUs and no port.
+    #[must_use]
+    pub const fn new(
+        executor: &'a str,
+        agent_id: &'a str,
+        hostname: &'a str,
+        cores: MilliCpus,
+        memory: Mebibytes,
+    ) -> Facts<'a> {
+        let (app, gpus, port) = ("", Gpus::ZERO, None);
+        Facts { executor, app, agent_id, hostname, cores, memory, gpus, port }
+    }
+
+    /// Sets the cluster's id for this framework.
+    #[must_use]
+    pub const fn with_app(self, app: &'a str) -> Facts<'a> {
+        Facts { app, ..self }
+    }
+
+    /// Sets the number of GPUs.
+    #[must_use]
+    pub const fn with_gpus(self, gpus: Gpus) -> Facts<'a> {
+        Facts { gpus, ..self }
+    }
+
+    /// Sets the fixed port.
+    #[must_use]
+    pub const fn with_port(self, port: Option<u16>) -> Facts<'a> {
+        Facts { port, ..self }
+    }
 }
 
 /// Builds the commands of executors. Handler threads call it once per executor, without holding a lock.

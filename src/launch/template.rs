@@ -21,15 +21,8 @@ use super::{Command, Facts, Form, Launcher, Prelude, Setup};
 ///
 /// let argv = ["worker", "--id={{EXECUTOR_ID}}"].map(str::to_owned).to_vec();
 /// let template = CommandTemplate::new(argv).variable("THREADS", "{{CORES}}");
-/// let command = template.command(&Facts {
-///     executor: "etl-1.7",
-///     app: "etl",
-///     agent_id: "agent-1",
-///     hostname: "a1.example",
-///     cores: MilliCpus::from_cores(2),
-///     memory: Mebibytes::new(1024),
-///     port: None,
-/// });
+/// let (cores, memory) = (MilliCpus::from_cores(2), Mebibytes::new(1024));
+/// let command = template.command(&Facts::new("etl-1.7", "agent-1", "a1.example", cores, memory));
 /// assert_eq!(command.argv, ["worker", "--id=etl-1.7"]);
 /// assert!(command.environment.contains(&("THREADS".to_owned(), "2".to_owned())));
 /// ```
@@ -174,6 +167,7 @@ mod tests {
             hostname: "h; rm -rf /",
             cores: MilliCpus::from_cores(2),
             memory: Mebibytes::new(512),
+            gpus: crate::resources::Gpus::ZERO,
             port: None,
         }
     }

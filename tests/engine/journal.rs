@@ -210,16 +210,15 @@ fn run_wild(seed: u64) -> Vec<JournalEntry> {
     let notices = Notices::default();
     let tape = Tape::default();
     let engine = start(&cluster, &notices, tape.clone(), seed.is_multiple_of(2));
-    let former = |number: u64| RecoveredExecutor {
-        executor: format!("former-{number}"),
-        agent_id: format!("S{number}"),
-        hostname: "host".to_owned(),
-        resources: ExecutorResources {
+    let former = |number: u64| {
+        let resources = ExecutorResources {
             cores: MilliCpus::from_cores(1 + 5 * number),
             memory: Mebibytes::new(128),
             gpus: Gpus::ZERO,
             port: None,
-        },
+        };
+        let (executor, agent) = (format!("former-{number}"), format!("S{number}"));
+        RecoveredExecutor::new(executor, agent, "host", resources)
     };
     cluster.send(Event::Recovered { executors: (0..3).map(former).collect(), finished: seed });
     cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });

@@ -260,7 +260,7 @@ impl ReadOffers for Reader {
                 _ => unreadable.push(place),
             }
         }
-        ReadBatch { offers: offers.leak(), unreadable }
+        ReadBatch::new(offers.leak(), unreadable)
     }
 }
 
@@ -272,9 +272,9 @@ pub(crate) fn encoded(offers: &[&str]) -> Event {
         let start = record.len();
         record.push_str(offer);
         let id = offer.split(' ').next().unwrap();
-        places.push(OfferPlace { offer: start..record.len(), id: start..start + id.len() });
+        places.push(OfferPlace::new(start..record.len(), start..start + id.len()));
     }
-    Event::Encoded(EncodedOffers { record: record.into_bytes().into(), places })
+    Event::Encoded(EncodedOffers::new(record.into_bytes().into(), places))
 }
 
 fn record(call: cluster_manager::Call<'_>) -> Call {
@@ -303,21 +303,11 @@ fn record(call: cluster_manager::Call<'_>) -> Call {
 /// An offer with room for this number of executors with one core each.
 pub(crate) fn offer(id: &str, agent: &str, executors: u32) -> OwnedOffer {
     let thousandths = |amount: u64| Scalar::from_thousandths(amount * 1000);
-    OwnedOffer {
-        id: id.to_owned(),
-        agent_id: agent.to_owned(),
-        hostname: format!("host-of-{agent}"),
-        role: "*".to_owned(),
-        resources: vec![
-            OwnedResource::scalar("cpus", thousandths(u64::from(executors))),
-            OwnedResource::scalar("mem", thousandths(128 * u64::from(executors))),
-        ],
-        attributes: Vec::new(),
-        region: None,
-        zone: None,
-        maintenance_in: None,
-        shape: None,
-    }
+    let resources = vec![
+        OwnedResource::scalar("cpus", thousandths(u64::from(executors))),
+        OwnedResource::scalar("mem", thousandths(128 * u64::from(executors))),
+    ];
+    OwnedOffer::new(id, agent, format!("host-of-{agent}"), resources)
 }
 
 pub(crate) fn update(executor: &str, state: TaskState) -> Event {
@@ -325,15 +315,8 @@ pub(crate) fn update(executor: &str, state: TaskState) -> Event {
 }
 
 pub(crate) fn update_because(executor: &str, state: TaskState, reason: UpdateReason) -> Event {
-    Event::Update(Update {
-        executor: executor.to_owned(),
-        agent_id: Some("S0".to_owned()),
-        state,
-        reason,
-        message: String::new(),
-        uuid: Some(vec![1]),
-        reported_at: None,
-    })
+    let update = Update::new(executor, state).with_agent("S0").with_reason(reason);
+    Event::Update(update.with_uuid(vec![1]))
 }
 
 /// An observer that calls a closure.

@@ -210,16 +210,18 @@ fn drive(harness: &Harness, behind: u64) {
 fn adopt(harness: &Harness) {
     let names: Vec<String> = (0..FORMER).map(|number| format!("former-{number}")).collect();
     let agents: Vec<String> = (0..FORMER).map(|number| format!("S{}", number % 12)).collect();
-    let former = names.iter().zip(&agents).map(|(executor, agent_id)| Recovered {
-        executor,
-        agent_id,
-        hostname: "h0",
-        resources: ExecutorResources {
-            cores: MilliCpus::from_cores(1),
-            memory: Mebibytes::new(100),
-            gpus: Gpus::ZERO,
-            port: None,
-        },
+    let former = names.iter().zip(&agents).map(|(executor, agent_id)| {
+        Recovered::new(
+            executor,
+            agent_id,
+            "h0",
+            ExecutorResources {
+                cores: MilliCpus::from_cores(1),
+                memory: Mebibytes::new(100),
+                gpus: Gpus::ZERO,
+                port: None,
+            },
+        )
     });
     let former: Vec<Recovered<'_>> = former.collect();
     let adopted = harness.kernel.adopt(&former, harness.now()).unwrap();

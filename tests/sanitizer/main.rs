@@ -213,16 +213,18 @@ fn pass_time(harness: &Harness, mut rng: Rng) {
 
 /// Adopts executors of a former run.
 fn adopt(harness: &Harness) {
-    let former = |executor, agent_id| Recovered {
-        executor,
-        agent_id,
-        hostname: "host",
-        resources: ExecutorResources {
-            cores: MilliCpus::from_cores(1),
-            memory: Mebibytes::new(100),
-            gpus: Gpus::ZERO,
-            port: None,
-        },
+    let former = |executor, agent_id| {
+        Recovered::new(
+            executor,
+            agent_id,
+            "host",
+            ExecutorResources {
+                cores: MilliCpus::from_cores(1),
+                memory: Mebibytes::new(100),
+                gpus: Gpus::ZERO,
+                port: None,
+            },
+        )
     };
     let former = [former("former-1", "S1"), former("former-2", "S2"), former("former-3", "S3")];
     let adopted = harness.kernel.adopt(&former, harness.now()).unwrap();

@@ -32,17 +32,17 @@ fn setup() -> Setup {
 }
 
 fn former<'a>(executor: &'a str, agent_id: &'a str) -> Recovered<'a> {
-    Recovered {
+    Recovered::new(
         executor,
         agent_id,
-        hostname: "host",
-        resources: ExecutorResources {
+        "host",
+        ExecutorResources {
             cores: MilliCpus::from_cores(1),
             memory: Mebibytes::new(1),
             gpus: Gpus::new(1),
             port: None,
         },
-    }
+    )
 }
 
 fn tell(harness: &Harness, executor: &str, states: &[TaskState], millis: u64) {

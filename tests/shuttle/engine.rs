@@ -14,7 +14,7 @@ use offermill::engine::cluster_manager::{
 use offermill::engine::{Engine, EngineOptions, Notice, Observer, Unobserved};
 use offermill::launch::{Command, CommandTemplate, Facts, Launcher};
 use offermill::resources::Scalar;
-use offermill::{Error, ExecutorId, IdScheme, Kernel, TaskState, Timestamp, UpdateReason};
+use offermill::{Error, ExecutorId, IdScheme, Kernel, TaskState, Timestamp};
 use shuttle::sync::{Condvar, Mutex};
 use shuttle::thread::{self, JoinHandle};
 
@@ -143,30 +143,12 @@ fn offer(id: &str) -> OwnedOffer {
     let scalar = |name: &str, amount: u64| {
         OwnedResource::scalar(name, Scalar::from_thousandths(amount * 1000))
     };
-    OwnedOffer {
-        id: id.to_owned(),
-        agent_id: format!("agent-of-{id}"),
-        hostname: "host".to_owned(),
-        role: "*".to_owned(),
-        resources: vec![scalar("cpus", 1), scalar("mem", 10_000)],
-        attributes: Vec::new(),
-        region: None,
-        zone: None,
-        maintenance_in: None,
-        shape: None,
-    }
+    let resources = vec![scalar("cpus", 1), scalar("mem", 10_000)];
+    OwnedOffer::new(id, format!("agent-of-{id}"), "host", resources)
 }
 
 fn update(executor: &str, state: TaskState) -> Event {
-    Event::Update(Update {
-        executor: executor.to_owned(),
-        agent_id: None,
-        state,
-        reason: UpdateReason::Other,
-        message: String::new(),
-        uuid: Some(vec![1]),
-        reported_at: None,
-    })
+    Event::Update(Update::new(executor, state).with_uuid(vec![1]))
 }
 
 /// An engine with two handlers. With `slack` the schedule chooses all deadlines of its shutdown; without, they never

@@ -142,6 +142,7 @@ pub enum OperationOutcome {
 
 /// The answers to a batch. Offers are given by their positions in it.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct BatchAnswers {
     /// The acceptances, in order.
     pub accepts: Vec<AcceptedOffers>,
@@ -151,6 +152,7 @@ pub struct BatchAnswers {
 
 /// Offers that were accepted together.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct AcceptedOffers {
     /// The offers.
     pub offers: Vec<u32>,
@@ -162,6 +164,7 @@ pub struct AcceptedOffers {
 
 /// An executor that was placed.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Launched {
     /// Its id.
     pub executor: String,

@@ -22,6 +22,7 @@ use crate::time::Timestamp;
 
 /// An executor that a former run left on the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Recovered<'a> {
     /// Its id at the cluster.
     pub executor: &'a str,
@@ -33,7 +34,18 @@ pub struct Recovered<'a> {
     pub resources: ExecutorResources,
 }
 
-impl Recovered<'_> {
+impl<'a> Recovered<'a> {
+    /// Creates the record of an executor of a former run.
+    #[must_use]
+    pub const fn new(
+        executor: &'a str,
+        agent_id: &'a str,
+        hostname: &'a str,
+        resources: ExecutorResources,
+    ) -> Recovered<'a> {
+        Recovered { executor, agent_id, hostname, resources }
+    }
+
     /// Whether a cluster can run such an executor. GPUs are checked against the cap.
     fn is_possible(&self) -> bool {
         (1..=EXECUTOR_ID_BYTES_MAX).contains(&self.executor.len())
@@ -96,7 +108,7 @@ impl Kernel {
     /// };
     /// // What the former run, whose epoch was 1, had written down:
     /// let former = ["etl-1-0.0", "etl-1-1.1"]
-    ///     .map(|executor| Recovered { executor, agent_id: "S1", hostname: "host-1", resources });
+    ///     .map(|executor| Recovered::new(executor, "S1", "host-1", resources));
     /// let now = Timestamp::ORIGIN;
     /// let adopted = kernel.adopt(&former, now)?;
     /// assert!(adopted[0].is_some());

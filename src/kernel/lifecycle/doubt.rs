@@ -15,6 +15,7 @@ const SUSPECT_FOR: Duration = Duration::from_secs(10);
 
 /// Which executors to reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Scope {
     /// All but [young](Scope::YOUNG_FOR) ones. For use after each subscription and at intervals.
     All,

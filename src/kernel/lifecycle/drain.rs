@@ -40,6 +40,7 @@ use crate::sync::{Ordering, fence, wait_for};
 
 /// The result of a drain.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DrainReport {
     /// Whether every executor whose resources were counted has ended.
     pub drained: bool,
@@ -49,6 +50,7 @@ pub struct DrainReport {
 
 /// One executor in a [`DrainReport`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Drained {
     /// The executor and its agent.
     pub executor: Target,

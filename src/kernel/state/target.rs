@@ -6,6 +6,7 @@ use crate::ids::ExecutorId;
 
 /// An executor and its agent, as kills and reconciliations name them.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Target {
     /// The executor.
     pub id: ExecutorId,

@@ -49,15 +49,9 @@ pub const MODULE_OPTIONS: &str = "-XX:+IgnoreUnrecognizedVMOptions \
 /// # fn main() -> Result<(), offermill::Error> {
 /// let url = SparkExecutor::driver_url("driver.example", 7078)?;
 /// let launcher = SparkExecutor::new(&url, Software::Home("/opt/spark".to_owned()))?;
-/// let command = launcher.java_options("-verbose:gc").command(&Facts {
-///     executor: "7",
-///     app: "app-1",
-///     agent_id: "agent-1",
-///     hostname: "a1.example",
-///     cores: MilliCpus::from_cores(2),
-///     memory: Mebibytes::new(1024),
-///     port: None,
-/// });
+/// let (cores, memory) = (MilliCpus::from_cores(2), Mebibytes::new(1024));
+/// let facts = Facts::new("7", "agent-1", "a1.example", cores, memory).with_app("app-1");
+/// let command = launcher.java_options("-verbose:gc").command(&facts);
 /// assert_eq!(command.argv[0], "/opt/spark/./bin/spark-class");
 /// assert!(command.argv.iter().any(|argument| *argument == url));
 /// # Ok(())

@@ -8,15 +8,8 @@ use crate::resources::{Mebibytes, MilliCpus};
 const URL: &str = "spark://CoarseGrainedScheduler@driver.example:7078";
 
 fn facts<'a>(executor: &'a str, hostname: &'a str, cores: u64) -> Facts<'a> {
-    Facts {
-        executor,
-        app: "fw-1",
-        agent_id: "a2",
-        hostname,
-        cores: MilliCpus::from_cores(cores),
-        memory: Mebibytes::new(600),
-        port: None,
-    }
+    let (cores, memory) = (MilliCpus::from_cores(cores), Mebibytes::new(600));
+    Facts::new(executor, "a2", hostname, cores, memory).with_app("fw-1")
 }
 
 fn at_home(home: &str) -> SparkExecutor {

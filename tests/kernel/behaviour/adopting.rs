@@ -9,17 +9,17 @@ use crate::world::{Setup, at};
 
 /// An executor of a former run on an agent, with cores.
 fn former<'a>(executor: &'a str, agent_id: &'a str, cores: u64) -> Recovered<'a> {
-    Recovered {
+    Recovered::new(
         executor,
         agent_id,
-        hostname: "host",
-        resources: ExecutorResources {
+        "host",
+        ExecutorResources {
             cores: MilliCpus::from_cores(cores),
             memory: Mebibytes::new(100),
             gpus: Gpus::ZERO,
             port: None,
         },
-    }
+    )
 }
 
 fn update(fixture: &Fixture, executor: &str, state: TaskState) -> offermill::Outcome {
@@ -104,15 +104,13 @@ fn who_is_not_adopted_is_a_stray() {
 #[test]
 fn what_is_too_large_is_not_adopted() {
     let fixture = Fixture::new(&Setup::default());
-    let huge = Recovered {
-        resources: ExecutorResources {
-            cores: MilliCpus::from_millis(u64::MAX),
-            memory: Mebibytes::new(u64::MAX),
-            gpus: Gpus::new(u32::MAX),
-            port: None,
-        },
-        ..former("huge", "S1", 1)
+    let resources = ExecutorResources {
+        cores: MilliCpus::from_millis(u64::MAX),
+        memory: Mebibytes::new(u64::MAX),
+        gpus: Gpus::new(u32::MAX),
+        port: None,
     };
+    let huge = Recovered::new("huge", "S1", "host", resources);
     let adopted = fixture.kernel.adopt(&[former("old", "S1", 1), huge], at(1)).unwrap();
     assert_eq!(adopted.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false]);
     fixture.kernel.check().unwrap();
@@ -167,7 +165,7 @@ fn impossible_ids_are_not_adopted() {
     let (longest, longer) = ("x".repeat(255), "x".repeat(256));
     let huge = "y".repeat(10_000_000);
     let former = ["", &longest, &longer, &huge].map(|executor| former(executor, "S1", 1));
-    let nowhere = Recovered { agent_id: "", ..self::former("old", "S1", 1) };
+    let nowhere = self::former("old", "", 1);
     let adopted = fixture.kernel.adopt(&[&former[..], &[nowhere]].concat(), at(1)).unwrap();
     let is_adopted: Vec<bool> = adopted.iter().map(Option::is_some).collect();
     assert_eq!(is_adopted, [false, true, false, false, false]);
@@ -184,7 +182,7 @@ fn impossible_memory_is_not_adopted() {
     let of = |executor, memory| {
         let one = former(executor, "S1", 1);
         let resources = ExecutorResources { memory: Mebibytes::new(memory), ..one.resources };
-        Recovered { resources, ..one }
+        Recovered::new(executor, "S1", "host", resources)
     };
     let former = [of("old-1", 1 << 41), of("old-2", (1 << 41) + 1), of("old-3", u64::MAX)];
     let adopted = fixture.kernel.adopt(&former, at(1)).unwrap();
@@ -199,7 +197,7 @@ fn impossible_cores_are_not_adopted() {
     let of = |executor, cores| {
         let one = former(executor, "S1", 1);
         let resources = ExecutorResources { cores, ..one.resources };
-        Recovered { resources, ..one }
+        Recovered::new(executor, "S1", "host", resources)
     };
     let most = offermill::limits::EXECUTOR_CORES_MAX;
     let former = [of("old-1", most), of("old-2", most + MilliCpus::from_millis(1))];

@@ -214,7 +214,7 @@ const KEPT: [Row; 16] = [
     ("ids of executors, adopted ones included", "kept", || {
         let mut fixture = Fixture::new(&before());
         let resources = fixture_resources(&mut fixture);
-        let former = Recovered { executor: "old", agent_id: "S9", hostname: "host", resources };
+        let former = Recovered::new("old", "S9", "host", resources);
         let adopted = fixture.kernel.adopt(&[former], at(0)).unwrap()[0];
         assert!(adopted.is_some());
         reconfigure(&fixture, &other());

@@ -118,17 +118,17 @@ fn a_host_is_free_when_its_last_executor_ends() {
     let mut fixture = Fixture::new(&waiting(1000));
     let first = fixture.offer(&[OfferData::new("S1", 1.0, 100.0).on_host("b")], 0)[0];
     request(&fixture, &["b"], 0);
-    let former = Recovered {
-        executor: "old",
-        agent_id: "S2",
-        hostname: "b",
-        resources: ExecutorResources {
+    let former = Recovered::new(
+        "old",
+        "S2",
+        "b",
+        ExecutorResources {
             cores: MilliCpus::from_cores(1),
             memory: Mebibytes::new(100),
             gpus: Gpus::ZERO,
             port: None,
         },
-    };
+    );
     let adopted = fixture.kernel.adopt(&[former], at(0)).unwrap()[0].unwrap();
     let third = [offer_data("S3", "b")];
     assert_eq!(placed(&mut fixture, &third, 1), [0]);

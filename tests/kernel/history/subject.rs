@@ -55,16 +55,18 @@ impl Subject {
     }
 
     fn adopt(&mut self, relics: &[Relic], expected: Option<&[Option<u64>]>, now: Timestamp) {
-        let former = |relic: &Relic| Recovered {
-            executor: relic.name,
-            agent_id: relic.agent,
-            hostname: "host",
-            resources: ExecutorResources {
-                cores: MilliCpus::from_millis(relic.cores),
-                memory: Mebibytes::new(100),
-                gpus: Gpus::new(relic.gpus as u32),
-                port: None,
-            },
+        let former = |relic: &Relic| {
+            Recovered::new(
+                relic.name,
+                relic.agent,
+                "host",
+                ExecutorResources {
+                    cores: MilliCpus::from_millis(relic.cores),
+                    memory: Mebibytes::new(100),
+                    gpus: Gpus::new(relic.gpus as u32),
+                    port: None,
+                },
+            )
         };
         let former: Vec<Recovered<'_>> = relics.iter().map(former).collect();
         let (adopted, expected) = match (self.kernel.adopt(&former, now), expected) {

@@ -449,7 +449,7 @@ mod tests {
 
     fn former() -> Recovered<'static> {
         let resources = ExecutorResources::NONE;
-        Recovered { executor: "etl-1", agent_id: "S1", hostname: "agent-1", resources }
+        Recovered::new("etl-1", "S1", "agent-1", resources)
     }
 
     fn placed(id: ExecutorId) -> PlacedExecutor {

@@ -299,7 +299,7 @@ fn how_to_end(target: &RunTarget, framework_id: &str) -> String {
     let Some(url) = target.teardown_url.clone() else { return String::new() };
     let id = format!("frameworkId={framework_id}");
     let curl = ["curl", "-fL", "-d"].map(str::to_owned);
-    let command = Command { argv: [&curl[..], &[id, url]].concat(), ..Command::default() };
+    let command = Command::new([&curl[..], &[id, url]].concat());
     command.shown_line().map_or(String::new(), |line| format!("; this ends it: {line}"))
 }
 

@@ -218,15 +218,11 @@ fn recovered_line(former: &RecoveredExecutor) -> RecoveredLine {
 }
 
 fn recovered_executor(line: &RecoveredLine) -> RecoveredExecutor {
-    RecoveredExecutor {
-        executor: line.executor.clone(),
-        agent_id: line.agent.clone(),
-        hostname: line.host.clone(),
-        resources: ExecutorResources {
-            cores: MilliCpus::from_millis(line.millicores),
-            memory: Mebibytes::new(line.mem),
-            gpus: Gpus::new(line.gpus),
-            port: line.port,
-        },
-    }
+    let resources = ExecutorResources {
+        cores: MilliCpus::from_millis(line.millicores),
+        memory: Mebibytes::new(line.mem),
+        gpus: Gpus::new(line.gpus),
+        port: line.port,
+    };
+    RecoveredExecutor::new(&line.executor, &line.agent, &line.host, resources)
 }

@@ -135,16 +135,12 @@ impl SparkReplay {
         accept.restore_reservation_roles(lines, &recorded);
         let placed = accepted.executors.iter();
         for (task, placed) in accept.tasks.iter_mut().zip(placed) {
-            let facts = Facts {
-                executor: &task.id,
+            let (cores, memory) = (placed.advertised_cores, placed.advertised_memory);
+            let facts = Facts::new(&task.id, offer.agent_id, offer.hostname, cores, memory)
                 // As Java prints the id that Spark doesn't have before the registration.
-                app: self.app_id.as_deref().unwrap_or("null"),
-                agent_id: offer.agent_id,
-                hostname: offer.hostname,
-                cores: placed.advertised_cores,
-                memory: placed.advertised_memory,
-                port: placed.resources.port,
-            };
+                .with_app(self.app_id.as_deref().unwrap_or("null"))
+                .with_gpus(placed.resources.gpus)
+                .with_port(placed.resources.port);
             let command = launcher.command(&facts);
             task.name = Some(format!("{} {}", self.app_name, task.id));
             add_command(task, &command);

@@ -56,8 +56,7 @@ pub(crate) fn executor_program(
         draft.remarks.push(format!("ignored without --spark-driver: {}", ignored.join(", ")));
     }
     let command = preflight::find_command(&arguments.command, draft);
-    let whole = Command { argv: arguments.command.clone(), ..Command::default() };
-    check_form(draft, Command { form: draft.form, ..whole });
+    check_form(draft, Command::new(arguments.command.clone()).with_form(draft.form));
     let command = command?;
     // A program that was found in PATH is shown as it was given.
     let is_name = arguments.command.first().is_some_and(|program| !program.contains('/'));

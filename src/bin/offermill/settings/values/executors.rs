@@ -62,12 +62,6 @@ impl ExecutorProgram {
 }
 
 /// The facts of an example executor.
-pub(crate) const SAMPLE: Facts<'static> = Facts {
-    executor: "0",
-    app: "app",
-    agent_id: "agent",
-    hostname: "host",
-    cores: MilliCpus::from_millis(1000),
-    memory: Mebibytes::new(1024),
-    port: None,
-};
+pub(crate) const SAMPLE: Facts<'static> =
+    Facts::new("0", "agent", "host", MilliCpus::from_millis(1000), Mebibytes::new(1024))
+        .with_app("app");
