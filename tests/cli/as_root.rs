@@ -281,3 +281,48 @@ fn programs_that_the_user_may_not_execute_are_passed_over() {
     let ended = shared.run(VICTIM, &small(&[&flags[..], &more].concat(), &["tool"]));
     assert_eq!(ended.status.code(), Some(0), "{}", errors(&ended));
 }
+
+/// Goal: a file with a secret, a principal or certificates that is another user's, or that others may write, is
+/// refused, and none of another user holds the run up; one of the user's own that only a group of their own may write is used.
+/// Method: files, pipes and a device; a master that nobody runs.
+#[test]
+#[ignore = "needs root"]
+fn secret_files_of_other_users_are_refused() {
+    let shared = Shared::new();
+    let file = |name: &str, owner: u32, group: u32, mode: u32| {
+        fs::write(shared.path(name), "text").unwrap();
+        chown(shared.path(name), Some(owner), Some(group)).unwrap();
+        fs::set_permissions(shared.path(name), Permissions::from_mode(mode)).unwrap();
+    };
+    file("foreign", ATTACKER, ATTACKER, 0o644);
+    file("own", VICTIM, VICTIM, 0o664);
+    file("shared", VICTIM, ATTACKER, 0o660);
+    let pipe = shared.path("pipe");
+    assert!(Command::new("mkfifo").args(["-m", "666"]).arg(&pipe).status().unwrap().success());
+    chown(&pipe, Some(ATTACKER), None).unwrap();
+    let run = |flag: &str, value: &str| {
+        let common = ["--master", "mesos://127.0.0.1:1", "-c", "offermill.mesos.user=nobody"];
+        let more = ["-c", "offermill.mesos.subscribeTimeout=100ms", "--allow-plain-secret"];
+        let principal = ["--principal", "p", flag, value];
+        let principal = if flag == "--secret-file" { &principal[..] } else { &principal[2..] };
+        shared.run(VICTIM, &small(&[&common[..], &more, principal].concat(), &["true"]))
+    };
+    let belongs = "belongs to another user, whose id is 64002";
+    let conf = |key: &str, name: &str| format!("{key}={}", shared.path(name).display());
+    for (flag, value, sentence) in [
+        ("--secret-file", "foreign".to_owned(), belongs),
+        ("--secret-file", "pipe".to_owned(), belongs),
+        ("--secret-file", "shared".to_owned(), "can be written by others"),
+        ("--secret-file", "/dev/null".to_owned(), "must not be empty"),
+        ("-c", conf("spark.mesos.principal.file", "foreign"), belongs),
+        ("-c", conf("offermill.mesos.caFile", "foreign"), belongs),
+        ("-c", conf("offermill.mesos.caFile", "shared"), "can be written by others"),
+    ] {
+        let refused = run(flag, &value);
+        assert_eq!(refused.status.code(), Some(2), "{value}: {}", errors(&refused));
+        assert!(errors(&refused).contains(sentence), "{value}: {}", errors(&refused));
+    }
+    let used = run("--secret-file", "own");
+    assert_eq!(used.status.code(), Some(4), "{}", errors(&used));
+    assert!(!errors(&used).contains("can be written"), "{}", errors(&used));
+}

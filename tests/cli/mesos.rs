@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Output};
 
 use crate::support::{Folder, Run, finish, offermill};
@@ -288,15 +288,18 @@ fn open_secrets_are_remarked_on() {
     let conf = folder.write("conf", "spark.mesos.secret x\n");
     let open = "has a secret in it and can be";
     let run = |flags: &[&str]| finish(&folder, &on_mesos(&[flags, &["--principal", "p"]].concat()));
-    let by_all = Some("can be read by everybody; chmod go-r would do");
-    let by_group = Some("can be read by its group; chmod g-r would do");
-    let written = Some("can be written by others; chmod go-w would do");
+    let by_all = Some("can be read by everybody; chmod go-rwx would do");
+    let by_group = Some("can be read by its group; chmod go-rwx would do");
+    let written = Some("can be written by others; chmod go-rwx would do");
+    let found = std::fs::metadata(&file).unwrap();
+    // A group with the id of its user is the user's alone.
+    let of_group = |told| if found.gid() == found.uid() { None } else { told };
     for (mode, told) in [
         (0o644, by_all),
-        (0o640, by_group),
+        (0o640, of_group(by_group)),
         (0o600, None),
         (0o400, None),
-        (0o620, written),
+        (0o620, of_group(written)),
         (0o602, written),
     ] {
         for path in [&file, &conf] {

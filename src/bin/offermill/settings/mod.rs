@@ -9,6 +9,7 @@
 
 pub(crate) mod checks;
 pub(crate) mod draft;
+pub(crate) mod exposure;
 pub(crate) mod flags;
 pub(crate) mod kernel;
 pub(crate) mod master;

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::env::{self, VarError};
-use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::Duration;
 
 use offermill::Error;
 use offermill::cluster::mesos::Secret;
 use offermill::config::properties::{PROPERTIES_BYTES_MAX, parse_properties};
 use offermill::config::text::{TimeUnit, parse_duration};
+use offermill::private_files::{Exposure, open_input};
 
+use crate::settings::exposure::report_exposure;
 use crate::settings::flags::RunArguments;
 use crate::settings::option::{OptionSpec, OptionSpecs};
 use crate::settings::redact::Redaction;
@@ -213,8 +214,8 @@ impl Sources {
 
     fn add_file(&mut self, path: &str, specs: &OptionSpecs) {
         let mut text = String::new();
-        let read = File::open(path).and_then(|file| {
-            let exposure = SecretExposure::of(&file);
+        let read = open_input(Path::new(path)).and_then(|file| {
+            let exposure = Exposure::of(&file)?;
             file.take(PROPERTIES_BYTES_MAX as u64 + 1).read_to_string(&mut text).map(|_| exposure)
         });
         let exposure = match read {
@@ -238,7 +239,7 @@ impl Sources {
                 let has_secret =
                     |it: &Sourced| it.secret.is_some() && it.source == SettingSource::File;
                 if self.given.values().any(has_secret) {
-                    exposure.report(path, &mut self.remarks, &mut self.problems);
+                    report_exposure(exposure, path, &mut self.remarks, &mut self.problems);
                 }
             }
             Err(error) => self.problems.push(format!("--properties-file {path:?}: {error}")),
@@ -364,44 +365,6 @@ fn why_unused(name: &str) -> Option<&'static str> {
         false => name == known,
     };
     UNUSED.iter().find(|(_, names)| names.iter().any(|known| is_it(known))).map(|(why, _)| *why)
-}
-
-/// What users other than its owner may do with a file in which there is a secret.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SecretExposure {
-    /// Nothing.
-    Private,
-    /// The file's group may read it.
-    ReadByGroup,
-    /// All may read it.
-    ReadByAll,
-    /// Its group or all may write it, so the secret may be theirs.
-    Written,
-}
-
-impl SecretExposure {
-    /// Reads the permissions of an open file.
-    pub(crate) fn of(file: &File) -> SecretExposure {
-        match file.metadata().map_or(0, |metadata| metadata.permissions().mode()) {
-            mode if mode & 0o022 != 0 => SecretExposure::Written,
-            mode if mode & 0o004 != 0 => SecretExposure::ReadByAll,
-            mode if mode & 0o040 != 0 => SecretExposure::ReadByGroup,
-            _ => SecretExposure::Private,
-        }
-    }
-
-    /// Adds a remark about the file at `path` if others may read it, or a problem if they may write it.
-    pub(crate) fn report(self, path: &str, remarks: &mut Vec<String>, problems: &mut Vec<String>) {
-        let sentence = |may, change| {
-            format!("{path:?} has a secret in it and can be {may}; chmod {change} would do")
-        };
-        match self {
-            SecretExposure::Private => {}
-            SecretExposure::ReadByGroup => remarks.push(sentence("read by its group", "g-r")),
-            SecretExposure::ReadByAll => remarks.push(sentence("read by everybody", "go-r")),
-            SecretExposure::Written => problems.push(sentence("written by others", "go-w")),
-        }
-    }
 }
 
 /// The key at an edit distance of at most two from `name`.

@@ -1,12 +1,15 @@
 //! The environment variables of executors that flags set: `--env` and `--env-file`.
 
 use std::env;
-use std::fs::File;
 use std::io::Read;
+use std::path::Path;
 
+use offermill::private_files::{Exposure, open_input};
+
+use crate::settings::exposure::report_exposure;
 use crate::settings::flags::RunArguments;
 use crate::settings::redact::may_name_secret;
-use crate::settings::sources::{SecretExposure, SettingSource, Sourced, Sources};
+use crate::settings::sources::{SettingSource, Sourced, Sources};
 
 /// The most bytes of a file of variables.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -42,8 +45,8 @@ impl Sources {
     /// may contain secrets.
     fn add_variable_file(&mut self, path: &str) {
         let mut text = String::new();
-        let read = File::open(path).and_then(|file| {
-            let exposure = SecretExposure::of(&file);
+        let read = open_input(Path::new(path)).and_then(|file| {
+            let exposure = Exposure::of(&file)?;
             file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map(|_| exposure)
         });
         let exposure = match read {
@@ -72,7 +75,7 @@ impl Sources {
             }
         }
         if has_secret {
-            exposure.report(path, &mut self.remarks, &mut self.problems);
+            report_exposure(exposure, path, &mut self.remarks, &mut self.problems);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Preparation of a Mesos cluster, whose agents come and go and whose machines can't be checked.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +9,11 @@ use offermill::Config;
 use offermill::cluster::mesos::{Masters, MesosCluster, MesosConfig};
 use offermill::config::ExecutorCores;
 use offermill::constraint::Repeats;
+use offermill::private_files::open_input;
 
 use crate::model::target::{FrameworkRemains, OnExit, RunTarget, SandboxPlace};
 use crate::settings::draft::SettingsDraft;
+use crate::settings::exposure::check_author;
 use crate::settings::sources::Sourced;
 use crate::target::PreparedTarget;
 use crate::text::format::cores;
@@ -139,7 +141,7 @@ fn path_of(file: &Option<(Sourced, PathBuf)>) -> Option<PathBuf> {
 /// Reports files that can't be read, and folders that don't exist.
 fn check_files(draft: &mut SettingsDraft) {
     if let Some((given, path)) = draft.mesos.ca_file.clone()
-        && let Err(error) = File::open(path)
+        && let Err(error) = open_input(&path).and_then(|file| check_author(&file))
     {
         draft.reject(&given, &format!("a file with certificates ({error})"));
     }

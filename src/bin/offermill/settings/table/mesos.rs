@@ -2,16 +2,18 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use offermill::Error;
 use offermill::cluster::mesos::{Encoding, Secret};
 use offermill::config::text::{TimeUnit, parse_bool, parse_duration};
+use offermill::private_files::{Exposure, open_input};
 
 use crate::settings::draft::SettingsDraft;
+use crate::settings::exposure::{check_author, report_exposure};
 use crate::settings::master::ClusterKind;
-use crate::settings::sources::{SecretExposure, Sourced};
+use crate::settings::sources::Sourced;
 use crate::settings::table::row::{OptionRow, non_empty, positive_duration};
 
 /// The largest file with a principal or a secret, in bytes.
@@ -159,8 +161,9 @@ fn read_principal(draft: &mut SettingsDraft, given: &Sourced) {
 
 /// Reads the principal in a file.
 fn read_principal_file(draft: &mut SettingsDraft, given: &Sourced) {
-    match credential_text(given) {
-        Ok((_, text)) => set_principal(draft, given, text),
+    let read = credential_text(given).and_then(|(file, text)| check_author(&file).map(|()| text));
+    match read {
+        Ok(text) => set_principal(draft, given, text),
         Err(why) => draft.reject(given, &format!("a file with a principal ({why})")),
     }
 }
@@ -186,7 +189,13 @@ fn read_secret(draft: &mut SettingsDraft, given: &Sourced) {
 fn read_secret_file(draft: &mut SettingsDraft, given: &Sourced) {
     match credential_text(given) {
         Ok((file, text)) => {
-            SecretExposure::of(&file).report(&given.text, &mut draft.remarks, &mut draft.problems);
+            match Exposure::of(&file) {
+                Ok(exposure) => {
+                    let SettingsDraft { remarks, problems, .. } = draft;
+                    report_exposure(exposure, &given.text, remarks, problems);
+                }
+                Err(error) => draft.problems.push(format!("{}: {error}", given.name)),
+            }
             set_secret(draft, given, Secret::new(text));
         }
         Err(why) => {
@@ -226,7 +235,7 @@ fn takes_precedence<T>(before: &Option<(Sourced, T)>, given: &Sourced) -> bool {
 
 /// The text of a file without the line break at its end.
 fn credential_text(given: &Sourced) -> io::Result<(File, String)> {
-    let mut file = File::open(&given.text)?;
+    let mut file = open_input(Path::new(&given.text))?;
     let mut text = String::new();
     let bytes = (&mut file).take(CREDENTIAL_BYTES_MAX + 1).read_to_string(&mut text)?;
     if bytes as u64 > CREDENTIAL_BYTES_MAX {
