@@ -119,16 +119,16 @@ impl Kernel {
     ///
     /// The thread that ends the last executor, in [`Kernel::status_update`] or [`Kernel::tick`], calls the wakers. The
     /// kernel holds no lock meanwhile, but an [engine](crate::engine::Engine) with a journal holds that of its
-    /// recording: a waker should do no more than have its task polled, and must not call the engine. The panic of a waker
-    /// is reported by the panic hook and has no other effect.
+    /// recording: a waker should do no more than have its task polled, and must not call the engine. The panic of a
+    /// waker is reported by the panic hook and has no other effect.
     ///
-    /// The future and its waker keep the kernel's memory. A runtime that keeps a task only by its waker keeps both until
-    /// the drain completes, even after the last [`Kernel`] was dropped.
+    /// The future and its waker keep the kernel's memory. A runtime that keeps a task only by its waker keeps both
+    /// until the drain completes, even after the last [`Kernel`] was dropped.
     ///
     /// # Blocking
-    /// The call closes the kernel: the first one lists all executors, and others wait for that. A poll, and a drop, take
-    /// the lock of the waiters, for a time in proportion to the futures that wait. The poll that completes writes the
-    /// report.
+    /// The call closes the kernel: the first one lists all executors, and others wait for that. A poll, and a drop,
+    /// take the lock of the waiters, for a time in proportion to the futures that wait. The poll that completes writes
+    /// the report.
     pub fn drained(&self) -> DrainFuture {
         self.0.close();
         DrainFuture::new(Arc::clone(&self.0))

@@ -1,5 +1,5 @@
-//! What another user does to a work folder, and that it redirects nothing. The tests play both users. Those in which the
-//! owner of a folder matters are in `as_root`.
+//! What another user does to a work folder, and that it redirects nothing. The tests play both users. Those in which
+//! the owner of a folder matters are in `as_root`.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

@@ -34,8 +34,9 @@ fn folders_that_are_removed_are_made_again() {
     }
 }
 
-/// Goal: a folder of sandboxes that was removed is made again in the work folder of the start, even if that was renamed.
-/// Method: the work folder is renamed, another one takes its place, and the sandboxes are removed from the first.
+/// Goal: a folder of sandboxes that was removed is made again in the work folder of the start, even if that was
+/// renamed. Method: the work folder is renamed, another one takes its place, and the sandboxes are removed from the
+/// first.
 #[cfg(target_os = "linux")]
 #[test]
 fn folders_are_made_again_in_the_work_folder_of_the_start() {
