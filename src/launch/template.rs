@@ -12,8 +12,8 @@ use super::{Command, Facts, Form, Launcher, Prelude, Setup};
 /// Each argument remains one argument for all values: either no shell is involved, or the argument is quoted. In the
 /// text that a shell executes (the argument after `sh -c`), a value with characters that are special to shells is
 /// replaced by its variable, as in `"$OFFERMILL_HOSTNAME"`: the shell never parses a value as a command. Better write
-/// the variables there. Other text in double braces is unchanged. Without a fixed port, `{{PORT}}` is unchanged as well, and `OFFERMILL_PORT` is
-/// not set.
+/// the variables there. Other text in double braces is unchanged. Without a fixed port, `{{PORT}}` is unchanged as
+/// well, and `OFFERMILL_PORT` is not set.
 ///
 /// ```
 /// use offermill::launch::{CommandTemplate, Facts, Launcher};
