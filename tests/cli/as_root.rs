@@ -30,7 +30,11 @@ impl Shared {
         assert_eq!(owner, 0, "this test must run as root, to act as several users");
         let binary = folder.0.join("offermill");
         // The build folder may be closed to other users.
-        fs::copy(env!("CARGO_BIN_EXE_offermill"), &binary).unwrap();
+        // A process copies it: a test in another thread that forks would inherit a file that is open for writing here,
+        // and no file is executed while one has it open so.
+        let copied =
+            Command::new("cp").arg("-p").arg(env!("CARGO_BIN_EXE_offermill")).arg(&binary).status();
+        assert!(copied.unwrap().success());
         fs::set_permissions(&folder.0, Permissions::from_mode(0o1777)).unwrap();
         Shared { folder, binary }
     }
@@ -283,7 +287,8 @@ fn programs_that_the_user_may_not_execute_are_passed_over() {
 }
 
 /// Goal: a file with a secret, a principal or certificates that is another user's, or that others may write, is
-/// refused, and none of another user holds the run up; one of the user's own that only a group of their own may write is used.
+/// refused, and none of another user holds the run up; one of the user's own that only a group of their own may write
+/// is used.
 /// Method: files, pipes and a device; a master that nobody runs.
 #[test]
 #[ignore = "needs root"]
