@@ -230,11 +230,8 @@ impl AgentHint {
 
     /// Must be called before [`ExecutorCell::reserve`] of its cell.
     pub(crate) fn set(&self, agent: u32) {
-        // Relaxed: the store of the executor's state publishes it. Only the thread that claimed the cell writes it, so
-        // it needn't be stored again: 32 hints share a line with cells of other handlers.
-        if self.0.load(Ordering::Relaxed) != agent as u16 {
-            self.0.store(agent as u16, Ordering::Relaxed);
-        }
+        // Relaxed: the store of the executor's state publishes it.
+        self.0.store(agent as u16, Ordering::Relaxed);
     }
 }
 
