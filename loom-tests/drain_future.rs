@@ -64,8 +64,8 @@ fn the_last_end_wakes_the_future() {
     });
 }
 
-/// Goal: all futures are woken, each by its last waker. Method: the end of the last executor, while another thread polls
-/// two futures, one of them with a waker that it replaces; what is not woken is a deadlock.
+/// Goal: all futures are woken, each by its last waker. Method: the end of the last executor, while another thread
+/// polls two futures, one of them with a waker that it replaces; what is not woken is a deadlock.
 #[test]
 fn the_last_end_wakes_every_future() {
     explore("drain/end-poll-both", Some(2), || {
