@@ -2,7 +2,7 @@
 //! printable where it is shown to people.
 //!
 //! The bounds are in [`limits`]. The engine applies them to the events of every cluster manager: messages are
-//! [cut](cut). An id or a host name means another thing if it is cut, so an event or an offer with one that is too long
+//! [cut]. An id or a host name means another thing if it is cut, so an event or an offer with one that is too long
 //! is refused instead.
 
 use std::fmt::{self, Write as _};

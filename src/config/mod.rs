@@ -62,7 +62,8 @@ impl Config {
         self.executor_memory
     }
 
-    /// Returns the initial executor limit; `None` means unlimited.
+    /// Returns the executor limit; `None` means unlimited. In [`Kernel::config`](crate::Kernel::config) it is the one
+    /// in force.
     #[must_use]
     pub fn executor_limit(&self) -> Option<u32> {
         self.executor_limit
@@ -215,7 +216,7 @@ pub struct RefuseDurations {
     /// A cap or the executor limit has been reached. Default 120 s
     /// (`spark.mesos.rejectOfferDurationForReachedMaxCores`).
     pub reached_cap: Duration,
-    /// Any other reason: the offer is too small, its agent is briefly excluded, it is malformed. Default 5 s, as in
+    /// Any other reason: the offer is too small, its agent was just reported lost, it is malformed. Default 5 s, as in
     /// Mesos.
     pub other: Duration,
     /// The kernel is stopping. Default 120 s.

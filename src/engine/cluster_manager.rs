@@ -216,7 +216,7 @@ impl Update {
         Update { message: message.into(), ..self }
     }
 
-    /// Sets when the cluster says that the report was made.
+    /// Sets when, by the cluster's clock, the executor was first in this state.
     #[must_use]
     pub fn with_reported_at(self, reported_at: SystemTime) -> Update {
         Update { reported_at: Some(reported_at), ..self }

@@ -115,8 +115,8 @@ impl Default for EngineOptions {
     }
 }
 
-/// A running engine. If it is dropped without [`Engine::shutdown`], it ends its threads and stops the manager, but
-/// neither kills executors nor waits for them.
+/// A running engine; a kernel has one. If it is dropped without [`Engine::shutdown`], it closes the kernel, ends its
+/// threads and stops the manager, but neither kills executors nor waits for them.
 ///
 /// ```
 /// # use offermill::engine::cluster_manager::{Call, ClusterManager, Event, EventSink};
@@ -197,6 +197,7 @@ impl Engine {
     ///
     /// # Errors
     /// If an option is out of its range, a thread can't be started, or the manager can't start; then nothing runs.
+    /// Unless an option was at fault, the kernel has been closed: another try needs a new one.
     pub fn start(
         kernel: Kernel,
         manager: Arc<dyn ClusterManager>,

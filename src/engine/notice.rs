@@ -9,7 +9,8 @@ use crate::status::TaskState;
 use crate::time::Timestamp;
 
 /// Observes an engine. Called on the engine's control thread, in the order of events, without locks held. Its work
-/// delays status updates, but not offers.
+/// delays status updates. Offers go on until about 16 000 items wait for the control thread; then handlers and the
+/// manager's threads wait, too.
 pub trait Observer: Send {
     /// Receives a notice; `at` is the engine's time.
     fn notice(&mut self, at: Timestamp, notice: Notice);

@@ -198,8 +198,9 @@ impl Kernel {
         self.0.running_cores().millis() as f64 >= self.cores_expected().millis() as f64 * ratio
     }
 
-    /// Returns the cores that this kernel can acquire: the core cap, rounded down to whole executors. Without a core
-    /// cap, the cores of as many executors as the limit allows if executors have a fixed size, else zero.
+    /// Returns the core cap, rounded down to whole executors; then the executor limit isn't considered, as in Spark.
+    /// Without a core cap, returns the cores of as many executors as the limit allows if executors have a fixed size,
+    /// else zero: then any number of cores is sufficient.
     #[must_use]
     pub fn cores_expected(&self) -> MilliCpus {
         let policy = self.0.policy.load();

@@ -1,12 +1,12 @@
 //! Files outside of a [`PrivateFolder`](super::PrivateFolder), in a folder that the user names and that others may be
 //! able to write, such as `/tmp`.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, statat};
+use rustix::fs::{FileType, Mode, OFlags, fchmod, fstat};
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
@@ -33,12 +33,11 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a file to lock it, or creates it. Other users can't open it, so they can't hold its lock. A file that they
-/// could open, and may have open, is replaced by a new one.
+/// Opens a file to lock it, or creates it. From then on other users can't open it. Those who opened it when it had
+/// another mode may still hold its lock: it isn't replaced, because another program of this user may hold it as well.
 ///
 /// # Errors
-/// If it can't be opened, created or replaced, isn't a regular file, or belongs to another user. A link is such an
-/// error.
+/// If it can't be opened or created, isn't a regular file, or belongs to another user. A link is such an error.
 pub fn open_lock(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(FILE_MODE);
@@ -48,32 +47,10 @@ pub fn open_lock(path: &Path) -> io::Result<File> {
     if found.st_uid != effective_uid() {
         check(&found)?;
     } else if Mode::from_raw_mode(found.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
-        return replace_lock(path, &found);
+        // Some file systems have no modes.
+        let _unsupported = fchmod(&file, Mode::RUSR | Mode::WUSR);
     }
     Ok(file)
-}
-
-/// Puts a new lock file in the place of `old`, which others could open. A program that has the new one open relies on
-/// it staying there, so programs that do this at the same time take turns: only one of them can create the file that is
-/// renamed, and it looks at the path again before it does so. A file of mode 0600 is never replaced.
-fn replace_lock(path: &Path, old: &Stat) -> io::Result<File> {
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    let new = Path::new(&new);
-    let file = create_file(new)
-        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", new.display())))?;
-    let replaced = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from);
-    let replaced = replaced.and_then(|found| {
-        if (found.st_dev, found.st_ino) == (old.st_dev, old.st_ino) {
-            fs::rename(new, path)
-        } else {
-            Err(io::Error::other("another process has replaced it"))
-        }
-    });
-    if replaced.is_err() {
-        let _gone = fs::remove_file(new);
-    }
-    replaced.map(|()| file)
 }
 
 /// Writes a file anew: `write` fills a file with a random name in the same folder, with mode 0600, which then takes the

@@ -6,9 +6,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, Stat, fcntl_getfl, fcntl_setfl, fstat, stat};
-use rustix::process::{getegid, geteuid};
 
-use super::{check_owner, is_trusted, refused};
+use super::{check_owner, is_trusted, is_trusted_group, refused};
 
 /// What users other than this one and root may do with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +38,8 @@ impl Exposure {
         if !is_trusted(found.st_uid) {
             return Ok(Exposure::Foreign(found.st_uid));
         }
-        let group = getegid().as_raw();
         let mut others = Mode::from_raw_mode(found.st_mode);
-        if found.st_gid == group && group == geteuid().as_raw() {
+        if is_trusted_group(found.st_gid) {
             others -= Mode::RWXG;
         }
         Ok(if others.intersects(Mode::WGRP | Mode::WOTH) {

@@ -8,16 +8,16 @@
 //! | A new file never opens or overwrites a file that exists, whatever its name leads to | [`PrivateFolder::create_file`], [`create_file`], [`replace`] |
 //! | A file that is replaced is written under a random name first | [`replace`] |
 //! | A file is read or locked only if it is a regular file of this user's or of root, and others can't write it | [`open_file`], [`open_lock`] |
-//! | A file that others can open is not locked, but replaced by one that they can't | [`open_lock`] |
+//! | A file that is locked can't be opened by others from then on | [`open_lock`] |
 //! | A pipe is written only if it belongs to this user or to root, and others can't write it | [`open_output`] |
 //! | A link in the place of a file or folder that the user named is followed only if it belongs to this user or to root, and so is each link that it leads to | [`resolve`], [`PrivateFolder::open`] |
 //! | Whose text a file may have that the user named, and who may read it, is said | [`Exposure`], [`open_input`] |
 //!
 //! Not checked are links and folders among the parents of a path that the user named.
 //!
-//! "Others" are all users but this one and root. A group may write if it is the effective group of this process and its
-//! id is that of the user: where each user has a group of their own, their ids are the same, and files and folders are
-//! writable by that group by default. Other groups may have further members.
+//! "Others" are all users but this one and root. A group may write if it is root's, or if it is the effective group of
+//! this process and its id is that of the user: where each user has a group of their own, their ids are the same, and
+//! files and folders are writable by that group by default. Other groups may have further members.
 //!
 //! The command line uses this module, too. It is not a part of the documented interface.
 
@@ -50,12 +50,16 @@ fn is_trusted(owner: u32) -> bool {
     owner == effective_uid() || owner == 0
 }
 
+/// Whether a group is root's, or this user's own. Containers with a user id of their own have root's group.
+fn is_trusted_group(group: u32) -> bool {
+    group == 0 || group == getegid().as_raw() && group == effective_uid()
+}
+
 /// Fails if a file or folder belongs to another user, or if others may write it.
 fn check(stat: &Stat) -> io::Result<()> {
     check_owner(stat)?;
     let mode = Mode::from_raw_mode(stat.st_mode);
-    let own_group = stat.st_gid == getegid().as_raw() && stat.st_gid == effective_uid();
-    let foreign_group = mode.contains(Mode::WGRP) && !own_group;
+    let foreign_group = mode.contains(Mode::WGRP) && !is_trusted_group(stat.st_gid);
     if mode.contains(Mode::WOTH) || foreign_group {
         let mode = mode.bits();
         return Err(refused(format!("other users may write it: its mode is {mode:04o}")));

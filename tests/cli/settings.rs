@@ -191,8 +191,12 @@ const BAD: &[(&[&str], &str)] = &[
     (&["--max-executor-failures", "0"], "--max-executor-failures is \"0\", but must be"),
     (&["--placement", "best"], "--placement is \"best\", but must be round-robin or consolidate"),
     (&["--name", "a/b"], "--name is \"a/b\", but must be 1 to 190 bytes without '/'"),
-    (&["--env", "X"], "--env is \"X\", but must be NAME=VALUE"),
+    (&["--env", "X"], "an --env must be NAME=VALUE, or the NAME of a variable that is set"),
     (&["--conf", "x"], "--conf is \"x\", but must be KEY=VALUE"),
+    (
+        &["--conf", "spark.ssl.keyPassword: hunter3"],
+        "--conf is \"spark.ssl.keyPassword…\", but must be KEY=VALUE",
+    ),
     (&["--num-executors", "0"], "--num-executors is \"0\", but must be at least 1, as nothing"),
     (
         &["--executor-memory", "999999g"],

@@ -76,12 +76,12 @@ impl Kernel {
     ///
     /// An executor is left out (`None`) if:
     ///
-    /// * the caps leave no room for it, or its agent is excluded or suspect,
+    /// * the caps leave no room for it, or its agent is excluded, suspect or full,
     /// * another executor has the same name,
     /// * this kernel could have made its name itself; with [plain ids](crate::IdScheme::plain): its name is a number,
     /// * its name is empty or longer than [`limits::EXECUTOR_ID_BYTES_MAX`](crate::limits::EXECUTOR_ID_BYTES_MAX), its
-    ///   agent's id is empty, or its memory exceeds
-    ///   [`limits::EXECUTOR_MEMORY_MAX`](crate::limits::EXECUTOR_MEMORY_MAX).
+    ///   agent's id is empty, its cores exceed [`limits::EXECUTOR_CORES_MAX`](crate::limits::EXECUTOR_CORES_MAX), or
+    ///   its memory [`limits::EXECUTOR_MEMORY_MAX`](crate::limits::EXECUTOR_MEMORY_MAX).
     ///
     /// When an update of such an executor arrives, its outcome asks for a kill.
     ///

@@ -31,7 +31,8 @@ pub struct Outcome {
     /// Whether the executor must be killed, because it is unknown or because it returned and there is no room for it
     /// any more.
     pub kill: bool,
-    /// The agent's exclusion, if this failure exceeded the allowed number.
+    /// The agent's exclusion, if this failure reached
+    /// [`ExclusionRule::failures`](crate::config::ExclusionRule::failures).
     pub excluded: Option<Exclusion>,
 }
 

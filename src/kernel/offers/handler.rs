@@ -54,8 +54,9 @@ use crate::time::Timestamp;
 /// and the executor limit are never exceeded by the executors that are counted; those that were [given
 /// up](crate::Ticked::given_up) aren't. Once [`set_executor_limit`](crate::Kernel::set_executor_limit),
 /// [`reconfigure`](crate::Kernel::reconfigure) or [`close`](crate::Kernel::close) has returned, no executor is placed
-/// under the older state. Once a call that [reports an agent as lost](crate::Kernel::agent_lost) or an
-/// [update](crate::Kernel::status_update) that excludes it has returned, no executor is placed on that agent.
+/// under the older state. Once a call that [reports an agent as lost](crate::Kernel::agent_lost) has returned, no
+/// executor is placed on it for 10 s; once an [update](crate::Kernel::status_update) that excludes it has returned,
+/// none until the exclusion ends. [`Kernel::readmit_agent`](crate::Kernel::readmit_agent) ends both.
 ///
 /// Declines follow the state at the beginning of the batch, except for offers that fit and on which the batch places
 /// nothing: their reason is the cap that is reached after it. The limit of one executor per wanted host during the

@@ -22,7 +22,8 @@ use crate::time::Timestamp;
 /// How often the collection is repeated while executors come and go.
 const TRIES: usize = if cfg!(all(loom, test)) { 1 } else { 8 };
 
-/// The state of the kernel at one instant. Later snapshots have higher numbers.
+/// The executors of the kernel at one instant, if [exact](Snapshot::exact), and its agents. Later snapshots have higher
+/// numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot {

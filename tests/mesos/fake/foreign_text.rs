@@ -36,7 +36,12 @@ fn program(fake: &FakeMaster, flags: &[&str]) -> Child {
     let mut program = Command::new(env!("CARGO_BIN_EXE_offermill"));
     program.arg("run").args(flags).args(["--num-executors", "1", "--executor-memory", "16m"]);
     program.args(["--memory-overhead", "0", "--max-executor-failures", "1"]);
-    program.args(["--conf", "offermill.mesos.encoding=json"]);
+    program.args([
+        "--conf",
+        "offermill.mesos.encoding=json",
+        "--conf",
+        "offermill.mesos.user=nobody",
+    ]);
     program.args(["--master", &format!("mesos://127.0.0.1:{}", fake.port()), "--", "true"]);
     program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }

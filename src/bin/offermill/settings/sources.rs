@@ -46,6 +46,8 @@ pub(crate) enum SettingSource {
 
 /// The key of the regular expression for what is hidden.
 pub(crate) const REDACTION_KEY: &str = "spark.redaction.regex";
+/// The shortest value of a variable with the name of a secret that is hidden wherever it occurs, in bytes.
+const VARIABLE_BYTES_MIN: usize = 8;
 /// The beginning of the keys of executors' environment variables.
 pub(crate) const VARIABLES: &str = "spark.executorEnv.";
 /// The placeholder for the text of a secret.
@@ -135,7 +137,13 @@ impl Sources {
                 _ if setting.to_ascii_lowercase().contains("secret") => {
                     sources.problems.push("--conf must be KEY=VALUE, and one is not".to_owned());
                 }
-                _ => sources.problems.push(format!("--conf is {setting:?}, but must be KEY=VALUE")),
+                _ => {
+                    let ends_key = |c: char| c == ':' || c == '=' || c.is_whitespace();
+                    let key = setting.split(ends_key).next().unwrap_or_default();
+                    let rest = if key.len() < setting.len() { "…" } else { "" };
+                    let why = format!("--conf is \"{key}{rest}\", but must be KEY=VALUE");
+                    sources.problems.push(why);
+                }
             }
         }
         for spec in specs.iter() {
@@ -189,7 +197,9 @@ impl Sources {
         for given in self.given.values().chain(&self.overridden) {
             let secrets = given.secret.iter().flat_map(|whole| [vec![whole.clone()], whole.list()]);
             secrets.flatten().for_each(|secret| self.redaction.add_secret(secret.expose()));
-            if given.key.starts_with(VARIABLES) && self.redaction.hides_key(&given.key) {
+            // Such a variable needn't be a secret: a short value would be hidden where it occurs by chance.
+            let is_long = given.text.trim().len() >= VARIABLE_BYTES_MIN;
+            if given.key.starts_with(VARIABLES) && is_long && self.redaction.hides_key(&given.key) {
                 self.redaction.add_secret(&given.text);
             }
         }

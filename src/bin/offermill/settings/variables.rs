@@ -34,8 +34,9 @@ impl Sources {
                     }
                     self.add_variable(&name, &value, "--env");
                 }
+                // It may be a value: `--env $NAME` instead of `--env NAME`.
                 None => {
-                    self.problems.push(format!("--env is {text:?}, but must be {ALLOWED}"));
+                    self.problems.push(format!("an --env must be {ALLOWED}"));
                 }
             }
         }

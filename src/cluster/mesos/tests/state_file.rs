@@ -170,9 +170,9 @@ fn only_files_are_opened() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Goal: other users can't have this program write to files through links, nor hold its lock. Method: links in the
-/// places of the file's lock and its former temporary file; a lock file that others can open, and hold; and the modes
-/// of what is made.
+/// Goal: other users can't have this program write to files through links, nor open its lock; a lock that is held is
+/// respected, whatever its mode. Method: links in the places of the file's lock and its former temporary file; a lock
+/// file that others can open, held and not; and the modes of what is made.
 #[test]
 fn links_are_not_followed_and_locks_are_closed() {
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -190,6 +190,9 @@ fn links_are_not_followed_and_locks_are_closed() {
     std::fs::set_permissions(&lock, PermissionsExt::from_mode(0o644)).unwrap();
     let held = File::open(&lock).unwrap();
     held.lock().unwrap();
+    let refusal = StateFile::open(&path).unwrap_err().to_string();
+    assert!(refusal.contains("another process uses it"), "{refusal}");
+    drop(held);
     StateFile::open(&path).unwrap().identify("F").unwrap();
     assert_eq!(std::fs::read_to_string(&precious).unwrap(), "precious");
     for made in [path, lock] {

@@ -86,6 +86,7 @@ fn check_overridden(draft: &mut SettingsDraft) {
         let row = rows().find(|row| row.spec.matches(&given.key) && !row.spec.is_secret);
         let Some(OptionRow { spec, read }) = row else { continue };
         let mut alone = SettingsDraft::default();
+        alone.redaction.clone_from(&draft.redaction);
         if let Err(error) = read(&mut alone, &given) {
             alone.report_unreadable(spec, &given, &error);
         }
