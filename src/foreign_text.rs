@@ -62,6 +62,31 @@ pub fn cut(text: String, bytes_max: usize) -> String {
     kept
 }
 
+/// Converts bytes that are a text if they are UTF-8, with U+FFFD in place of what is not, and [cuts](cut) it. Only the
+/// bytes that are kept are converted.
+#[cfg(feature = "mesos")]
+pub(crate) fn cut_lossy(bytes: &[u8], bytes_max: usize) -> String {
+    if bytes.len() <= bytes_max {
+        return cut(String::from_utf8_lossy(bytes).into_owned(), bytes_max);
+    }
+    let mark = format!("… ({} bytes)", bytes.len());
+    let room = bytes_max.saturating_sub(mark.len());
+    let kept = bytes.get(..room).unwrap_or_default();
+    let kept = match std::str::from_utf8(kept) {
+        // The last character was cut.
+        Err(error) if error.error_len().is_none() => kept.get(..error.valid_up_to()),
+        _ => Some(kept),
+    };
+    let mut text = String::from_utf8_lossy(kept.unwrap_or_default()).into_owned();
+    let mut end = room.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
+    text.push_str(&mark);
+    text
+}
+
 /// Cuts a message to [`MESSAGE_BYTES_MAX`](limits::MESSAGE_BYTES_MAX).
 pub(crate) fn cut_message(message: String) -> String {
     cut(message, limits::MESSAGE_BYTES_MAX)
@@ -110,6 +135,22 @@ mod tests {
                 prop_assert!(kept.len() <= bytes_max.max(mark.len()));
                 prop_assert!(text.starts_with(kept.strip_suffix(&mark).unwrap_or("\0")));
             }
+        }
+    }
+
+    #[cfg(feature = "mesos")]
+    proptest! {
+        /// Goal: bytes that are text are cut like that text, and others are bounded, too. Method: random texts and
+        /// bytes.
+        #[test]
+        fn bytes_are_cut_like_texts(
+            text in ".{0,80}",
+            bytes in prop::collection::vec(any::<u8>(), 0..80),
+            bytes_max in 0_usize..100,
+        ) {
+            prop_assert_eq!(cut_lossy(text.as_bytes(), bytes_max), cut(text, bytes_max));
+            let longest_mark = "… (240 bytes)".len();
+            prop_assert!(cut_lossy(&bytes, bytes_max).len() <= bytes_max.max(longest_mark));
         }
     }
 

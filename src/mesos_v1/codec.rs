@@ -4,6 +4,7 @@ use std::fmt;
 
 use prost::Message as _;
 
+use super::lenient::{EssentialEvent, repair_json};
 use super::messages::{Call, Event};
 
 /// The encoding of Mesos messages.
@@ -63,6 +64,26 @@ impl Codec {
                 serde_json::from_slice(record).map_err(|why| DecodeError::new("JSON", why))
             }
         }
+    }
+}
+
+impl Codec {
+    /// Decodes a record that [`Codec::decode`] fails on, as far as possible. In JSON, texts that aren't Unicode are
+    /// repaired if `is_whole` allows to decode the whole event, whose memory isn't limited. Otherwise only what is
+    /// essential is decoded, of updates, subscriptions and errors: it takes no more memory than the record, and all
+    /// other fields may have any content.
+    pub(crate) fn decode_leniently(self, record: &[u8], is_whole: bool) -> Option<Event> {
+        let essential = match self.encoding {
+            Encoding::Protobuf => EssentialEvent::decode(record).ok(),
+            Encoding::Json => {
+                let repaired = || serde_json::from_slice(&repair_json(record)).ok();
+                if let Some(event) = is_whole.then(repaired).flatten() {
+                    return Some(event);
+                }
+                serde_json::from_slice(record).ok()
+            }
+        };
+        essential.and_then(EssentialEvent::into_event)
     }
 }
 

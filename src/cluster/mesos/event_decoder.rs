@@ -11,8 +11,8 @@ use crate::mesos_v1::messages::{Call, Event as Message};
 use crate::mesos_v1::offers::split;
 
 /// The maximum length of a record that is decoded into messages, in bytes: crafted messages take up to a hundred times
-/// as much memory as their bytes. Offers in protobuf are read in place, and the limit doesn't apply to them; in JSON it
-/// allows about 10 000 offers.
+/// as much memory as their bytes. Offers in protobuf are read in place, and of updates only what is essential is
+/// decoded, so the limit doesn't apply to them; in JSON it allows about 10 000 offers.
 const DECODED_BYTES_MAX: usize = 8 << 20;
 
 /// A decoded record.
@@ -41,7 +41,7 @@ impl EventDecoder {
         EventDecoder { encoding, role: role.to_owned() }
     }
 
-    /// Decodes a record. After an error the subscription must be replaced, because the record's content is lost.
+    /// Decodes a record, leniently if need be. After an error the record's content is lost.
     pub(super) fn decode(&self, record: Vec<u8>, codec: &Codec) -> Result<DecodedEvent, String> {
         let mut places = Vec::new();
         if self.encoding == Encoding::Protobuf
@@ -52,14 +52,17 @@ impl EventDecoder {
             let record = record.into();
             return Ok(DecodedEvent::Event(Event::Encoded(EncodedOffers { record, places })));
         }
-        if record.len() > DECODED_BYTES_MAX {
-            let bytes = record.len();
-            return Err(format!(
-                "a record of {bytes} bytes, where {DECODED_BYTES_MAX} are allowed"
-            ));
-        }
-        let event = codec.decode(&record).map_err(|error| error.to_string())?;
-        Ok(self.interpret(event))
+        let is_short = record.len() <= DECODED_BYTES_MAX;
+        let why = match is_short.then(|| codec.decode(&record)) {
+            Some(Ok(event)) => return Ok(self.interpret(event)),
+            Some(Err(error)) => error.to_string(),
+            None => {
+                let bytes = record.len();
+                format!("a record of {bytes} bytes, where {DECODED_BYTES_MAX} are allowed")
+            }
+        };
+        let event = codec.decode_leniently(&record, is_short);
+        event.map(|event| self.interpret(event)).ok_or(why)
     }
 
     fn interpret(&self, event: Message) -> DecodedEvent {

@@ -26,6 +26,7 @@ mod config;
 mod event_decoder;
 mod framework;
 mod http;
+mod ignored_events;
 mod master_errors;
 mod masters;
 mod offer_constraints;

@@ -10,6 +10,9 @@
 //!              └──────────── ERROR ─► the end
 //! ```
 //!
+//! An event that can't be decoded is ignored and reported, because the master would send it again after the next
+//! subscription. Only the first event of a subscription must be SUBSCRIBED.
+//!
 //! No events are read while too many acknowledgements wait to be sent: see `call_queue.rs`.
 //!
 //! The subscriber continues while the manager is being stopped, because TEARDOWN needs a subscription. The engine gets
@@ -31,6 +34,7 @@ use super::calls;
 use super::config::{AtEnd, MesosConfig};
 use super::event_decoder::{DecodedEvent, EventDecoder};
 use super::http::SharedHttp;
+use super::ignored_events::IgnoredEvents;
 use super::master_errors::{is_about_constraints, is_removed};
 use super::masters::Master;
 use super::state_file::FrameworkState;
@@ -87,6 +91,7 @@ pub(super) struct SubscriberState {
     give_up_at: Option<Instant>,
     /// The last failure that was reported, so that it isn't reported repeatedly.
     last_failure: Option<String>,
+    ignored_events: IgnoredEvents,
 }
 
 /// What to do after an attempt to subscribe.
@@ -250,11 +255,21 @@ impl Subscriber {
                     Err("the subscription was accepted, but no event came".to_owned())
                 }
             };
-            let decoded = match record.and_then(|record| decoder.decode(record, &self.codec)) {
-                Ok(decoded) => decoded,
-                // The error may quote the record.
+            let record = match record {
+                Ok(record) => record,
                 Err(why) => {
                     break NextStep::Retry(format!("{master}: {}", self.http.sanitize(&why)));
+                }
+            };
+            let decoded = match decoder.decode(record, &self.codec) {
+                Ok(decoded) => decoded,
+                // The error may quote the record.
+                Err(why) if !subscribed => {
+                    break NextStep::Retry(format!("{master}: {}", self.http.sanitize(&why)));
+                }
+                Err(why) => {
+                    self.ignore_event(&why);
+                    continue;
                 }
             };
             match decoded {
@@ -299,6 +314,7 @@ impl Subscriber {
             framework_id: Some(framework_id.clone()),
             next: state.next,
             backoff: std::mem::take(&mut state.backoff),
+            ignored_events: std::mem::take(&mut state.ignored_events),
             without_constraints: state.without_constraints,
             ..SubscriberState::default()
         };
@@ -361,6 +377,14 @@ impl Subscriber {
             self.state_file.record(update);
         }
         self.events.send(event);
+    }
+
+    /// Goes on after an event that can't be decoded.
+    fn ignore_event(&mut self, why: &str) {
+        let why = self.http.sanitize(why);
+        if let Some(report) = self.state.ignored_events.count(&why) {
+            self.report_failure(report);
+        }
     }
 
     fn report_failure(&self, why: String) {

@@ -6,6 +6,7 @@ mod acknowledging;
 mod answers;
 mod calls;
 mod foreign_text;
+mod lenience;
 mod losing_kills;
 mod master;
 mod panics;

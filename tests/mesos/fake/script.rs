@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use offermill::mesos_v1::messages;
+use prost::Message as _;
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use crate::http::Message;
@@ -71,6 +74,15 @@ impl Answer {
         let kind = "Content-Type: application/json\r\nTransfer-Encoding: chunked";
         let text = format!("HTTP/1.1 200 OK\r\n{headers}{kind}\r\n\r\n");
         Answer { then: Then::Stream, ..Answer::bytes(text) }
+    }
+
+    /// The answer to a subscription in protobuf.
+    pub(crate) fn subscribed_in_protobuf(call: &Call) -> Answer {
+        let id = stream_id(call.number);
+        let kind = "Content-Type: application/x-protobuf\r\nTransfer-Encoding: chunked";
+        let text = format!("HTTP/1.1 200 OK\r\nMesos-Stream-Id: {id}\r\n{kind}\r\n\r\n");
+        let answer = Answer { then: Then::Stream, ..Answer::bytes(text) };
+        answer.chunk(&framed(&protobuf(&subscribed(call, 15.0))))
     }
 
     /// The answer to a subscription as Mesos sends it.
@@ -152,8 +164,17 @@ pub(crate) fn update(task: &str, agent: &str, state: &str, uuid: Option<&str>) -
 
 /// An event in the RecordIO format.
 pub(crate) fn record(event: &Value) -> Vec<u8> {
-    let text = event.to_string();
-    format!("{}\n{text}", text.len()).into_bytes()
+    framed(event.to_string().as_bytes())
+}
+
+/// A record in the RecordIO format.
+pub(crate) fn framed(record: &[u8]) -> Vec<u8> {
+    [format!("{}\n", record.len()).as_bytes(), record].concat()
+}
+
+/// An event in protobuf.
+pub(crate) fn protobuf(event: &Value) -> Vec<u8> {
+    messages::Event::deserialize(event).unwrap().encode_to_vec()
 }
 
 /// Bytes as an HTTP chunk.

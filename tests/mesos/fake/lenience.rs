@@ -1,0 +1,184 @@
+//! Events that can't be decoded in full: their texts are those of agents and executors, which may write anything. The
+//! master sends an update again after each subscription until it is acknowledged, so none may end the subscription.
+
+use offermill::cluster::mesos::Encoding;
+use offermill::engine::Notice;
+use serde_json::{Value, json};
+
+use super::master::FakeMaster;
+use super::script::{Answer, Call, chunk, framed, offers, protobuf, sound, update};
+use super::streams::task_of;
+use super::{framework, mesos};
+use crate::framework::Framework;
+
+/// Stands for text that isn't Unicode.
+const MARK: &[u8] = b"<SPOILT>";
+const NOT_UTF8: &[u8] = b"\xff\xfe\xed\xa0\x80\xc3<>";
+/// The length of a text that makes a record longer than the limit of whole events, in bytes.
+const LONG: usize = 9 << 20;
+
+struct Subscribed {
+    fake: FakeMaster,
+    framework: Framework,
+    encoding: Encoding,
+}
+
+impl Subscribed {
+    fn start(encoding: Encoding) -> Subscribed {
+        let in_protobuf = encoding == Encoding::Protobuf;
+        let fake = FakeMaster::new(move |call: &Call| match call.kind.as_str() {
+            "SUBSCRIBE" if in_protobuf => Answer::subscribed_in_protobuf(call),
+            _ => sound(call),
+        });
+        let mut mesos = mesos(&[fake.port()]);
+        mesos.encoding = encoding;
+        mesos.record_bytes_max = 64 << 20;
+        let framework = framework(mesos, 1).unwrap();
+        framework.id();
+        Subscribed { fake, framework, encoding }
+    }
+
+    /// Sends an event whose marks are replaced by `spoilt`, which has the length of a mark in protobuf.
+    fn send(&self, event: &Value, spoilt: &[u8]) {
+        let mut record = match self.encoding {
+            Encoding::Protobuf => protobuf(event),
+            Encoding::Json => event.to_string().into_bytes(),
+        };
+        let is_mark = |bytes: &[u8]| bytes == MARK;
+        // All marks precede the long text.
+        while let Some(at) = record.windows(MARK.len()).take(4096).position(is_mark) {
+            record.splice(at..at + MARK.len(), spoilt.iter().copied());
+        }
+        self.send_record(&record);
+    }
+
+    fn send_record(&self, record: &[u8]) {
+        self.fake.send_bytes(&chunk(&framed(record)));
+    }
+
+    /// The message of the update to this state, once it has arrived.
+    fn message(&self, wanted: &str) -> String {
+        self.framework.notices.wait("update", |notice| match notice {
+            Notice::Updated { state, message, .. } if state.as_str() == wanted => {
+                Some(message.clone())
+            }
+            _ => None,
+        })
+    }
+
+    fn reports(&self) -> usize {
+        let is_report = |notice: &Notice| match notice {
+            Notice::CallFailed { why } => why.contains("ignored"),
+            _ => false,
+        };
+        self.framework.notices.count(is_report)
+    }
+}
+
+/// An update with texts of executors and agents in several places.
+fn spoilt_update(task: &str, state: &str, uuid: &str, text: &str) -> Value {
+    let mark = String::from_utf8_lossy(MARK);
+    let mut event = update(task, "S-1", state, Some(uuid));
+    let status = &mut event["update"]["status"];
+    status["message"] = json!(text);
+    status["labels"] = json!({"labels": [{"key": mark, "value": mark}]});
+    status["container_status"] = json!({"network_infos": [{"name": mark}]});
+    event
+}
+
+/// Goal: an update is applied and acknowledged, whatever its texts are. Method: in both encodings, updates whose
+/// message and labels aren't UTF-8, have lone surrogates, or are longer than a whole event may be; then the state, the
+/// acknowledgement and the number of subscriptions.
+#[test]
+fn updates_with_any_text_are_applied() {
+    for encoding in [Encoding::Json, Encoding::Protobuf] {
+        let surrogate: &[u8] = match encoding {
+            Encoding::Json => b"\\ud800<\\udfff\\ud83d",
+            Encoding::Protobuf => NOT_UTF8,
+        };
+        let it = Subscribed::start(encoding);
+        it.send(&offers("O-1", "S-1", 4), b"");
+        let task = task_of(&it.fake.wait_for("ACCEPT", 0));
+        let mark = format!("m{}n", String::from_utf8_lossy(MARK));
+        let long = format!("{mark}{}", "x".repeat(LONG));
+        for (number, (state, text, spoilt)) in [
+            ("TASK_STARTING", &mark, NOT_UTF8),
+            ("TASK_RUNNING", &mark, surrogate),
+            ("TASK_UNREACHABLE", &long, surrogate),
+            ("TASK_FAILED", &long, NOT_UTF8),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let uuid = ["AAAA", "AAAB", "AAAC", "AAAD"][number];
+            it.send(&spoilt_update(&task, state, uuid, text), spoilt);
+            let message = it.message(state);
+            assert!(message.starts_with("m\u{fffd}"), "{message}");
+            assert_eq!(message.ends_with(" bytes)"), text.len() > LONG, "{message}");
+            let acknowledged = it.fake.wait_for("ACKNOWLEDGE", number);
+            assert_eq!(acknowledged.body["acknowledge"]["uuid"], uuid);
+        }
+        assert_eq!(it.fake.calls_of("SUBSCRIBE").len(), 1);
+        assert_eq!(it.reports(), 0);
+    }
+}
+
+/// Goal: events that can't be decoded don't end the subscription, and are reported once a cause. Method: in both
+/// encodings, a hundred records of the same kinds, some without any meaning and some too long; then an offer, which is
+/// accepted.
+#[test]
+fn unreadable_events_are_ignored() {
+    for encoding in [Encoding::Json, Encoding::Protobuf] {
+        let it = Subscribed::start(encoding);
+        for _ in 0..50 {
+            it.send_record(b"{\"a\":");
+            it.send_record(b"\xff\xff");
+        }
+        let agent = json!({"value": "S-1"});
+        let long = "Q".repeat(LONG + 1024 - (LONG + 1024) % 4);
+        it.send(
+            &json!({"type": "MESSAGE", "message":
+                {"agent_id": agent, "executor_id": {"value": "e"}, "data": long}}),
+            b"",
+        );
+        it.send(&offers("O-1", "S-1", 4), b"");
+        it.fake.wait_for("ACCEPT", 0);
+        assert_eq!(it.fake.calls_of("SUBSCRIBE").len(), 1);
+        assert!((1..=6).contains(&it.reports()), "{:#?}", it.framework.notices.all());
+    }
+}
+
+/// Goal: in JSON, an offer whose host name isn't Unicode spoils no others, and is answered. Method: one with such a
+/// host name and a usual one in the same event, with lone surrogates and with bytes that aren't UTF-8.
+#[test]
+fn offers_in_json_with_any_text_are_answered() {
+    for spoilt in [NOT_UTF8, b"\\udc00"] {
+        let it = Subscribed::start(Encoding::Json);
+        let mut event = offers("O-1", "S-1", 4);
+        let mut other = event["offers"]["offers"][0].clone();
+        other["id"]["value"] = json!("O-2");
+        other["agent_id"]["value"] = json!("S-2");
+        other["hostname"] = json!(String::from_utf8_lossy(MARK));
+        event["offers"]["offers"].as_array_mut().unwrap().push(other);
+        it.send(&event, spoilt);
+        it.fake.wait_for("ACCEPT", 0);
+        it.fake.wait_for("DECLINE", 0);
+        assert_eq!(it.fake.calls_of("SUBSCRIBE").len(), 1);
+    }
+}
+
+/// Goal: if the master's word that the framework is over isn't Unicode, it is still heard. Method: an ERROR with such a
+/// message, in both encodings.
+#[test]
+fn errors_with_any_text_are_heard() {
+    for encoding in [Encoding::Json, Encoding::Protobuf] {
+        let it = Subscribed::start(encoding);
+        let text = format!("over {}", String::from_utf8_lossy(MARK));
+        it.send(&json!({"type": "ERROR", "error": {"message": text}}), NOT_UTF8);
+        let why = it.framework.notices.wait("refusal", |notice| match notice {
+            Notice::Refused { why } => Some(why.clone()),
+            _ => None,
+        });
+        assert!(why.contains("over \u{fffd}"), "{why}");
+    }
+}
