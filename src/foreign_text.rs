@@ -29,11 +29,33 @@ impl fmt::Display for Printable<'_> {
         }
         for c in self.0.chars() {
             match c {
-                '\'' | '"' | '\\' => f.write_char(c)?,
+                _ if is_shown(c) => f.write_char(c)?,
+                _ if BLANK_LETTERS.contains(&c) => write!(f, "{}", c.escape_unicode())?,
                 _ => write!(f, "{}", c.escape_debug())?,
             }
         }
         Ok(())
+    }
+}
+
+/// Letters and symbols that look like a blank, although Unicode doesn't count them among the invisible characters: the
+/// fillers of Hangul, and the empty Braille pattern.
+const BLANK_LETTERS: [char; 5] = ['\u{115f}', '\u{1160}', '\u{3164}', '\u{ffa0}', '\u{2800}'];
+
+/// Whether a terminal shows this character, and shows it where it is: it isn't a control character, a line break, a
+/// blank other than the space, invisible, or one that changes the direction of text or the character before it.
+///
+/// ```
+/// use offermill::foreign_text::is_shown;
+///
+/// assert!(['a', ' ', '"', 'é', '中'].into_iter().all(is_shown));
+/// assert!(!['\n', '\u{9b}', '\u{2028}', '\u{202e}', '\u{3164}'].into_iter().any(is_shown));
+/// ```
+#[must_use]
+pub fn is_shown(c: char) -> bool {
+    match c {
+        '\'' | '"' | '\\' => true,
+        _ => c.escape_debug().len() == 1 && !BLANK_LETTERS.contains(&c),
     }
 }
 
@@ -118,8 +140,9 @@ mod tests {
         /// Goal: no character of printable text controls a terminal, and printable text stays as it is. Method: random
         /// text with many control characters; escape it twice.
         #[test]
-        fn printable_text_has_no_control_characters(text in "(\\PC|\\pC|[\\x00-\\xa0]){0,40}") {
+        fn printable_text_has_no_control_characters(text in "(\\PC|\\pC|[\\x00-\\xa0\u{3164}\u{2800}]){0,40}") {
             let shown = Printable(&text).to_string();
+            prop_assert!(shown.chars().all(is_shown), "{shown:?}");
             prop_assert!(!shown.chars().any(char::is_control), "{shown:?}");
             prop_assert_eq!(Printable(&shown).to_string(), shown);
         }

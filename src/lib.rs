@@ -94,7 +94,7 @@
 //! | 3 | No counter underflows or wraps | P, F, D, with debug assertions |
 //! | 4 | Executors take no more than their offers have, exact to a thousandth of a core, with role and reservation kept; each port once. Used plus left is what was offered; reserved resources are used first; nothing revocable, shared or of other roles unless configured, and revocable resources are never mixed with others | P, F against a naive kernel; D |
 //! | 5 | The resources in a launch call are those which the kernel counts for the executor. [Extra cores](ConfigBuilder::extra_cores) are in neither: the executor is only told that it has them | D; P |
-//! | 6 | Each offer is answered exactly once; an offer rescinded while it waited, never. (The engine can't answer an offer whose id it can't read: that is a [notice](engine::Notice::Unreadable)) | D; P, F |
+//! | 6 | Each offer is answered exactly once; an offer rescinded while it waited, never. (The engine can't answer an offer whose id it can't read: that is a [notice](engine::Notice::Unreadable), once for each agent and cause. A manager can't pass on offers of an event that it can't decode: that is a [report](engine::cluster_manager::Event::CallFailed)) | D; P, F |
 //! | 7 | No answer carries another subscription's number | D; M |
 //! | 8 | One accept names one agent and one role, and each offer once | D; M, where a mistake is TASK_DROPPED |
 //! | 9 | No offer waits long; while executors are wanted and agents have room, offers arrive | D, when faults are over |

@@ -7,7 +7,7 @@
 #![cfg_attr(fuzzing, no_main)]
 
 use offermill::config::ExecutorCores;
-use offermill::foreign_text::{Printable, cut};
+use offermill::foreign_text::{Printable, cut, is_shown};
 use offermill::limits::MESSAGE_BYTES_MAX;
 use offermill::resources::{Mebibytes, MilliCpus};
 use offermill::{
@@ -33,6 +33,8 @@ fn shown(text: &str) {
     let shown = Printable(text).to_string();
     assert!(!shown.contains(char::is_control), "{shown:?}");
     assert!(!shown.contains(|c| matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}')));
+    assert!(!shown.contains(['\u{115f}', '\u{1160}', '\u{3164}', '\u{ffa0}', '\u{2800}', '\u{2028}']));
+    assert!(shown.chars().all(is_shown), "{shown:?}");
     assert_eq!(Printable(&shown).to_string(), shown);
     let is_plain = |c: char| matches!(c, ' '..='~' | '\u{a1}'..='\u{ac}');
     assert!(shown == text || !text.chars().all(is_plain), "{text:?} {shown:?}");

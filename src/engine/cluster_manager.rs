@@ -27,7 +27,9 @@ use crate::launch::Command;
 use crate::offer::{Offer, Resource};
 use crate::resources::{ExecutorResources, Mebibytes, MilliCpus};
 
-pub use super::encoded::{EncodedOffer, EncodedOffers, OfferPlace, ReadBatch, ReadOffers};
+pub use super::encoded::{
+    EncodedOffer, EncodedOffers, OfferPlace, ReadBatch, ReadOffers, UnreadableOffer,
+};
 pub use super::owned::{
     OwnedOffer, OwnedReservation, OwnedReservations, OwnedReservedBy, OwnedResource, OwnedValue,
     RecoveredExecutor,

@@ -114,7 +114,7 @@ impl ControlThread {
                 controller.overflow(epoch, &offers, calls)
             }
             ControlMessage::Unreadable { epoch, offers } => {
-                controller.unreadable(epoch, &offers, calls)
+                controller.unreadable(epoch, offers, calls)
             }
             ControlMessage::CallFailed { why } => calls.notice(Notice::CallFailed { why }),
             ControlMessage::HandlerPanicked { why } => {

@@ -4,6 +4,7 @@ use super::controller::ControllerEvent;
 use super::inbox::InboxMessage;
 use super::kill_retry::KillTerms;
 use super::notice::PlacedExecutor;
+use super::unreadable_offers::RefusedOffer;
 use crate::ids::ExecutorId;
 
 /// A message to the control thread.
@@ -26,10 +27,10 @@ pub(super) enum ControlMessage {
         epoch: u64,
         offers: Vec<String>,
     },
-    /// Offers that can't be read; an id that can't be read either is empty.
+    /// Offers that can't be read.
     Unreadable {
         epoch: u64,
-        offers: Vec<String>,
+        offers: Vec<RefusedOffer>,
     },
     CallFailed {
         why: String,
@@ -49,9 +50,8 @@ impl InboxMessage for ControlMessage {
             ControlMessage::Placed(placed) => placed.len(),
             ControlMessage::Resumed { adopted, surplus, .. } => adopted.len() + surplus.len(),
             ControlMessage::NeverLaunched(executors) => executors.len(),
-            ControlMessage::Overflow { offers, .. } | ControlMessage::Unreadable { offers, .. } => {
-                offers.len()
-            }
+            ControlMessage::Overflow { offers, .. } => offers.len(),
+            ControlMessage::Unreadable { offers, .. } => offers.len(),
             // Of any length, as custom executors send them.
             ControlMessage::Event(ControllerEvent::Message { data, .. }) => 1 + data.len() / 1024,
             _ => 1,

@@ -13,6 +13,7 @@ use super::notice::Notice;
 use super::reconciliation::Reconciliation;
 use super::recorded_kernel::RecordedKernel;
 use super::sinks::CallSink;
+use super::unreadable_offers::{RefusedOffer, UnreadableReports};
 use crate::config::ExecutorCores;
 use crate::ids::ExecutorId;
 use crate::kernel::{Change, DemandCall, LimitRule, Ticked};
@@ -48,6 +49,7 @@ pub(crate) struct Controller {
     /// When the last tick was.
     ticked: Timestamp,
     reconciliation: Reconciliation,
+    unreadable_reports: UnreadableReports,
 }
 
 impl Controller {
@@ -61,6 +63,7 @@ impl Controller {
             polled: Timestamp::ORIGIN,
             ticked: Timestamp::ORIGIN,
             reconciliation: Reconciliation::default(),
+            unreadable_reports: UnreadableReports::default(),
         }
     }
 
@@ -216,15 +219,21 @@ impl Controller {
         } else {
             self.options.overflow_refuse
         };
-        decline(epoch, offers, refuse, out);
+        decline(epoch, offers.iter().map(String::as_str), refuse, out);
         out.notice(Notice::Overflow { offers: offers.len(), refuse });
     }
 
     /// Declines offers that can't be read. Those whose ids can't be read either are only reported.
-    pub(crate) fn unreadable(&mut self, epoch: u64, offers: &[String], out: &mut dyn CallSink) {
+    pub(crate) fn unreadable(
+        &mut self,
+        epoch: u64,
+        offers: Vec<RefusedOffer>,
+        out: &mut dyn CallSink,
+    ) {
         let refuse = self.recorded_kernel.kernel().config().refuse_durations().other;
-        decline(epoch, offers, refuse, out);
-        out.notice(Notice::Unreadable { offers: offers.len(), refuse });
+        decline(epoch, offers.iter().map(|offer| &*offer.id), refuse, out);
+        let notices = self.unreadable_reports.report(offers, refuse);
+        notices.into_iter().for_each(|notice| out.notice(notice));
     }
 
     /// Kills executors of a former run that the kernel has no room for. Their agents may be unreachable, and then no
@@ -297,8 +306,13 @@ impl Controller {
 }
 
 /// Declines the offers that have an id.
-fn decline(epoch: u64, offers: &[String], refuse: Duration, out: &mut dyn CallSink) {
-    let ids: Vec<&str> = offers.iter().map(String::as_str).filter(|id| !id.is_empty()).collect();
+fn decline<'a>(
+    epoch: u64,
+    offers: impl Iterator<Item = &'a str>,
+    refuse: Duration,
+    out: &mut dyn CallSink,
+) {
+    let ids: Vec<&str> = offers.filter(|id| !id.is_empty()).collect();
     if !ids.is_empty() {
         out.call(Call::Decline { epoch, offers: &ids, refuse });
     }

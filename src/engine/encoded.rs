@@ -40,8 +40,36 @@ pub struct EncodedOffer {
 pub struct ReadBatch<'r> {
     /// The offers that could be read, in the order of the batch.
     pub offers: &'r [Offer<'r>],
-    /// The positions in the batch of the offers that can't be read, ascending.
-    pub unreadable: Vec<usize>,
+    /// The offers that can't be read, in the order of the batch.
+    pub unreadable: Vec<UnreadableOffer>,
+}
+
+/// An offer of a batch that can't be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnreadableOffer {
+    /// Its position in the batch.
+    pub position: usize,
+    /// Its agent's id, if that can be read and has at most
+    /// [`FOREIGN_ID_BYTES_MAX`](crate::limits::FOREIGN_ID_BYTES_MAX) bytes.
+    pub agent_id: Option<String>,
+    /// Why it can't be read. Equal causes should have equal texts: each is reported once per agent.
+    pub why: String,
+}
+
+impl UnreadableOffer {
+    /// Creates an offer that can't be read, of an unknown agent.
+    #[must_use]
+    pub fn new(position: usize, why: impl Into<String>) -> UnreadableOffer {
+        UnreadableOffer { position, agent_id: None, why: why.into() }
+    }
+
+    /// Sets the agent. An id that is too long is left out.
+    #[must_use]
+    pub fn with_agent(self, agent_id: Option<&str>) -> UnreadableOffer {
+        let agent_id = agent_id.filter(|id| id.len() <= FOREIGN_ID_BYTES_MAX);
+        UnreadableOffer { agent_id: agent_id.map(str::to_owned), ..self }
+    }
 }
 
 /// Reads encoded offers, for one handler thread, into memory that it uses again.
@@ -61,7 +89,7 @@ impl OfferPlace {
 impl<'r> ReadBatch<'r> {
     /// Creates a batch that was read. Each position of the batch must be that of an offer or unreadable.
     #[must_use]
-    pub const fn new(offers: &'r [Offer<'r>], unreadable: Vec<usize>) -> ReadBatch<'r> {
+    pub const fn new(offers: &'r [Offer<'r>], unreadable: Vec<UnreadableOffer>) -> ReadBatch<'r> {
         ReadBatch { offers, unreadable }
     }
 }

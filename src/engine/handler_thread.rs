@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::control_message::ControlMessage;
-use super::encoded::{EncodedOffer, ReadBatch, ReadOffers};
+use super::encoded::{EncodedOffer, ReadBatch, ReadOffers, UnreadableOffer};
 use super::gate::Gate;
 use super::handler_calls::HandlerCalls;
 use super::offer_handler::OfferHandler;
@@ -15,6 +15,7 @@ use super::offer_queue::QueuedOffer;
 use super::owned::{BorrowedParts, borrow_offers};
 use super::state::EngineState;
 use super::sync::catch;
+use super::unreadable_offers::RefusedOffer;
 use crate::offer::Offer;
 use crate::time::Timestamp;
 
@@ -65,7 +66,11 @@ impl<'a> HandlerThread<'a> {
                     Err(why) => {
                         shared.send_control(ControlMessage::HandlerPanicked { why });
                         reader = offer_reader(shared);
-                        self.decline_unreadable(epoch, &encoded, (0..encoded.len()).collect());
+                        self.decline_unreadable(
+                            epoch,
+                            &encoded,
+                            all("its reader panicked", &encoded),
+                        );
                     }
                 }
             }
@@ -86,14 +91,28 @@ impl<'a> HandlerThread<'a> {
         }
     }
 
-    /// Has the control thread decline the offers at these positions in `encoded`.
-    fn decline_unreadable(&self, epoch: u64, encoded: &[EncodedOffer], unreadable: Vec<usize>) {
+    /// Has the control thread decline those of `encoded` that can't be read.
+    fn decline_unreadable(
+        &self,
+        epoch: u64,
+        encoded: &[EncodedOffer],
+        unreadable: Vec<UnreadableOffer>,
+    ) {
         if !unreadable.is_empty() {
-            let offers = unreadable.into_iter().filter_map(|position| encoded.get(position));
-            let offers = offers.map(|offer| offer.id().to_owned()).collect();
+            let offers = unreadable.into_iter().filter_map(|offer| {
+                let UnreadableOffer { position, agent_id, why } = offer;
+                let id = encoded.get(position)?.id().to_owned();
+                Some(RefusedOffer { id, agent_id, why })
+            });
+            let offers = offers.collect();
             self.shared.send_control(ControlMessage::Unreadable { epoch, offers });
         }
     }
+}
+
+/// All of `encoded`, none of which can be read.
+fn all(why: &str, encoded: &[EncodedOffer]) -> Vec<UnreadableOffer> {
+    (0..encoded.len()).map(|position| UnreadableOffer::new(position, why)).collect()
 }
 
 /// The manager's reader; none if it panics.
@@ -111,6 +130,8 @@ fn read<'r>(
 ) -> Result<ReadBatch<'r>, String> {
     match reader {
         Some(reader) => catch(|| reader.read(encoded)),
-        None => Ok(ReadBatch { offers: &[], unreadable: (0..encoded.len()).collect() }),
+        None => {
+            Ok(ReadBatch { offers: &[], unreadable: all("there is no reader for it", encoded) })
+        }
     }
 }

@@ -48,6 +48,7 @@ pub(crate) mod sinks;
 mod state;
 mod sync;
 mod threads;
+mod unreadable_offers;
 
 use std::fmt;
 use std::sync::Arc;

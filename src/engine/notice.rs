@@ -107,10 +107,17 @@ pub enum Notice {
         /// How long they were refused for.
         refuse: Duration,
     },
-    /// Offers could not be read. Those whose ids could be read were declined.
+    /// Offers of an agent could not be read. Those whose ids could be read were declined. Each cause is reported once
+    /// per agent; later offers are declined without a notice. At most 256 agents and causes are told apart.
     Unreadable {
-        /// The number of offers.
+        /// The number of offers in the batch in which they came first.
         offers: usize,
+        /// The number of those whose ids could not be read, so that they could not be declined.
+        unanswered: usize,
+        /// The agent, if its id could be read.
+        agent_id: Option<String>,
+        /// Why they could not be read.
+        why: String,
         /// How long they were refused for.
         refuse: Duration,
     },

@@ -14,6 +14,9 @@ use crate::resources::{ExecutorResources, PortRange, Scalar};
 use super::shape::Shape;
 use crate::kernel::Recovered;
 
+/// Why an offer that [isn't bounded](OwnedOffer::is_bounded) isn't used.
+pub(super) const LONG_TEXT: &str = "an id, a name or an attribute is too long";
+
 /// An [`Offer`] that owns its parts.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -41,15 +44,19 @@ pub struct OwnedOffer {
 }
 
 impl OwnedOffer {
-    /// Whether its ids, its host name and its attributes are as short as [`limits`](crate::limits) require.
+    /// Whether its ids, its names and its attributes are as short as [`limits`](crate::limits) require.
     pub(crate) fn is_bounded(&self) -> bool {
         let is_short = |text: &String| text.len() <= ATTRIBUTE_BYTES_MAX;
+        let is_name = |text: &String| text.len() <= FOREIGN_ID_BYTES_MAX;
         let is_bounded = |attribute: &OwnedAttribute| match &attribute.value {
             OwnedAttributeValue::Text(text) => is_short(text),
             OwnedAttributeValue::Set(items) => items.iter().all(is_short),
             OwnedAttributeValue::Scalar(_) | OwnedAttributeValue::Ranges(_) => true,
         };
-        [&self.id, &self.agent_id].iter().all(|id| id.len() <= FOREIGN_ID_BYTES_MAX)
+        let names = [Some(&self.role), self.region.as_ref(), self.zone.as_ref()];
+        [&self.id, &self.agent_id].into_iter().all(is_name)
+            && names.into_iter().flatten().all(is_name)
+            && self.resources.iter().all(|it| it.reservations.roles().all(is_name))
             && self.hostname.len() <= HOSTNAME_BYTES_MAX
             && self.attributes.iter().all(|it| is_short(&it.name) && is_bounded(it))
     }
@@ -81,6 +88,17 @@ pub enum OwnedReservations {
     },
     /// See [`Reservations::Refined`].
     Refined(Vec<OwnedReservation>),
+}
+
+impl OwnedReservations {
+    /// The roles that the resource is reserved for.
+    fn roles(&self) -> impl Iterator<Item = &String> {
+        let (role, stack) = match self {
+            OwnedReservations::Old { role, .. } => (Some(role), &[][..]),
+            OwnedReservations::Refined(stack) => (None, &stack[..]),
+        };
+        role.into_iter().chain(stack.iter().map(|reservation| &reservation.role))
+    }
 }
 
 /// A [`Reservation`] that owns its parts.

@@ -13,8 +13,10 @@ use super::gate::{Gate, Open};
 use super::inbox::Inbox;
 use super::notice::PlacedExecutor;
 use super::offer_queue::{OfferQueue, QueuedOffer};
+use super::owned::LONG_TEXT;
 use super::recorded_kernel::RecordedKernel;
 use super::sync::{Deadline, Mutex, lock};
+use super::unreadable_offers::RefusedOffer;
 use crate::foreign_text::{self, cut_message, length_problem};
 use crate::kernel::Target;
 use crate::launch::Launcher;
@@ -149,13 +151,15 @@ impl EngineState {
         let (offers, refused): (Vec<_>, Vec<_>) =
             offers.into_iter().partition(OwnedOffer::is_bounded);
         if !refused.is_empty() {
-            let id = |offer: OwnedOffer| match offer.id.len() > FOREIGN_ID_BYTES_MAX {
-                true => String::new(),
-                false => offer.id,
-            };
+            let short = |id: String| Some(id).filter(|id| id.len() <= FOREIGN_ID_BYTES_MAX);
+            let refused = refused.into_iter().map(|offer| RefusedOffer {
+                id: short(offer.id).unwrap_or_default(),
+                agent_id: short(offer.agent_id),
+                why: LONG_TEXT.to_owned(),
+            });
             self.send_control(ControlMessage::Unreadable {
                 epoch: self.recorded_kernel.kernel().epoch(),
-                offers: refused.into_iter().map(id).collect(),
+                offers: refused.collect(),
             });
         }
         self.queue_offers(offers.into_iter().map(QueuedOffer::Owned).collect());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use offermill::engine::cluster_manager::{
     self, ClusterManager, EncodedOffer, EncodedOffers, Event, EventSink, OfferPlace, OwnedOffer,
-    OwnedResource, ReadBatch, ReadOffers, Update,
+    OwnedResource, ReadBatch, ReadOffers, UnreadableOffer, Update,
 };
 use offermill::engine::{Notice, Observer};
 use offermill::resources::Scalar;
@@ -257,7 +257,9 @@ impl ReadOffers for Reader {
                     let resources = vec![cpus, Resource::scalar("mem", 128.0 * executors)];
                     offers.push(Offer::new(id, agent, "host", resources.leak(), &[]));
                 }
-                _ => unreadable.push(place),
+                [_, agent, ..] => unreadable
+                    .push(UnreadableOffer::new(place, "it has no number").with_agent(Some(agent))),
+                _ => unreadable.push(UnreadableOffer::new(place, "it has no agent")),
             }
         }
         ReadBatch::new(offers.leak(), unreadable)

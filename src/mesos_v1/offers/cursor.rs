@@ -26,7 +26,7 @@ pub enum MalformedOffer {
     /// An offer has more than [`ENTRIES_MAX`](super::ENTRIES_MAX) entries, or a record has more than
     /// [`OFFERS_MAX`](super::OFFERS_MAX) offers.
     TooMany,
-    /// An id, the host name or an attribute is longer than [`limits`](crate::limits) allow.
+    /// An id, a name or an attribute is longer than [`limits`](crate::limits) allow.
     LongText,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for MalformedOffer {
             MalformedOffer::NoId => "it has no id",
             MalformedOffer::NoAgent => "it names no agent",
             MalformedOffer::TooMany => "it has too many entries, or too many offers",
-            MalformedOffer::LongText => "an id, the host name or an attribute is too long",
+            MalformedOffer::LongText => "an id, a name or an attribute is too long",
         })
     }
 }

@@ -94,7 +94,9 @@ pub(super) fn read_offer<'a>(
     }
     let id = draft.id.filter(|id| !id.is_empty()).ok_or(MalformedOffer::NoId)?;
     let agent_id = draft.agent_id.filter(|id| !id.is_empty()).ok_or(MalformedOffer::NoAgent)?;
-    if !is_usual && is_long(id, agent_id, draft.hostname) {
+    let names = [draft.role, draft.region, draft.zone].map(|name| name.map_or(0, str::len));
+    let is_long_name = names.into_iter().any(|length| length > FOREIGN_ID_BYTES_MAX);
+    if is_long_name || !is_usual && is_long(id, agent_id, draft.hostname) {
         return Err(MalformedOffer::LongText);
     }
     if let Some(away) = draft.unavailability {
@@ -112,6 +114,21 @@ pub(super) fn read_offer<'a>(
         maintenance_in: None,
     });
     Ok(())
+}
+
+/// Reads only the agent's id, of an offer that can't be decoded. `None` if that isn't possible.
+#[cold]
+pub(super) fn agent_id(bytes: &[u8]) -> Option<&str> {
+    let mut message = WireCursor::new(bytes, ABOVE);
+    let mut id = None;
+    while let Some(key) = message.key().ok()? {
+        if key == AGENT_ID {
+            read_text(message.message().ok()?, &mut id).ok()?;
+            return id.filter(|id| !id.is_empty());
+        }
+        message.skip(key, 0).ok()?;
+    }
+    None
 }
 
 #[cold]

@@ -7,9 +7,9 @@ use bumpalo::collections::Vec;
 
 use super::batch::{Extent, OfferBatch};
 use super::cursor::MalformedOffer;
-use super::offer::read_offer;
+use super::offer::{agent_id, read_offer};
 use super::unavailability::Unavailability;
-use crate::engine::cluster_manager::{EncodedOffer, ReadBatch, ReadOffers};
+use crate::engine::cluster_manager::{EncodedOffer, ReadBatch, ReadOffers, UnreadableOffer};
 use crate::offer::{DEFAULT_ROLE, Offer};
 
 /// The arena's maximum size between batches, in bytes. A larger arena is freed.
@@ -101,7 +101,11 @@ fn plan_around(offers: &mut [Offer<'_>], unavailable: &[(usize, Unavailability)]
 impl ReadOffers for OfferReader {
     fn read<'r>(&'r mut self, batch: &'r [EncodedOffer]) -> ReadBatch<'r> {
         let decoded = self.decode(batch.iter().map(EncodedOffer::bytes));
-        let unreadable = decoded.unreadable.iter().map(|(place, _)| *place).collect();
+        let unreadable = decoded.unreadable.iter().map(|&(position, why)| {
+            let agent_id = batch.get(position).and_then(|offer| agent_id(offer.bytes()));
+            UnreadableOffer::new(position, why.to_string()).with_agent(agent_id)
+        });
+        let unreadable = unreadable.collect();
         ReadBatch { offers: decoded.offers, unreadable }
     }
 }

@@ -4,7 +4,8 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
 use super::batch::OfferBatch;
-use super::cursor::{Result, WireCursor, known, sized, varint};
+use super::cursor::{MalformedOffer, Result, WireCursor, known, sized, varint};
+use crate::limits::FOREIGN_ID_BYTES_MAX;
 use crate::offer::{Label, Reservation, ReservationKind, ReservedBy};
 
 const PRINCIPAL: u32 = sized(1);
@@ -47,7 +48,7 @@ impl<'a> ReservationDraft<'a> {
             match key {
                 PRINCIPAL => self.principal = Some(message.text()?),
                 LABELS => self.read_labels(message.message()?, batch)?,
-                ROLE => self.role = message.text()?,
+                ROLE => self.role = bounded_role(message.text()?)?,
                 TYPE => self.kind = message.number()?,
                 key => message.skip(key, KNOWN)?,
             }
@@ -80,6 +81,11 @@ impl<'a> ReservationDraft<'a> {
         let by = ReservedBy { principal: self.principal, labels: self.labels.into_bump_slice() };
         Reservation { kind, role: self.role, by }
     }
+}
+
+/// Fails if the name of a role is too long.
+pub(super) fn bounded_role(role: &str) -> Result<&str> {
+    if role.len() > FOREIGN_ID_BYTES_MAX { Err(MalformedOffer::LongText) } else { Ok(role) }
 }
 
 fn read_label(mut message: WireCursor<'_>) -> Result<Label<'_>> {

@@ -2,7 +2,7 @@
 
 use super::batch::OfferBatch;
 use super::cursor::{MalformedOffer, Result, WireCursor, known, sized, text, varint};
-use super::reservation::{ReservationDraft, open};
+use super::reservation::{ReservationDraft, bounded_role, open};
 use super::value::{self, read_ranges, read_scalar, read_set, read_text};
 use crate::limits::ATTRIBUTE_BYTES_MAX;
 use crate::offer::{
@@ -130,7 +130,7 @@ fn read_resource<'a>(mut message: WireCursor<'a>, batch: &mut OfferBatch<'a>) ->
             key::SCALAR => read_scalar(message.message()?, &mut scalar)?,
             key::RANGES => read_ranges(message.message()?, batch)?,
             key::SET => read_set(message.message()?, batch)?,
-            key::ROLE => reserved.role = Some(known_text(message.bytes()?)?),
+            key::ROLE => reserved.role = Some(bounded_role(known_text(message.bytes()?)?)?),
             key::RESERVATION => {
                 let draft = reserved.by.get_or_insert_with(|| ReservationDraft::new(batch.arena));
                 draft.read(message.message()?, batch)?;

@@ -12,8 +12,17 @@ use super::script::{Answer, offers, sound, update};
 use super::streams::{Running, task_of};
 use super::{framework, mesos, refusal_of};
 
-/// Sets the title of a terminal, clears it, breaks the line, changes the colour and the direction of text.
-const HOSTILE: &str = "\u{1b}]0;PWNED\u{7}\u{1b}[2J\r\n\u{9b}31m\u{202e}";
+/// Sets the title of a terminal, clears it, breaks the line, changes the colour and the direction of text, and has
+/// letters that can't be seen.
+const HOSTILE: &str =
+    "\u{1b}]0;PWNED\u{7}\u{1b}[2J\r\n\u{9b}31m\u{7f}\u{2028}\u{e0041}\u{3164}\u{2800}\u{202e}";
+
+/// Asserts that a terminal shows all characters of the lines.
+fn assert_shown(lines: &str) {
+    assert!(!lines.contains(|c: char| c.is_control() && c != '\n'), "{lines:?}");
+    let hidden = ['\u{202e}', '\u{2028}', '\u{e0041}', '\u{3164}', '\u{2800}'];
+    assert!(!lines.contains(hidden), "{lines:?}");
+}
 
 fn set(event: &mut Value, place: &str, text: &str) {
     *event.pointer_mut(place).unwrap() = json!(text);
@@ -70,15 +79,16 @@ fn play(flags: &[&str]) -> String {
     text
 }
 
-/// Goal: nothing that the cluster says reaches a terminal as it is, and JSON has it unchanged. Method: a host name, an
-/// agent's id and messages that would control a terminal, in a run with lines and in one with JSON.
+/// Goal: nothing that the cluster says reaches a terminal as it is, and programs that read JSON get it unchanged.
+/// Method: a host name, an agent's id and messages that would control a terminal, in a run with lines and in one with
+/// JSON.
 #[test]
 fn a_hostile_cluster_controls_no_terminal() {
     let text = play(&[]);
     assert!(text.contains("\\u{1b}[2J"), "{text}");
-    assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
-    assert!(!text.contains('\u{202e}'), "{text:?}");
+    assert_shown(&text);
     let text = play(&["--json"]);
+    assert_shown(&text);
     let objects = text.lines().map(|line| serde_json::from_str(line).unwrap());
     let objects: Vec<Value> = objects.collect();
     let host = format!("host{HOSTILE}");
@@ -126,7 +136,13 @@ fn long_ids_are_refused() {
     set(&mut by_agent, "/offers/offers/0/agent_id/value", &long_id);
     let mut by_host = offers("O-2", "S-1", 4);
     set(&mut by_host, "/offers/offers/0/hostname", &"h".repeat(HOSTNAME_BYTES_MAX + 1));
-    for (number, (event, id)) in [(by_agent, "O-1"), (by_host, "O-2")].into_iter().enumerate() {
+    let mut by_role = offers("O-4", "S-1", 4);
+    set(&mut by_role, "/offers/offers/0/allocation_info/role", &long_id);
+    let mut by_zone = offers("O-5", "S-1", 4);
+    by_zone["offers"]["offers"][0]["domain"] = json!({"fault_domain":
+        {"region": {"name": "r"}, "zone": {"name": long_id}}});
+    let events = [(by_agent, "O-1"), (by_host, "O-2"), (by_role, "O-4"), (by_zone, "O-5")];
+    for (number, (event, id)) in events.into_iter().enumerate() {
         fake.send(&event);
         let decline = fake.wait_for("DECLINE", number);
         assert_eq!(decline.body["decline"]["offer_ids"][0]["value"], id);

@@ -167,6 +167,46 @@ fn offers_in_json_with_any_text_are_answered() {
     }
 }
 
+/// Goal: an offer in protobuf that can't be read is declined, and reported once for its agent and cause. Method: offers
+/// whose host name isn't UTF-8 or whose role is too long, each twice, with usual ones of another agent.
+#[test]
+fn offers_in_protobuf_that_cannot_be_read_are_declined() {
+    let it = Subscribed::start(Encoding::Protobuf);
+    let mark = String::from_utf8_lossy(MARK);
+    for (number, (agent, place, text)) in [
+        ("S-1", "hostname", json!(mark)),
+        ("S-2", "allocation_info", json!({"role": "r".repeat(1025)})),
+        ("S-1", "hostname", json!(mark)),
+        ("S-2", "allocation_info", json!({"role": "r".repeat(1025)})),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let id = format!("O-{number}");
+        let mut event = offers(&id, agent, 4);
+        event["offers"]["offers"][0][place] = text;
+        it.send(&event, NOT_UTF8);
+        let decline = it.fake.wait_for("DECLINE", number);
+        assert_eq!(decline.body["decline"]["offer_ids"][0]["value"], id);
+        assert!(decline.body["decline"]["filters"]["refuse_seconds"].as_f64() > Some(0.0));
+    }
+    it.send(&offers("O-4", "S-3", 4), b"");
+    it.fake.wait_for("ACCEPT", 0);
+    let all = it.framework.notices.all();
+    let reports = all.iter().filter_map(|(_, notice)| match notice {
+        Notice::Unreadable { offers, unanswered, agent_id, why, .. } => {
+            Some((*offers, *unanswered, agent_id.as_deref().unwrap(), why.as_str()))
+        }
+        _ => None,
+    });
+    let reports: Vec<_> = reports.collect();
+    let expected = [
+        (1, 0, "S-1", "a text is not UTF-8"),
+        (1, 0, "S-2", "an id, a name or an attribute is too long"),
+    ];
+    assert_eq!(reports, expected);
+}
+
 /// Goal: if the master's word that the framework is over isn't Unicode, it is still heard. Method: an ERROR with such a
 /// message, in both encodings.
 #[test]

@@ -124,6 +124,7 @@ fn expected(
     let hostname = offer.hostname.as_deref().unwrap_or_default();
     if [&id, &agent].iter().any(|id| id.len() > limits::FOREIGN_ID_BYTES_MAX)
         || hostname.len() > limits::HOSTNAME_BYTES_MAX
+        || is_long_name(offer)
     {
         return Err(Some(MalformedOffer::LongText));
     }
@@ -143,6 +144,20 @@ fn expected(
         duration_ns: away.duration.map(nanoseconds),
     });
     Ok((describe(&decoded), away))
+}
+
+/// Whether the name of a role, a region or a zone is too long.
+fn is_long_name(offer: &mirror::Offer) -> bool {
+    let text = |text: &Option<mirror::Text>| text.as_ref().and_then(|text| text.value.clone());
+    let domain = offer.domain.as_ref().and_then(|domain| domain.fault_domain.clone());
+    let domain = domain.unwrap_or_default();
+    let mut names = vec![text(&offer.allocation_info), text(&domain.region), text(&domain.zone)];
+    for resource in &offer.resources {
+        names.push(resource.role.clone());
+        let reservations = resource.reservations.iter().chain(&resource.reservation);
+        names.extend(reservations.map(|reservation| reservation.role.clone()));
+    }
+    names.iter().flatten().any(|name| name.len() > limits::FOREIGN_ID_BYTES_MAX)
 }
 
 fn is_long(attribute: &Attribute<'_>) -> bool {

@@ -11,7 +11,7 @@ use crate::control::command::ControlCommand;
 use crate::control::lines::{self, LINE_BYTES_MAX, Line};
 use crate::control::request::ControlRequest;
 use crate::model::reply::ControlReply;
-use crate::text::format::printable;
+use crate::text::format::{printable, printable_json};
 use crate::text::styled::StyledText;
 
 /// The most clients that may be connected at a time.
@@ -132,7 +132,7 @@ fn reply_text(reply: &ControlReply) -> String {
         ControlReply::Done(text) => format!("ok: {}\n", one_line(text)),
         ControlReply::Refused(text) => format!("error: {}\n", one_line(text)),
         ControlReply::Block(text) => format!("{}\n\n", StyledText::lines(text.trim_end())),
-        ControlReply::Object(text) => format!("{text}\n"),
+        ControlReply::Object(object) => printable_json(&format!("{object}\n")).into_owned(),
     }
 }
 

@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 
 use crate::control::command::HELP;
 use crate::exit::ExitStatus;
-use crate::output::{PrintOutcome, print_raw, print_result, remark};
+use crate::output::{PrintOutcome, print_json, print_result, remark};
 use crate::text::styled::StyledText;
 
 /// The longest wait for a whole reply.
@@ -67,10 +67,9 @@ pub(crate) fn send_command(arguments: &CtlArguments) -> ExitStatus {
         return ExitStatus::CommandRefused;
     }
     let reply = reply.strip_prefix("ok: ").unwrap_or(reply);
-    // JSON is for programs, which need it as it is.
     let is_json = reply.starts_with('{') && serde_json::from_str::<IgnoredAny>(reply).is_ok();
     let printed = match is_json {
-        true => print_raw(&format!("{reply}\n")),
+        true => print_json(&format!("{reply}\n")),
         false => print_result(&StyledText::lines(&format!("{reply}\n"))),
     };
     match printed {

@@ -59,7 +59,7 @@ pub(crate) enum RunEvent {
     /// Offers were declined because the queue was full.
     Overflow { offers: usize },
     /// Offers were declined because they can't be read, or because an id, a name or an attribute is too long.
-    Unreadable { offers: usize },
+    Unreadable { offers: usize, unanswered: usize, agent_id: Option<String>, why: String },
     /// Calls to the cluster failed: how many, and why the last one did.
     CallFailed { why: String, calls: u64 },
     /// The state of an agent's shuffle service changed.

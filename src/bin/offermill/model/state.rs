@@ -200,7 +200,9 @@ impl RunState {
             }
             Notice::Demand(call) => RunEvent::Demand(call),
             Notice::Overflow { offers, .. } => RunEvent::Overflow { offers },
-            Notice::Unreadable { offers, .. } => RunEvent::Unreadable { offers },
+            Notice::Unreadable { offers, unanswered, agent_id, why, .. } => {
+                RunEvent::Unreadable { offers, unanswered, agent_id, why }
+            }
             Notice::CallFailed { why } => {
                 if !self.is_connected {
                     self.connection_failure.clone_from(&why);

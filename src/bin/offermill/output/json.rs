@@ -18,6 +18,7 @@ use crate::output::summary::Summary;
 use crate::output::view::RunView;
 use crate::settings::RunSettings;
 use crate::text::clock::rfc3339;
+use crate::text::format::printable_json;
 use crate::text::stdout::{Rank, Writer};
 
 /// How often totals are printed. This also detects that standard output was closed.
@@ -142,7 +143,7 @@ fn object(event: &str, at: Timestamp, body: &Value) -> String {
     let at_ms = at.as_millis();
     let time = rfc3339(SystemTime::now());
     let head = format!("{{\"event\":\"{event}\",\"at_ms\":{at_ms},\"time\":\"{time}\"");
-    match body.to_string().strip_prefix('{') {
+    match printable_json(&body.to_string()).strip_prefix('{') {
         Some("}") | None => format!("{head}}}\n"),
         Some(rest) => format!("{head},{rest}\n"),
     }
@@ -191,7 +192,10 @@ fn body(event: &RunEvent) -> (&'static str, Value) {
         }
         RunEvent::JournalEnded { why } => ("journal_ended", json!({ "why": why })),
         RunEvent::Overflow { offers } => ("overflow", json!({ "offers": offers })),
-        RunEvent::Unreadable { offers } => ("unreadable", json!({ "offers": offers })),
+        RunEvent::Unreadable { offers, unanswered, agent_id, why } => (
+            "unreadable",
+            json!({ "offers": offers, "unanswered": unanswered, "agent_id": agent_id, "why": why }),
+        ),
         RunEvent::CallFailed { why, calls } => {
             ("call_failed", json!({ "why": why, "calls": calls }))
         }

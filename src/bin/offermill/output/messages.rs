@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::text::format::grouped;
+use crate::text::format::{grouped, printable_json};
 use crate::text::stdout::{Bounds, Rank, Writer};
 use crate::text::styled::StyledText;
 
@@ -31,7 +31,13 @@ pub(crate) fn print_result(text: &StyledText) -> PrintOutcome {
     print_raw(text.as_str())
 }
 
-/// Writes a result for programs, such as JSON, to standard output as it is. If that fails, says so on standard error.
+/// Writes lines of JSON to standard output. If that fails, says so on standard error.
+pub(crate) fn print_json(lines: &str) -> PrintOutcome {
+    print_raw(&printable_json(lines))
+}
+
+/// Writes a result for programs, such as a script, to standard output as it is. If that fails, says so on standard
+/// error.
 pub(crate) fn print_raw(text: &str) -> PrintOutcome {
     let Err(error) = print(text) else { return PrintOutcome::Written };
     if error.kind() == io::ErrorKind::BrokenPipe {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use console::Term;
 
 pub(crate) use messages::{
-    PrintOutcome, drain_remarks, print_raw, print_result, remark, write_remarks_aside,
+    PrintOutcome, drain_remarks, print_json, print_raw, print_result, remark, write_remarks_aside,
 };
 
 use crate::output::json::JsonRenderer;

@@ -63,7 +63,9 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
         RunEvent::Overflow { offers } => {
             format!("{} declined: the queue was full", count(*offers as u64, "offer"))
         }
-        RunEvent::Unreadable { offers } => unreadable(*offers),
+        RunEvent::Unreadable { offers, unanswered, agent_id, why } => {
+            unreadable(*offers, *unanswered, agent_id.as_deref(), why)
+        }
         RunEvent::CallFailed { why, calls: 1 } => format!("a call failed: {why}"),
         RunEvent::CallFailed { why, calls } => {
             format!("{} failed; the last: {why}", count(*calls, "call"))
@@ -90,9 +92,16 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
     }
 }
 
-fn unreadable(offers: usize) -> String {
+/// As in `1 offer of agent S1 can't be read: a text is not UTF-8; declined`.
+fn unreadable(offers: usize, unanswered: usize, agent_id: Option<&str>, why: &str) -> String {
+    let agent = agent_id.map_or("an unknown agent".to_owned(), |id| format!("agent {id}"));
+    let declined = match unanswered {
+        0 => "declined".to_owned(),
+        _ if unanswered == offers => "not declined, because no id can be read either".to_owned(),
+        _ => format!("declined, except {unanswered} whose ids can't be read either"),
+    };
     let offers = count(offers as u64, "offer");
-    format!("{offers} declined: malformed, or with an id, a name or an attribute that is too long")
+    format!("{offers} of {agent} can't be read: {why}; {declined}")
 }
 
 fn reply_sentence(reply: &ControlReply) -> String {

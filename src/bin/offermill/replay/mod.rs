@@ -54,7 +54,7 @@ use std::time::{Duration, Instant};
 use offermill::{Config, IdScheme, Kernel};
 
 use crate::exit::ExitStatus;
-use crate::output::{PrintOutcome, print_raw, print_result, remark};
+use crate::output::{PrintOutcome, print_json, print_result, remark};
 use crate::record;
 use crate::scenario::answer::CallLine;
 use crate::scenario::reader::{self, LineError, ScenarioFile};
@@ -232,14 +232,14 @@ fn print(scenario: &ScenarioFile, start: ReplayStart) -> PrintOutcome {
     play(scenario, start, |answer| {
         text.push_str(&line(&answer));
         if text.len() >= CHUNK || said_at.elapsed() >= WRITE_WITHIN {
-            said = print_raw(&text);
+            said = print_json(&text);
             said_at = Instant::now();
             text.clear();
         }
         if said == PrintOutcome::Written { Continue(()) } else { Break(()) }
     });
     match said {
-        PrintOutcome::Written => print_raw(&text),
+        PrintOutcome::Written => print_json(&text),
         other => other,
     }
 }

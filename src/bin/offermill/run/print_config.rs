@@ -6,7 +6,7 @@ use offermill::cluster::mesos::default_user;
 use serde_json::json;
 
 use crate::exit::ExitStatus;
-use crate::output::{PrintOutcome, print_raw, print_result, remark};
+use crate::output::{PrintOutcome, print_json, print_result, remark};
 use crate::run::gather::dry_run;
 use crate::settings::RunSettings;
 use crate::settings::draft::SettingsDraft;
@@ -47,7 +47,7 @@ pub(crate) fn print_config(arguments: &RunArguments) -> ExitStatus {
     let all: Vec<ShownSetting> =
         specs.flat_map(|spec| shown(spec, &draft, &settings, shows_values)).collect();
     let printed = match arguments.json {
-        true => print_raw(&objects(&all)),
+        true => print_json(&objects(&all)),
         false => print_result(&table(&all, &settings.target.master)),
     };
     match printed {

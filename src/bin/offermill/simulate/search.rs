@@ -12,7 +12,7 @@ use super::progress::ProgressDisplay;
 use super::result::{SearchResult, Shortened};
 use super::violation::{CommandOnPanic, FoundViolation, report_violation};
 use crate::exit::ExitStatus;
-use crate::output::{PrintOutcome, print_raw, print_result, remark};
+use crate::output::{PrintOutcome, print_json, print_result, remark};
 use crate::text::format::{grouped, passed};
 use crate::text::styled::StyledText;
 
@@ -37,7 +37,7 @@ pub(super) fn run(
     let shortened = shorten_violation(&result, options, interrupt);
     let written = save_scenario(&result, shortened.as_ref(), options);
     if options.json {
-        printed = print_raw(&format!("{}\n", json::search(&result, shortened.as_ref(), options)));
+        printed = print_json(&format!("{}\n", json::search(&result, shortened.as_ref(), options)));
     }
     match result.broken {
         Some(_) => ExitStatus::Violation,

@@ -15,7 +15,7 @@ use super::violation::{CommandOnPanic, FoundViolation, report_violation};
 use super::{json, report, summary};
 use crate::exit::ExitStatus;
 use crate::model::rate::Rate;
-use crate::output::{PrintOutcome, print_raw, print_result, remark};
+use crate::output::{PrintOutcome, print_json, print_result, remark};
 use crate::text::format::grouped;
 
 /// The real time between two checks for signals, approximately.
@@ -58,7 +58,7 @@ pub(super) fn run(
         written &= file.write(&saved.to_string());
     }
     if options.json {
-        printed = print_raw(&format!("{}\n", json::run(&result, shortened.as_ref(), options)));
+        printed = print_json(&format!("{}\n", json::run(&result, shortened.as_ref(), options)));
     }
     match result.broken {
         Some(_) => ExitStatus::Violation,

@@ -1,9 +1,10 @@
 //! Formats counts, durations, large numbers and untrusted text.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use offermill::config::text::format_duration;
-use offermill::foreign_text::Printable;
+use offermill::foreign_text::{Printable, is_shown};
 use offermill::resources::MilliCpus;
 
 /// Formats a count with its noun: `1 executor`, `2 executors`.
@@ -36,6 +37,26 @@ pub(crate) fn printable(text: &str) -> String {
     Printable(text).to_string()
 }
 
+/// Escapes control and invisible characters in JSON, so that it can be printed to a terminal. It stays the same JSON:
+/// such characters occur in its strings alone, except the line feeds after each value, which are left.
+pub(crate) fn printable_json(json: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c == '\n' || is_shown(c);
+    if json.chars().all(is_plain) {
+        return Cow::Borrowed(json);
+    }
+    let mut escaped = String::with_capacity(json.len() + 64);
+    let mut units = [0; 2];
+    for c in json.chars() {
+        match c {
+            _ if is_plain(c) => escaped.push(c),
+            _ => c.encode_utf16(&mut units).iter().for_each(|unit| {
+                escaped.push_str(&format!("\\u{unit:04x}"));
+            }),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
 /// Cuts a text that is too long for a message.
 pub(crate) fn shortened(text: &str) -> String {
     const SHOWN_MAX: usize = 200;
@@ -61,7 +82,23 @@ pub(crate) fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
     use super::*;
+
+    proptest! {
+        /// Goal: printed JSON controls no terminal, and is the same for programs. Method: random texts with many
+        /// characters that aren't shown, as a key and as a value.
+        #[test]
+        fn printable_json_is_the_same_json(text in "(\\PC|\\pC|[\\x00-\\xa0\u{3164}\u{2800}]){0,40}") {
+            let value = json!({ text.clone(): [text] });
+            let lines = format!("{value}\n");
+            let shown = printable_json(&lines);
+            prop_assert!(shown.trim_end_matches('\n').chars().all(is_shown), "{shown:?}");
+            prop_assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value);
+        }
+    }
 
     /// Goal: numbers, durations and text are formatted for people. Method: format one value of each kind.
     #[test]
