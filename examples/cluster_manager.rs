@@ -31,7 +31,7 @@ struct ThreadCluster {
 /// A message to the agent: a call, or the end of an executor.
 enum Message {
     Accept { offer: String, executors: Vec<Start>, refuse: Duration },
-    Decline { refuse: Duration },
+    Decline { offers: Vec<String>, refuse: Duration },
     Suppress,
     Revive,
     Kill { executor: String },
@@ -62,7 +62,7 @@ impl ClusterManager for ThreadCluster {
         };
         let _ = self.messages.set(sender);
         let agent = thread::Builder::new().spawn(move || agent.run(&messages));
-        let agent = agent.map_err(|error| Error::cluster("starting the agent", error))?;
+        let agent = agent.map_err(|error| Error::cluster_from("starting the agent", error))?;
         if let Ok(mut handle) = self.agent.lock() {
             *handle = Some(agent);
         }
@@ -80,7 +80,10 @@ impl ClusterManager for ThreadCluster {
                     work: Duration::from_millis(launch.command.argv[1].parse().unwrap_or(0)),
                 })),
             },
-            Call::Decline { refuse, .. } => Message::Decline { refuse },
+            Call::Decline { offers, refuse, .. } => {
+                let offers = offers.iter().map(|&offer| offer.to_owned()).collect();
+                Message::Decline { offers, refuse }
+            }
             // The only subscription never ends, so that these calls can't be of another.
             Call::Suppress { .. } => Message::Suppress,
             Call::Revive { .. } => Message::Revive,
@@ -170,9 +173,11 @@ impl Agent {
                 self.offer_again = Instant::now() + refuse;
                 executors.into_iter().for_each(|start| self.start(start));
             }
-            Message::Decline { refuse } => {
-                self.open_offer = None;
-                self.offer_again = Instant::now() + refuse;
+            Message::Decline { offers, refuse } => {
+                // An offer that was rescinded meanwhile refuses nothing: its resources are in a newer one.
+                if self.open_offer.take_if(|open| offers.contains(open)).is_some() {
+                    self.offer_again = Instant::now() + refuse;
+                }
             }
             Message::Suppress => self.suppressed = true,
             Message::Revive => {

@@ -36,6 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build()?;
     let mut mesos = MesosConfig::new(masters, "example").for_kernel(&config);
     mesos.user = std::env::args().nth(2);
+    let stop_timeout = mesos.stop_timeout();
     let cluster = MesosCluster::new(mesos)?;
     let epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
     let kernel = Kernel::new(config, IdScheme::unique("example", epoch)?);
@@ -43,6 +44,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let launcher = Arc::new(CommandTemplate::new(command.map(str::to_owned).to_vec()));
     let mut options = EngineOptions::default();
     options.finished_count_down = true;
+    // The engine waits until the framework is torn down.
+    options.shutdown_slack = stop_timeout * 4 / 3;
     let (sender, notices) = channel();
     let engine =
         Engine::start(kernel, Arc::new(cluster), launcher, options, Box::new(Watcher(sender)))?;

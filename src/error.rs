@@ -26,6 +26,7 @@ enum ErrorData {
     Setting { name: String, value: String, allowed: String },
     Constraint { message: String, offset: usize },
     Cluster { doing: String, why: String, source: Option<Box<dyn StdError + Send + Sync>> },
+    Repeated { message: String },
 }
 
 /// What an [`Error`] is about.
@@ -38,6 +39,9 @@ pub enum ErrorKind {
     Constraint,
     /// A cluster manager failed; see [`source`](StdError::source).
     Cluster,
+    /// A call that may be made once was made again: [`Kernel::adopt`](crate::Kernel::adopt), or the start of a cluster
+    /// manager.
+    Repeated,
 }
 
 /// A setting whose value isn't allowed: the parts of the error's sentence.
@@ -97,6 +101,13 @@ impl Error {
         }))
     }
 
+    /// Creates an error about a call that may be made once and was made again. A cluster manager that is started again
+    /// fails with it.
+    #[cold]
+    pub fn repeated(message: impl Into<String>) -> Error {
+        Error(Box::new(ErrorData::Repeated { message: message.into() }))
+    }
+
     /// Returns what the error is about.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -104,6 +115,7 @@ impl Error {
             ErrorData::Setting { .. } => ErrorKind::Setting,
             ErrorData::Constraint { .. } => ErrorKind::Constraint,
             ErrorData::Cluster { .. } => ErrorKind::Cluster,
+            ErrorData::Repeated { .. } => ErrorKind::Repeated,
         }
     }
 
@@ -136,6 +148,12 @@ impl Error {
         self.kind() == ErrorKind::Cluster
     }
 
+    /// Returns whether a call that may be made once was made again.
+    #[must_use]
+    pub fn is_repeated(&self) -> bool {
+        self.kind() == ErrorKind::Repeated
+    }
+
     /// Returns the position of the error in a constraint, in bytes from its start.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
@@ -152,7 +170,9 @@ impl fmt::Display for Error {
             ErrorData::Setting { name, value, allowed } => {
                 write!(f, "{name} is {value:?}, but must be {allowed}")
             }
-            ErrorData::Constraint { message, .. } => f.write_str(message),
+            ErrorData::Constraint { message, .. } | ErrorData::Repeated { message } => {
+                f.write_str(message)
+            }
             ErrorData::Cluster { doing, why, .. } => write!(f, "{doing}: {why}"),
         }
     }
@@ -183,9 +203,11 @@ mod tests {
         assert_eq!((constraint.offset(), setting.offset()), (Some(3), None));
         let plain = Error::cluster("KILL", "there is no subscription");
         let caused = Error::cluster_from("no thread", io::Error::from_raw_os_error(11));
-        let kinds = [&setting, &constraint, &plain, &caused].map(Error::kind);
-        use ErrorKind::{Cluster, Constraint, Setting};
-        assert_eq!(kinds, [Setting, Constraint, Cluster, Cluster]);
+        let again = Error::repeated("it was started before");
+        let kinds = [&setting, &constraint, &plain, &caused, &again].map(Error::kind);
+        use ErrorKind::{Cluster, Constraint, Repeated, Setting};
+        assert_eq!(kinds, [Setting, Constraint, Cluster, Cluster, Repeated]);
+        assert_eq!(again.to_string(), "it was started before");
         assert_eq!(plain.to_string(), "KILL: there is no subscription");
         assert!(plain.source().is_none() && setting.source().is_none());
         let cause = caused.source().and_then(|cause| cause.downcast_ref::<io::Error>()).unwrap();

@@ -257,8 +257,8 @@ pub enum Call<'a> {
         /// As with [`Call::Revive`].
         epoch: u64,
     },
-    /// The number of executors of each shape that could be started now, beyond those that run. Managers that make
-    /// offers on their own ignore it.
+    /// The number of executors of each shape that could be started now, beyond those that run. Made when a number or a
+    /// shape's size changes, and after each [`Event::Registered`]. Managers that make offers on their own ignore it.
     Want(&'a [Want]),
     /// End an executor: by request first, by force after `grace`. The call is repeated until the end is reported. For
     /// an executor that is already ending it must change at most `grace`.

@@ -42,8 +42,10 @@ pub(crate) struct Controller {
     recorded_kernel: RecordedKernel,
     options: EngineOptions,
     kills: KillRetries,
-    /// The number of executors in the last [`Call::Want`].
-    wanted: u32,
+    /// The last [`Call::Want`].
+    want: Option<Want>,
+    /// Whether [`Call::Want`] is to be made again, because a subscription began.
+    repeats_want: bool,
     /// When demand was polled last.
     polled: Timestamp,
     /// When the last tick was.
@@ -59,7 +61,8 @@ impl Controller {
             kills: KillRetries::new(recorded_kernel.launches().clone()),
             recorded_kernel,
             options,
-            wanted: 0,
+            want: None,
+            repeats_want: false,
             polled: Timestamp::ORIGIN,
             ticked: Timestamp::ORIGIN,
             reconciliation: Reconciliation::default(),
@@ -125,6 +128,7 @@ impl Controller {
                 if again {
                     self.reconciliation.reconcile_all_executors(&self.recorded_kernel, now, out);
                 }
+                self.repeats_want = true;
                 self.kills.registered(now, out);
                 out.notice(Notice::Registered { framework_id, again });
             }
@@ -263,7 +267,8 @@ impl Controller {
         }
     }
 
-    /// Makes the demand call that is due in a subscription, if any, and reports a changed number of wanted executors.
+    /// Makes the demand call that is due in a subscription, if any, and reports what is wanted, if that has changed or
+    /// the subscription is new.
     fn apply_demand(&mut self, demand: Option<(DemandCall, u64)>, out: &mut dyn CallSink) {
         if let Some((call, epoch)) = demand {
             out.call(match call {
@@ -272,16 +277,17 @@ impl Controller {
             });
             out.notice(Notice::Demand(call));
         }
-        let wanted = self.recorded_kernel.kernel().wanted();
-        if wanted != self.wanted {
-            self.wanted = wanted;
-            let config = self.recorded_kernel.kernel().config();
-            let cores = match config.executor_cores() {
-                ExecutorCores::Fixed(cores) => Some(cores),
-                ExecutorCores::WholeOffer => None,
-            };
-            let memory = config.memory_taken();
-            let want = Want { shape: Shape::default(), executors: wanted, cores, memory };
+        let executors = self.recorded_kernel.kernel().wanted();
+        let config = self.recorded_kernel.kernel().config();
+        let cores = match config.executor_cores() {
+            ExecutorCores::Fixed(cores) => Some(cores),
+            ExecutorCores::WholeOffer => None,
+        };
+        let memory = config.memory_taken();
+        let want = Want { shape: Shape::default(), executors, cores, memory };
+        let is_new = self.want.map_or(executors > 0, |last| last != want);
+        if std::mem::take(&mut self.repeats_want) || is_new {
+            self.want = Some(want);
             out.call(Call::Want(&[want]));
         }
     }

@@ -58,9 +58,10 @@ pub use clock::Clock;
 pub use notice::{Notice, Observer, PlacedExecutor, Unobserved};
 pub use shutdown::Shutdown;
 
+use crate::config::Config;
 use crate::error::Error;
 use crate::ids::ExecutorId;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Target};
 use crate::launch::Launcher;
 use crate::time::Timestamp;
 use cluster_manager::{ClusterManager, EventSink};
@@ -211,8 +212,10 @@ impl Engine {
 
     /// As [`Engine::start`], with a [`Journal`] that records all operations on `kernel`, which must be unused. There is
     /// one handler thread then. While the engine runs, use [`Engine::set_executor_limit`],
-    /// [`Engine::request_executors`] and [`Engine::readmit_agent`]: operations on the kernel itself are not recorded,
-    /// and a player can't repeat the decisions that follow them.
+    /// [`Engine::request_executors`], [`Engine::set_locality`], [`Engine::reconfigure`], [`Engine::readmit_agent`] and
+    /// [`Engine::close`]: operations on the kernel itself are not recorded, and a player can't repeat the decisions
+    /// that follow them. (A close by [`Kernel::close`], [`Kernel::drain`] or [`Kernel::drained`] is recorded with the
+    /// next operation; a batch that is being answered at that moment may have seen it already.)
     ///
     /// # Errors
     /// As [`Engine::start`].
@@ -296,12 +299,30 @@ impl Engine {
         self.shared.recorded_kernel.request_executors(limit, hosts, self.shared.clock.now())
     }
 
+    /// Calls [`Kernel::set_locality`], and records it if there is a journal.
+    pub fn set_locality(&self, hosts: &[&str]) {
+        self.shared.recorded_kernel.set_locality(hosts, self.shared.clock.now());
+    }
+
+    /// Calls [`Kernel::reconfigure`], and records it if there is a journal. A cluster manager that has derived
+    /// settings of its own from the kernel's is reconfigured separately, as with `MesosCluster::reconfigure`.
+    pub fn reconfigure(&self, config: Config) {
+        self.shared.recorded_kernel.reconfigure(config, self.shared.clock.now());
+    }
+
     /// Calls [`Kernel::readmit_agent`], and records it if there is a journal: ends an agent's exclusion, and the 10 s
     /// after it was reported lost. Returns whether the agent was excluded or suspect. The revive that is due then is
     /// made by the control thread, within 50 ms unless the kernel limits revives
     /// ([`revive_interval`](crate::ConfigBuilder::revive_interval)).
     pub fn readmit_agent(&self, agent_id: &str) -> bool {
         self.shared.recorded_kernel.readmit_agent(agent_id, self.shared.clock.now())
+    }
+
+    /// Calls [`Kernel::close`], and records it if there is a journal: nothing is placed any more, and all further
+    /// offers are declined. Returns the executors to be [killed](Engine::kill). Afterwards [`Kernel::drain`] and
+    /// [`Kernel::drained`] can wait for their ends; [`Engine::shutdown`] does all of it.
+    pub fn close(&self) -> Vec<Target> {
+        self.shared.close()
     }
 
     /// The clock that gives the kernel its timestamps.

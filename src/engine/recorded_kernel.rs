@@ -10,6 +10,7 @@ use super::journal::{GridPoint, Operation, OperationOutcome};
 use super::launches::Launches;
 use super::owned::borrow_former;
 use super::sync::Deadline;
+use crate::config::Config;
 use crate::error::Error;
 use crate::ids::ExecutorId;
 use crate::kernel::{self, Decisions, Handler, Kernel, LimitRule, Target};
@@ -63,7 +64,7 @@ impl RecordedKernel {
         entry: impl FnOnce(&R) -> (Operation, OperationOutcome),
     ) -> R {
         let Some(recording) = &self.recording else { return run(now) };
-        let mut guard = recording.lock_at(now);
+        let mut guard = recording.lock_at(&self.kernel, now);
         let result = run(guard.at());
         let (operation, outcome) = entry(&result);
         guard.record(&self.kernel, operation, outcome);
@@ -84,7 +85,7 @@ impl RecordedKernel {
         };
         // The batch is copied before the lock is taken, so that other operations don't wait for that.
         let operation = Operation::offers(offers);
-        let mut guard = recording.lock_at(now);
+        let mut guard = recording.lock_at(&self.kernel, now);
         handler.resource_offers(offers, guard.at(), decisions);
         guard.record(&self.kernel, operation, OperationOutcome::answers(&self.kernel, decisions));
         DueRevives(Some(guard.revives()))
@@ -94,7 +95,7 @@ impl RecordedKernel {
     /// otherwise it changes nothing.
     pub(crate) fn answers_sent(&self, decisions: &Decisions, answered: DueRevives, now: Timestamp) {
         let Some(recording) = &self.recording else { return self.kernel.answers_sent(decisions) };
-        let mut guard = recording.lock_at(now);
+        let mut guard = recording.lock_at(&self.kernel, now);
         if answered.0 != Some(guard.revives()) {
             self.kernel.answers_sent(decisions);
             guard.record(&self.kernel, Operation::AnswersLeftLate, OperationOutcome::Done);
@@ -175,6 +176,25 @@ impl RecordedKernel {
         })
     }
 
+    /// [`Kernel::set_locality`].
+    pub(super) fn set_locality(&self, hosts: &[&str], now: Timestamp) {
+        let run = |_| self.kernel.set_locality(hosts.iter().copied());
+        self.record(now, run, |()| {
+            let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+            (Operation::Locality(hosts), OperationOutcome::Done)
+        });
+    }
+
+    /// [`Kernel::reconfigure`].
+    pub(super) fn reconfigure(&self, config: Config, now: Timestamp) {
+        let entry = self.recording.as_ref().map(|_| Box::new(config.clone()));
+        let run = |_| self.kernel.reconfigure(config);
+        self.record(now, run, |()| {
+            let operation = entry.map_or(Operation::Wait, Operation::Reconfigured);
+            (operation, OperationOutcome::Done)
+        });
+    }
+
     /// [`Kernel::kill_executors`].
     pub(crate) fn kill_executors(&self, ids: &[ExecutorId], now: Timestamp) -> Vec<Target> {
         let run = |_| self.kernel.kill_executors(ids.iter().copied());
@@ -218,16 +238,9 @@ impl RecordedKernel {
     /// [`Kernel::close`]. Recorded only the first time; closing again changes nothing.
     pub(crate) fn close(&self, now: Timestamp) -> Vec<Target> {
         let Some(recording) = &self.recording else { return self.kernel.close() };
-        let mut guard = recording.lock_at(now);
-        let was_closed = self.kernel.totals().closed;
+        let mut guard = recording.lock_at(&self.kernel, now);
         let left = self.kernel.close();
-        if !was_closed {
-            guard.record(
-                &self.kernel,
-                Operation::Close,
-                OperationOutcome::targets(&self.kernel, &left),
-            );
-        }
+        guard.record_close(&self.kernel, &left);
         left
     }
 

@@ -21,7 +21,7 @@ use crate::shutdown::Counter;
 
 /// Keeps entries in memory.
 #[derive(Clone, Default)]
-struct Tape {
+pub(super) struct Tape {
     entries: Arc<Mutex<Vec<JournalEntry>>>,
     flushed: Arc<Mutex<usize>>,
 }
@@ -40,7 +40,7 @@ impl Journal for Tape {
 
 impl Tape {
     /// All entries, once the engine has ended.
-    fn entries(&self) -> Vec<JournalEntry> {
+    pub(super) fn entries(&self) -> Vec<JournalEntry> {
         let entries = self.entries.lock().unwrap().clone();
         assert_eq!(entries.len(), *self.flushed.lock().unwrap(), "flushed at the end");
         assert!(matches!(entries.last().unwrap().operation, Operation::Wait), "the end is told");
@@ -64,7 +64,7 @@ impl Rng {
 }
 
 /// A kernel whose settings make many things happen in a short time.
-fn kernel() -> Kernel {
+pub(super) fn kernel() -> Kernel {
     kernel_excluding_for(Some(Duration::from_secs(1)))
 }
 
@@ -87,7 +87,7 @@ fn kernel_excluding_for(expiry: Option<Duration>) -> Kernel {
     Kernel::new(config.unwrap(), IdScheme::unique("test", 1).unwrap())
 }
 
-fn start(
+pub(super) fn start(
     cluster: &Arc<Recorder>,
     notices: &Notices,
     journal: impl Journal + 'static,
@@ -116,7 +116,7 @@ fn start_on(
 }
 
 /// Plays entries on a new kernel. Returns how the outcomes differ, if they do.
-fn play(entries: &[JournalEntry]) -> Result<(), String> {
+pub(super) fn play(entries: &[JournalEntry]) -> Result<(), String> {
     play_on(kernel(), entries)
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod journal;
+mod journal_changes;
 mod panics;
 mod recorder;
 mod shutdown;
@@ -95,7 +96,7 @@ fn no_call_precedes_the_end_of_the_start() {
         noted.store(compared.load(Ordering::Relaxed), Ordering::Relaxed);
     }));
     let fixture = Fixture::around(cluster, Some(2), |_| {});
-    fixture.cluster.wait_for(|call| matches!(call, Call::Other).then_some(()));
+    fixture.cluster.wait_for(|call| matches!(call, Call::Want(_)).then_some(()));
     assert_eq!(early.load(Ordering::Relaxed), 0);
     assert!(calls.load(Ordering::Relaxed) > 0);
 }
@@ -317,6 +318,33 @@ fn demand_is_followed() {
         _ => None,
     });
     assert_eq!(calls, [DemandCall::Suppress, DemandCall::Revive]);
+}
+
+/// Goal: a manager that is asked for executors learns each change of their number and of their shape, and all of it
+/// again with each subscription. Method: subscribe, change the memory alone, then subscribe again.
+#[test]
+fn wants_follow_shapes_and_subscriptions() {
+    let cluster = Arc::new(Recorder::default());
+    let engine = Engine::start(
+        kernel(Some(3)),
+        Arc::clone(&cluster) as _,
+        Arc::new(CommandTemplate::new(vec!["run".to_owned()])),
+        EngineOptions::default(),
+        Box::new(Notices::default()),
+    );
+    let engine = engine.unwrap();
+    let mut expected = vec![vec![(3, 128)]];
+    assert_eq!(cluster.wants_when(1), expected);
+    let larger = engine.kernel().config().to_builder().memory_overhead(Some(Mebibytes::new(100)));
+    engine.kernel().reconfigure(larger.build().unwrap());
+    expected.push(vec![(3, 200)]);
+    assert_eq!(cluster.wants_when(2), expected);
+    for again in [false, true] {
+        cluster.send(Event::Registered { framework_id: "F".to_owned(), again });
+        expected.push(vec![(3, 200)]);
+        assert_eq!(cluster.wants_when(expected.len()), expected);
+    }
+    engine.shutdown(Duration::ZERO);
 }
 
 /// Goal: with `finished_count_down`, executors that finished are not replaced. Method: three of three finish, one after

@@ -31,6 +31,8 @@ pub(crate) enum Call {
     /// By name; none means all.
     Reconcile(Vec<String>),
     Acknowledge(String),
+    /// Of each shape, the number of executors and the memory of each in MiB.
+    Want(Vec<(u32, u64)>),
     Other,
 }
 
@@ -122,6 +124,22 @@ impl Recorder {
         let (state, waited) = self.changed.wait_timeout_while(state, PATIENCE, missing).unwrap();
         assert!(!waited.timed_out(), "timed out; calls: {:?}", state.calls);
         declined(&state)
+    }
+
+    /// The executors that were wanted, in the order of the calls, once there are `count` calls.
+    pub(crate) fn wants_when(&self, count: usize) -> Vec<Vec<(u32, u64)>> {
+        let wants = |state: &State| -> Vec<Vec<(u32, u64)>> {
+            let rows = state.calls.iter().filter_map(|call| match call {
+                Call::Want(wants) => Some(wants.clone()),
+                _ => None,
+            });
+            rows.collect()
+        };
+        let state = self.state.lock().unwrap();
+        let missing = |state: &mut State| wants(state).len() < count;
+        let (state, waited) = self.changed.wait_timeout_while(state, PATIENCE, missing).unwrap();
+        assert!(!waited.timed_out(), "timed out; calls: {:?}", state.calls);
+        wants(&state)
     }
 
     /// The offers that were accepted so far.
@@ -297,6 +315,9 @@ fn record(call: cluster_manager::Call<'_>) -> Call {
         }
         cluster_manager::Call::Acknowledge { update, .. } => {
             Call::Acknowledge(update.executor.clone())
+        }
+        cluster_manager::Call::Want(wants) => {
+            Call::Want(wants.iter().map(|want| (want.executors, want.memory.get())).collect())
         }
         _ => Call::Other,
     }

@@ -100,7 +100,7 @@ impl ClusterManager for LocalCluster {
     fn start(&self, events: EventSink) -> Result<(), Error> {
         let mut thread = self.thread();
         if self.inbox.get().is_some() {
-            return Err(Error::cluster("local cluster", "it was started before"));
+            return Err(Error::repeated("local cluster: it was started before"));
         }
         let sandboxes = Sandboxes::create(&self.config.work_dir)?;
         let framework_id = sandboxes.framework_id().to_owned();

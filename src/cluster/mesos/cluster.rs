@@ -181,7 +181,7 @@ impl ClusterManager for MesosCluster {
     fn start(&self, events: EventSink) -> Result<(), Error> {
         let mut thread = self.thread();
         if self.running.get().is_some() {
-            return Err(Error::cluster("Mesos", "the manager was started before"));
+            return Err(Error::repeated("Mesos: the manager was started before"));
         }
         let codec = Codec::new(self.config.encoding);
         let http = Arc::new(Http::new(&self.config, codec.content_type())?);

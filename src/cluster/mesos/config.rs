@@ -62,7 +62,7 @@ pub struct MesosConfig {
     /// Whether only the authorities of [`ca_file`](Self::ca_file) are trusted, and not the system's. Default: no.
     pub ca_file_only: bool,
     /// The maximum time to connect, and the maximum time to answer a call, at most a year. Default: 10 s. When the
-    /// manager is stopped, tearing the framework down may take twice as long.
+    /// manager is stopped, tearing the framework down may take twice as long: see [`MesosConfig::stop_timeout`].
     pub call_timeout: Duration,
     /// The maximum time until the first subscription, at most a year. The last attempt begins at its end: looking up
     /// the master, its answer and its first event may take up to a [`call_timeout`](Self::call_timeout) each, and
@@ -167,6 +167,26 @@ impl MesosConfig {
         self.gpus = config.gpu_cap > Gpus::ZERO;
         self.revocable = config.revocable;
         self
+    }
+
+    /// How long [`MesosCluster::stop`](super::MesosCluster) may take: two call timeouts for tearing the framework down,
+    /// and 10 s for a framework id file on a disk that hangs. An engine waits for it if its
+    /// [slack](crate::engine::EngineOptions::shutdown_slack) is at least 4/3 of this; a stop that is given up leaves
+    /// the framework to the master.
+    ///
+    /// ```
+    /// use offermill::cluster::mesos::MesosConfig;
+    /// use offermill::engine::EngineOptions;
+    ///
+    /// let mesos = MesosConfig::new("mesos://127.0.0.1:5050".parse()?, "etl");
+    /// let mut options = EngineOptions::default();
+    /// options.shutdown_slack = mesos.stop_timeout() * 4 / 3; // 40 s
+    /// # assert_eq!(options.shutdown_slack.as_secs(), 40);
+    /// # Ok::<(), offermill::Error>(())
+    /// ```
+    #[must_use]
+    pub fn stop_timeout(&self) -> Duration {
+        self.call_timeout.saturating_mul(2).saturating_add(Duration::from_secs(10))
     }
 
     /// The framework's role if it has just one, otherwise the default role: the role of offers that name none.

@@ -35,6 +35,8 @@ pub(super) struct Recorder {
     missing: VecDeque<(u64, u32)>,
     missing_total: u32,
     placed_now: u32,
+    /// The number of executors in the last [`Call::Want`].
+    wanted: u32,
     launched: HashMap<String, u64, FixedState>,
 }
 
@@ -90,9 +92,17 @@ impl Recorder {
         let text = |text: &str| {
             text.bytes().fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()))
         };
-        if matches!(call, Call::Forget { .. }) {
+        match call {
             // It is not sent to the cluster.
-            return;
+            Call::Forget { .. } => return,
+            // It is repeated with each subscription, and says nothing new then.
+            Call::Want(wants) => {
+                let wanted = wants.iter().map(|want| want.executors).sum();
+                if std::mem::replace(&mut self.wanted, wanted) == wanted {
+                    return;
+                }
+            }
+            _ => {}
         }
         mix(now);
         match call {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::config::Config;
 use crate::engine::cluster_manager::{OwnedOffer, RecoveredExecutor};
 use crate::engine::owned::{BorrowedParts, borrow_former, borrow_offers};
 use crate::ids::ExecutorId;
@@ -75,6 +76,10 @@ pub enum Operation {
         /// The hosts.
         hosts: Vec<String>,
     },
+    /// The wanted hosts were set: [`Kernel::set_locality`](crate::Kernel::set_locality).
+    Locality(Vec<String>),
+    /// The settings were replaced: [`Kernel::reconfigure`](crate::Kernel::reconfigure).
+    Reconfigured(Box<Config>),
     /// These executors were marked as killed.
     Kill(Vec<String>),
     /// Executors of a former run were adopted.
@@ -99,7 +104,7 @@ pub enum Operation {
 #[non_exhaustive]
 pub enum OperationOutcome {
     /// Of [`Operation::Registered`], [`Operation::Disconnected`], [`Operation::AnswersLeftLate`], [`Operation::Limit`],
-    /// [`Operation::Request`] and [`Operation::Wait`].
+    /// [`Operation::Request`], [`Operation::Locality`], [`Operation::Reconfigured`] and [`Operation::Wait`].
     Done,
     /// Of [`Operation::Limit`] and [`Operation::Request`]: the limit is out of range.
     Refused,
@@ -198,7 +203,7 @@ impl Operation {
         match self {
             Operation::Offers(offers) => 1 + offers.len(),
             Operation::Kill(executors) => 1 + executors.len() / 8,
-            Operation::Request { hosts, .. } => 1 + hosts.len() / 8,
+            Operation::Request { hosts, .. } | Operation::Locality(hosts) => 1 + hosts.len() / 8,
             Operation::Recovered(executors) => 1 + executors.len() / 4,
             _ => 1,
         }
@@ -261,6 +266,8 @@ impl Operation {
                 let hosts = hosts.iter().map(String::as_str);
                 return OperationOutcome::set(&kernel.request_executors(*limit, hosts, at));
             }
+            Operation::Locality(hosts) => kernel.set_locality(hosts.iter().map(String::as_str)),
+            Operation::Reconfigured(config) => kernel.reconfigure(Config::clone(config)),
             Operation::Kill(executors) => {
                 let ids = executors.iter().filter_map(|executor| kernel.executor_id(executor));
                 return OperationOutcome::targets(kernel, &kernel.kill_executors(ids));

@@ -12,7 +12,7 @@ use super::entry::{JournalEntry, Operation, OperationOutcome};
 use super::player::{GridPoint, run_point};
 use super::{Journal, POINT_EVERY};
 use crate::engine::sync::{Deadline, catch};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Target};
 use crate::time::Timestamp;
 
 /// The most offers and other operations that wait for the journal's thread; as many again may be in its hands.
@@ -43,6 +43,8 @@ struct RecordingQueue {
     point: Timestamp,
     /// The number of revives that were due so far.
     revives: u64,
+    /// Whether the kernel's close is on record.
+    closed: bool,
     /// Whether further operations are not recorded.
     ended: bool,
     /// Whether all entries are written, or the journal was given up.
@@ -69,6 +71,7 @@ impl Recording {
             at: Timestamp::ORIGIN,
             point: Timestamp::ORIGIN.plus(POINT_EVERY),
             revives: 0,
+            closed: false,
             ended: false,
             written: false,
             unreported_failure: None,
@@ -82,9 +85,11 @@ impl Recording {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks the recording for an operation: waits for room and for other operations. `now` is the clock's time.
-    pub(crate) fn lock_at(&self, now: Timestamp) -> RecordingGuard<'_> {
-        let mut guard = self.lock_at_point();
+    /// Locks the recording for an operation on `kernel`: waits for room and for other operations. `now` is the clock's
+    /// time. If the kernel was closed by a call that wasn't recorded, the close is recorded first: the operation
+    /// depends on it.
+    pub(crate) fn lock_at(&self, kernel: &Kernel, now: Timestamp) -> RecordingGuard<'_> {
+        let mut guard = self.lock_at_point(kernel);
         let before_point = guard.state.point.as_millis() - 1;
         let latest = Timestamp::from_millis(now.as_millis().min(before_point));
         guard.state.at = guard.state.at.max(latest);
@@ -92,7 +97,15 @@ impl Recording {
     }
 
     /// Locks the recording without setting the time of the operation.
-    fn lock_at_point(&self) -> RecordingGuard<'_> {
+    fn lock_at_point(&self, kernel: &Kernel) -> RecordingGuard<'_> {
+        let mut guard = self.lock_with_room();
+        if !guard.state.closed && kernel.totals().closed {
+            guard.record_close(kernel, &kernel.close());
+        }
+        guard
+    }
+
+    fn lock_with_room(&self) -> RecordingGuard<'_> {
         let mut state = self.state();
         let mut patience = state.patience;
         let mut began = Instant::now();
@@ -124,7 +137,7 @@ impl Recording {
 
     /// Runs the next point of the grid, if it is due.
     pub(crate) fn run_next_point(&self, kernel: &Kernel, now: Timestamp) -> Option<GridPoint> {
-        let mut guard = self.lock_at_point();
+        let mut guard = self.lock_at_point(kernel);
         let at = guard.state.point;
         if at > now {
             return None;
@@ -150,7 +163,7 @@ impl Recording {
     /// Records the end, and waits until all entries are written. Returns why the journal was given up, unless that was
     /// returned before.
     pub(crate) fn finish(&self, kernel: &Kernel, now: Timestamp) -> Option<String> {
-        let mut guard = self.lock_at(now);
+        let mut guard = self.lock_at(kernel, now);
         guard.record(kernel, Operation::Wait, OperationOutcome::Done);
         let mut state = guard.state;
         state.ended = true;
@@ -236,6 +249,15 @@ impl RecordingGuard<'_> {
         self.state.revives
     }
 
+    /// Records the kernel's close, unless it is on record: closing again changes nothing. `left` are the executors that
+    /// the close returned.
+    pub(crate) fn record_close(&mut self, kernel: &Kernel, left: &[Target]) {
+        if !self.state.closed {
+            self.state.closed = true;
+            self.record(kernel, Operation::Close, OperationOutcome::targets(kernel, left));
+        }
+    }
+
     /// Records the operation.
     pub(crate) fn record(
         &mut self,
@@ -276,7 +298,11 @@ mod tests {
         let kernel = kernel();
         let fill = || {
             for _ in 0..WEIGHT_MAX + 2 {
-                recording.lock_at(at(1)).record(&kernel, Operation::Wait, OperationOutcome::Done);
+                recording.lock_at(&kernel, at(1)).record(
+                    &kernel,
+                    Operation::Wait,
+                    OperationOutcome::Done,
+                );
             }
         };
         std::thread::scope(|scope| {
@@ -307,7 +333,7 @@ mod tests {
     fn moments_keep_to_the_grid() {
         let recording = Recording::new();
         let kernel = kernel();
-        let moment = |clock: u64| recording.lock_at(at(clock)).at().as_millis();
+        let moment = |clock: u64| recording.lock_at(&kernel, at(clock)).at().as_millis();
         assert_eq!(
             [moment(3), moment(1), moment(49), moment(50), moment(9_999)],
             [3, 3, 49, 49, 49]

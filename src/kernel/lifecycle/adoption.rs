@@ -88,7 +88,8 @@ impl Kernel {
     /// Call it once, before the first update of such an executor is applied.
     ///
     /// # Errors
-    /// Fails if executors were adopted before or are being adopted by another thread. Then nothing changes.
+    /// Fails if executors were adopted before or are being adopted by another thread
+    /// ([`ErrorKind::Repeated`](crate::ErrorKind::Repeated)). Then nothing changes.
     ///
     /// # Consistency
     /// Each executor is admitted by itself: the caps hold at every instant, also while other threads place executors.
@@ -143,7 +144,7 @@ impl Core {
         now: Timestamp,
     ) -> Result<Vec<Option<ExecutorId>>, Error> {
         if !self.adopted.claim() {
-            return Err(Error::setting("adoption", "a second one", "made once"));
+            return Err(Error::repeated("executors were adopted before, or are being adopted now"));
         }
         let mut names = AdoptedNames::default();
         let numbered: Vec<Option<ExecutorId>> = recovered

@@ -298,7 +298,8 @@ pub(crate) fn not_torn_down_sentence(target: &RunTarget, framework_id: &str, why
         ),
         OnExit::Killed | OnExit::Kept(_) => format!(
             "the framework {framework} could not be torn down, and ends when the master misses it \
-             ({why})"
+             ({why}){}",
+            how_to_end(target, framework_id)
         ),
     }
 }

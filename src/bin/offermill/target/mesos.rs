@@ -44,8 +44,7 @@ pub(super) fn prepare(
         return None;
     }
     let on_exit = OnExit::Kept(made.failover_timeout);
-    // For the TEARDOWN call, and for a framework id file on a disk that hangs.
-    let stop_timeout = made.call_timeout * 2 + Duration::from_secs(10);
+    let stop_timeout = made.stop_timeout();
     let hint = no_offers_hint(config, made.constraint.is_none());
     let cluster = MesosCluster::new(made).map_err(|error| draft.report_error(&error)).ok()?;
     if draft.problems.is_empty()
