@@ -12,7 +12,8 @@ use super::{Command, Facts, Form, Launcher, Prelude, Setup};
 /// Each argument remains one argument for all values: either no shell is involved, or the argument is quoted. In the
 /// text that a shell executes (the argument after `sh -c`), a value with characters that are special to shells is
 /// replaced by its variable, as in `"$OFFERMILL_HOSTNAME"`: the shell never parses a value as a command. Better write
-/// the variables there. Other text in double braces is unchanged. Without a fixed port, `{{PORT}}` is unchanged as
+/// the variables there. A value may begin with `-`: a program that could take it for an option is better given
+/// `--host={{HOSTNAME}}`. Other text in double braces is unchanged. Without a fixed port, `{{PORT}}` is unchanged as
 /// well, and `OFFERMILL_PORT` is not set.
 ///
 /// ```
@@ -93,10 +94,17 @@ impl Launcher for CommandTemplate {
 }
 
 /// The programs that execute the argument after `-c`.
-const SHELLS: [&str; 7] = ["sh", "ash", "bash", "dash", "ksh", "mksh", "zsh"];
+const SHELLS: [&str; 16] = [
+    "sh", "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "tcsh", "yash", "zsh",
+    "su", "runuser", "script", "sg",
+];
+/// Their options that take the next argument as their value, besides those that end with `o` or `O`.
+const OPTIONS_WITH_VALUE: [&str; 2] = ["--rcfile", "--init-file"];
+/// The long forms of `-c`.
+const COMMAND_OPTIONS: [&str; 2] = ["--command", "--session-command"];
 
-/// The place of the argument that a shell executes, also if the shell is started by another program, as in
-/// `timeout 10 sh -c TEXT`.
+/// The place of the argument that a shell executes, also if the shell is started by
+/// another program, as in `timeout 10 sh -c TEXT`.
 fn shell_text(argv: &[String]) -> Option<usize> {
     let is_shell =
         |argument: &String| SHELLS.contains(&argument.rsplit('/').next().unwrap_or_default());
@@ -107,14 +115,24 @@ fn shell_text(argv: &[String]) -> Option<usize> {
         if std::mem::take(&mut is_value) {
             continue;
         }
-        match argument.strip_prefix('-') {
+        if let Some((option, _)) = argument.split_once('=')
+            && COMMAND_OPTIONS.contains(&option)
+        {
+            return Some(place);
+        }
+        match argument.strip_prefix(['-', '+']) {
             Some(options) if !options.starts_with('-') => {
-                is_command |= options.contains('c');
-                // As in `-o pipefail`.
-                is_value = options.ends_with('o');
+                is_command |= argument.starts_with('-') && options.contains('c');
+                // As in `-o pipefail` and `+O extglob`.
+                is_value = options.ends_with(['o', 'O']);
             }
-            Some(_) => {}
-            None => return is_command.then_some(place),
+            Some(_) => {
+                is_command |= COMMAND_OPTIONS.contains(&argument.as_str());
+                is_value = OPTIONS_WITH_VALUE.contains(&argument.as_str());
+            }
+            None if is_command => return Some(place),
+            // A script, or a user's name as in `su USER -c TEXT`: a `-c` may follow.
+            None => {}
         }
     }
     None
@@ -206,6 +224,11 @@ mod tests {
             &["sh", "-c", text][..],
             &["/bin/bash", "-o", "pipefail", "-ec", text],
             &["timeout", "10", "sh", "-ec", text],
+            &["bash", "-O", "extglob", "-c", text],
+            &["bash", "-c", "+O", "extglob", text],
+            &["bash", "--rcfile", "x", "-c", text],
+            &["su", "nobody", "-c", text],
+            &["fish", "-c", text],
         ] {
             let command = CommandTemplate::new(argv(words)).command(&hostile);
             let filled = command.argv.last().unwrap();
@@ -215,6 +238,7 @@ mod tests {
             &["sh", "{{HOSTNAME}}"][..],
             &["sh", "-c", "x", "{{HOSTNAME}}"],
             &["-c", "{{HOSTNAME}}"],
+            &["bash", "-O", "extglob", "{{HOSTNAME}}"],
         ] {
             let command = CommandTemplate::new(argv(words)).command(&hostile);
             assert_eq!(command.argv.last().unwrap(), hostile.hostname);

@@ -4,9 +4,19 @@ use std::fmt;
 
 use regex::Regex;
 
-/// Names that contain one of these words are taken for names of secrets.
-const SECRET_WORDS: [&str; 8] =
-    ["secret", "pass", "pwd", "token", "key", "credential", "auth", "private"];
+/// Names that contain one of these are taken for names of secrets.
+const SECRET_PARTS: [&str; 8] = [
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "credential",
+    "authorization",
+    "authentication",
+    "private",
+];
+/// And names of which a word ends with one of these: `API_KEY`, `apikey`, `accessKeyId`, but not `KEYMAP` or `AUTHOR`.
+const SECRET_ENDS: [&str; 8] = ["pass", "pwd", "token", "tokens", "key", "keys", "auth", "creds"];
 /// Words after which a secret may follow without a sign between, as in `password is X`.
 const SECRET_NOUNS: [&str; 8] =
     ["secret", "password", "passwd", "passphrase", "pwd", "token", "credential", "credentials"];
@@ -103,28 +113,29 @@ fn is_secret_noun(word: &str) -> bool {
 /// user and password of databases, as in `scott/tiger@db`.
 fn without_users(text: &str) -> String {
     let mut parts = text.split("://");
-    let mut shown = match parts.clone().nth(1) {
-        None => return without_passwords(text),
-        Some(_) => parts.next().unwrap_or_default().to_owned(),
-    };
+    let mut shown = without_passwords(parts.next().unwrap_or_default());
     for part in parts {
-        let end = part.find([',', ' ', '"']).unwrap_or(part.len());
+        // Not at a comma, which a password may contain.
+        let end = part.find([' ', '"', '\'']).unwrap_or(part.len());
         let (url, rest) = part.split_at(end);
         let kept = match url.rsplit_once('@') {
-            Some((_, host)) if !shown.ends_with("spark") => format!("…@{host}"),
+            Some((_, host)) if !shown.ends_with("spark") => format!("{HIDDEN}@{host}"),
             _ => url.to_owned(),
         };
-        shown.push_str(&format!("://{kept}{rest}"));
+        shown.push_str(&format!("://{kept}{}", without_passwords(rest)));
     }
     shown
 }
 
-/// Removes `USER/PASSWORD` before an `@`. Paths and digests of images have none.
+/// Removes `USER/PASSWORD` and `USER:PASSWORD` before an `@`. Paths and digests of images have none, nor have Kerberos
+/// principals, whose realms are capital letters.
 fn without_passwords(text: &str) -> String {
     let words = text.split_inclusive([' ', ',', ';', '"', '\'']).map(|word| {
         let Some((user, host)) = word.split_once('@') else { return word.to_owned() };
-        let is_pair = !user.starts_with(['/', '.']) && user.matches('/').count() == 1;
-        match is_pair && !host.starts_with("sha256:") {
+        let is_pair = user.matches('/').count() == 1 || user.contains(':');
+        let is_path = user.starts_with(['/', '.']);
+        let is_principal = !host.is_empty() && !host.chars().any(|c| c.is_lowercase() || c == ':');
+        match is_pair && !is_path && !is_principal && !host.starts_with("sha256:") {
             true => format!("{HIDDEN}@{host}"),
             false => word.to_owned(),
         }
@@ -134,8 +145,25 @@ fn without_passwords(text: &str) -> String {
 
 /// Whether a name is taken for the name of a secret.
 pub(crate) fn may_name_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    SECRET_WORDS.iter().any(|word| name.contains(word))
+    let lower = name.to_ascii_lowercase();
+    SECRET_PARTS.iter().any(|part| lower.contains(part))
+        || words(name).any(|word| SECRET_ENDS.iter().any(|end| word.ends_with(end)))
+}
+
+/// The words of a name, in lower case: what is between signs, and what begins with a capital letter after a small one.
+fn words(name: &str) -> impl Iterator<Item = String> {
+    let mut words = vec![String::new()];
+    let mut was_small = false;
+    for letter in name.chars() {
+        if !letter.is_alphanumeric() || (was_small && letter.is_uppercase()) {
+            words.push(String::new());
+        }
+        if letter.is_alphanumeric() {
+            words.last_mut().into_iter().for_each(|word| word.extend(letter.to_lowercase()));
+        }
+        was_small = letter.is_lowercase();
+    }
+    words.into_iter()
 }
 
 #[cfg(test)]
@@ -164,6 +192,11 @@ mod tests {
             ("pass the salt", "pass the salt"),
             ("scott/tiger@db:1521/x", "…@db:1521/x"),
             ("image/name@sha256:0a", "image/name@sha256:0a"),
+            ("https://u:p,w@h", "https://…@h"),
+            ("admin:pw@db", "…@db"),
+            ("scott/tiger@db https://h scott/tiger@db", "…@db https://h …@db"),
+            ("spark/h1.example@EXAMPLE.ORG", "spark/h1.example@EXAMPLE.ORG"),
+            ("KEYMAP=de", "KEYMAP=de"),
             ("/var/x@2/y", "/var/x@2/y"),
             ("zone:east;rack:r1", "zone:east;rack:r1"),
         ] {
@@ -171,6 +204,14 @@ mod tests {
         }
         for name in ["API_KEY", "DB_PASS", "MYSQL_PWD", "AWS_CREDENTIALS", "AUTH"] {
             assert!(may_name_secret(name), "{name}");
+        }
+        for name in
+            ["APIKEY", "PGPASSWORD", "accessKeyId", "Authorization", "tls.key.file", "AUTH_TOKENS"]
+        {
+            assert!(may_name_secret(name), "{name}");
+        }
+        for name in ["KEYMAP", "TOKENIZERS_PARALLELISM", "GIT_AUTHOR_NAME", "keyboard", "passage"] {
+            assert!(!may_name_secret(name), "{name}");
         }
     }
 

@@ -26,7 +26,7 @@ impl Sources {
         for text in &arguments.env {
             match variable(text) {
                 Some((name, value)) => {
-                    if text.contains('=') && may_name_secret(&name) {
+                    if text.contains('=') && !is_plain(&value) && may_name_secret(&name) {
                         self.remarks.push(format!(
                             "--env {name}=… can be read by everybody who lists this machine's processes; \
                              --env {name} takes the value from the environment, and --env-file from a file"
@@ -66,7 +66,7 @@ impl Sources {
             }
             match variable(line) {
                 Some((name, value)) => {
-                    has_secret |= line.contains('=') && may_name_secret(&name);
+                    has_secret |= line.contains('=') && !is_plain(&value) && may_name_secret(&name);
                     self.add_variable(&name, &value, "--env-file");
                 }
                 None => {
@@ -90,6 +90,11 @@ impl Sources {
         let given = Sourced::new(flag.to_owned(), &key, value, SettingSource::Flag).at(flag);
         self.replace(&key, given);
     }
+}
+
+/// Whether a value is none that anybody would keep secret: nothing, a truth value, a path.
+fn is_plain(value: &str) -> bool {
+    value.is_empty() || value.starts_with('/') || matches!(value, "true" | "false" | "0" | "1")
 }
 
 /// The name and the value of a variable. Without a value it is this program's own.
