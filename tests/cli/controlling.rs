@@ -327,6 +327,34 @@ fn ctl_sends_a_command() {
     assert!(errors.starts_with("offermill: no run answers at"), "{errors}");
 }
 
+/// Goal: a reply that was cut off is no reply. Method: a run's place taken by a listener that sends replies of each kind
+/// without their ends, and then whole ones.
+#[test]
+fn ctl_refuses_half_replies() {
+    let folder = Folder::new();
+    let socket = folder.0.join("control");
+    let listener = UnixListener::bind(&socket).unwrap();
+    for (reply, whole) in [
+        ("ok: stop", "ok: stopping\n"),
+        ("error: after", "error: after that\n"),
+        ("limit       2\nexecutors   1\n", "limit       2\nexecutors   1\n\n"),
+        ("{\"limit\":", "{\"limit\":2}\n"),
+    ] {
+        for (reply, code) in [(reply, 4), (whole, i32::from(whole.starts_with("error")))] {
+            let mut ctl = offermill(&folder.0, &["ctl", socket.to_str().unwrap(), "status"]);
+            let ctl = ctl.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+            let ctl = ctl.spawn().unwrap();
+            let mut client = listener.accept().unwrap().0;
+            let mut line = String::new();
+            BufReader::new(&client).read_line(&mut line).unwrap();
+            client.write_all(reply.as_bytes()).unwrap();
+            drop(client);
+            let ended = ctl.wait_with_output().unwrap();
+            assert_eq!(ended.status.code(), Some(code), "{reply:?} {ended:?}");
+        }
+    }
+}
+
 /// Checks that the replayed journal agrees with the run.
 fn assert_replayed(folder: &Folder) {
     let replayed = finish(folder, &["replay", "J", "--expect", "J.answers"]);

@@ -1,11 +1,12 @@
 //! A thread per client, which reads lines, sends the commands to the run and writes the replies.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, sleep};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::control::command::ControlCommand;
 use crate::control::lines::{self, LINE_BYTES_MAX, Line};
@@ -16,8 +17,10 @@ use crate::text::styled::StyledText;
 
 /// The most clients that may be connected at a time.
 const CLIENTS_MAX: usize = 16;
-/// The longest that a write to a client may take; then its connection is closed.
+/// The longest that writing a reply to a client may take; then its connection is closed.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The least time without a command after which a client gives way to a new one, if there are too many.
+const IDLE_MIN: Duration = Duration::from_secs(10);
 /// The pause after a failed `accept`, for example with too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -30,30 +33,86 @@ where
     S: Fn(ControlRequest) -> bool + Clone + Send + 'static,
 {
     let accept = move || {
-        // Each client's thread holds a clone, so the reference count is the number of clients.
-        let slot = Arc::new(());
+        let clients = Clients::default();
         loop {
-            let Ok((client, _)) = listener.accept() else {
-                sleep(ACCEPT_PAUSE);
-                continue;
-            };
-            if Arc::strong_count(&slot) > CLIENTS_MAX {
-                reject_client(&client);
-                continue;
+            match listener.accept() {
+                Ok((client, _)) => accept_client(&clients, client, IDLE_MIN, &send),
+                Err(_) => sleep(ACCEPT_PAUSE),
             }
-            let slot = Arc::clone(&slot);
-            let send = send.clone();
-            let serve = move || {
-                // An error means that the client went away, or doesn't read.
-                let _gone = serve_client(&client, &send);
-                drop(slot);
-            };
-            // Without a thread the client finds its connection closed.
-            let _no_thread = Builder::new().name("offermill-client".into()).spawn(serve);
         }
     };
     Builder::new().name("offermill-control".into()).spawn(accept)?;
     Ok(())
+}
+
+/// Starts a thread that serves a client. If there are too many, one that was idle for `idle_min` gives way to it.
+fn accept_client<S>(clients: &Clients, client: UnixStream, idle_min: Duration, send: &S)
+where
+    S: Fn(ControlRequest) -> bool + Clone + Send + 'static,
+{
+    let client = Arc::new(client);
+    let Some(slot) = clients.admit(&client, idle_min) else { return reject_client(&client) };
+    let send = send.clone();
+    let serve = move || {
+        // An error means that the client went away, or doesn't read.
+        let _gone = serve_client(&slot, &client, &send);
+    };
+    // Without a thread the client finds its connection closed.
+    let _no_thread = Builder::new().name("offermill-client".into()).spawn(serve);
+}
+
+/// The clients that are connected.
+#[derive(Clone, Default)]
+struct Clients(Arc<Mutex<Vec<Arc<ClientState>>>>);
+
+struct ClientState {
+    stream: Arc<UnixStream>,
+    /// Since when the client has given no whole command; `None` while one is executed.
+    idle_since: Mutex<Option<Instant>>,
+}
+
+/// A client's place among the clients, until this is dropped.
+struct ClientSlot {
+    clients: Clients,
+    state: Arc<ClientState>,
+}
+
+impl Clients {
+    /// Adds a client. If there are too many, disconnects the one that has been idle for longest, but at least for
+    /// `idle_min`; returns `None` if there is none.
+    fn admit(&self, stream: &Arc<UnixStream>, idle_min: Duration) -> Option<ClientSlot> {
+        let mut clients = lock(&self.0);
+        if clients.len() >= CLIENTS_MAX {
+            let idle = clients.iter().enumerate();
+            let idle = idle.filter_map(|(at, it)| Some(((*lock(&it.idle_since))?, at)));
+            let (since, at) = idle.min()?;
+            if since.elapsed() < idle_min {
+                return None;
+            }
+            // Its thread finds the connection closed, and ends.
+            let _gone = clients.swap_remove(at).stream.shutdown(Shutdown::Both);
+        }
+        let idle_since = Mutex::new(Some(Instant::now()));
+        let state = Arc::new(ClientState { stream: Arc::clone(stream), idle_since });
+        clients.push(Arc::clone(&state));
+        Some(ClientSlot { clients: self.clone(), state })
+    }
+}
+
+impl ClientSlot {
+    fn set_idle_since(&self, at: Option<Instant>) {
+        *lock(&self.state.idle_since) = at;
+    }
+}
+
+impl Drop for ClientSlot {
+    fn drop(&mut self) {
+        lock(&self.clients.0).retain(|other| !Arc::ptr_eq(other, &self.state));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn reject_client(mut client: &UnixStream) {
@@ -64,17 +123,42 @@ fn reject_client(mut client: &UnixStream) {
         .and_then(|()| client.write_all(reply_text(&ControlReply::Refused(why)).as_bytes()));
 }
 
-fn serve_client(client: &UnixStream, send: &impl Fn(ControlRequest) -> bool) -> io::Result<()> {
-    client.set_write_timeout(Some(WRITE_TIMEOUT))?;
+fn serve_client(
+    slot: &ClientSlot,
+    client: &UnixStream,
+    send: &impl Fn(ControlRequest) -> bool,
+) -> io::Result<()> {
     let mut reader = BufReader::new(client);
-    let mut writer = client;
     while let Some(line) = lines::next(&mut reader)? {
+        slot.set_idle_since(None);
         let (reply, is_last) = execute(line, false, send);
         if let Some(reply) = reply {
-            writer.write_all(reply_text(&reply).as_bytes())?;
+            let give_up = Instant::now() + WRITE_TIMEOUT;
+            write_until(client, reply_text(&reply).as_bytes(), give_up)?;
         }
         if is_last {
             break;
+        }
+        slot.set_idle_since(Some(Instant::now()));
+    }
+    Ok(())
+}
+
+/// Writes all bytes, however slowly they are read.
+///
+/// # Errors
+/// If that isn't done by `give_up`.
+fn write_until(mut client: &UnixStream, mut bytes: &[u8], give_up: Instant) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let left = give_up.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        client.set_write_timeout(Some(left))?;
+        match client.write(bytes) {
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(())
@@ -138,4 +222,63 @@ fn reply_text(reply: &ControlReply) -> String {
 
 fn one_line(text: &str) -> String {
     printable(&text.replace('\n', " "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Executes nothing, and says so.
+    fn ended(_: ControlRequest) -> bool {
+        false
+    }
+
+    fn connect(clients: &Clients, idle_min: Duration) -> BufReader<UnixStream> {
+        let (client, run) = UnixStream::pair().unwrap();
+        accept_client(clients, run, idle_min, &ended);
+        BufReader::new(client)
+    }
+
+    fn line(client: &mut BufReader<UnixStream>) -> String {
+        let mut line = String::new();
+        client.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// Goal: clients that give no command don't lock others out, whether they are silent or stop in the middle of a
+    /// line, and clients that aren't idle for long stay. Method: as many of them as are allowed, and one more; first
+    /// with a time that none reaches, then without one.
+    #[test]
+    fn idle_clients_give_way() {
+        let clients = Clients::default();
+        let forever = Duration::from_secs(1_000_000);
+        let mut idle: Vec<_> = (0..CLIENTS_MAX).map(|_| connect(&clients, forever)).collect();
+        idle[0].get_mut().write_all(b"stat").unwrap();
+        assert!(line(&mut connect(&clients, forever)).starts_with("error: 16 clients"));
+        let mut next = connect(&clients, Duration::ZERO);
+        assert_eq!(line(&mut idle[0]), "", "the first is disconnected");
+        next.get_mut().write_all(b"status\n").unwrap();
+        assert_eq!(line(&mut next), "error: the run has ended\n");
+        idle[1].get_mut().write_all(b"status\n").unwrap();
+        assert_eq!(line(&mut idle[1]), "error: the run has ended\n", "the others stay");
+    }
+
+    /// Goal: a client that reads slowly is given up after the time for a reply. Method: a client that reads a byte now
+    /// and then of a reply that is larger than the socket's buffer.
+    #[test]
+    fn replies_have_a_deadline() {
+        let (client, run) = UnixStream::pair().unwrap();
+        let reader = std::thread::spawn(move || {
+            let mut client = &client;
+            let mut piece = [0; 512];
+            while std::io::Read::read(&mut client, &mut piece).is_ok_and(|length| length > 0) {
+                sleep(Duration::from_millis(1));
+            }
+        });
+        let give_up = Instant::now() + Duration::from_millis(100);
+        let error = write_until(&run, &vec![0; 64 << 20], give_up).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock), "{error}");
+        drop(run);
+        reader.join().unwrap();
+    }
 }

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -10,6 +11,7 @@ use rustix::process::geteuid;
 use serde::de::IgnoredAny;
 
 use crate::control::command::HELP;
+use crate::control::socket::connect_until;
 use crate::exit::ExitStatus;
 use crate::output::{PrintOutcome, print_json, print_result, remark};
 use crate::text::styled::StyledText;
@@ -54,7 +56,7 @@ pub(crate) fn send_command(arguments: &CtlArguments) -> ExitStatus {
         remark("the command must be one line; \"help\" lists the commands");
         return ExitStatus::BadInput;
     }
-    let reply = match exchange(socket, &line) {
+    let reply = match exchange(socket, &line, Instant::now() + REPLY_TIMEOUT) {
         Ok(reply) => reply,
         Err(error) => {
             remark(&format!("no run answers at {socket:?}: {error}"));
@@ -79,9 +81,8 @@ pub(crate) fn send_command(arguments: &CtlArguments) -> ExitStatus {
 }
 
 /// Sends the line and returns the whole reply. Closing the sending side tells the run that no other command follows.
-fn exchange(socket: &str, line: &str) -> io::Result<String> {
-    let give_up = Instant::now() + REPLY_TIMEOUT;
-    let mut run = UnixStream::connect(socket)?;
+fn exchange(socket: &str, line: &str, give_up: Instant) -> io::Result<String> {
+    let mut run = connect_until(Path::new(socket), give_up)?;
     check_owner(owner(&run, socket)?, geteuid().as_raw())?;
     run.set_write_timeout(Some(REPLY_TIMEOUT))?;
     // A run with too many clients replies without reading, so a failed write is reported only without a reply.
@@ -92,7 +93,16 @@ fn exchange(socket: &str, line: &str) -> io::Result<String> {
         written?;
         return Err(io::Error::other("it closed the connection without a reply"));
     }
+    if !is_whole(&reply) {
+        return Err(io::Error::new(ErrorKind::UnexpectedEof, "its reply was cut off"));
+    }
     Ok(reply)
+}
+
+/// Whether a reply has its end: that of the line, or an empty line after several.
+fn is_whole(reply: &str) -> bool {
+    let is_one_line = ["ok: ", "error: ", "{"].iter().any(|head| reply.starts_with(head));
+    reply.ends_with(if is_one_line { "\n" } else { "\n\n" })
 }
 
 /// Checks that the socket's owner is the user of this process: whoever else made it could claim to be the run.
@@ -101,7 +111,12 @@ fn check_owner(owner: u32, own: u32) -> io::Result<()> {
         return Ok(());
     }
     let why = format!("it belongs to the user with the id {owner}, and this process has {own}");
-    Err(io::Error::other(why))
+    // As with sudo.
+    let advice = match own {
+        0 => format!("; run this command as that user, as with sudo -u '#{owner}'"),
+        _ => String::new(),
+    };
+    Err(io::Error::other(why + &advice))
 }
 
 /// The user who listens at the socket.
@@ -167,6 +182,36 @@ mod tests {
         trickle.join().unwrap();
     }
 
+    /// Goal: a run that accepts no connections is given up. Method: a socket whose backlog is full, and nobody accepts.
+    #[test]
+    fn connecting_has_a_deadline() {
+        use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, listen, socket};
+        let path = std::env::temp_dir().join(format!("offermill-full-{}", std::process::id()));
+        let _former = std::fs::remove_file(&path);
+        let listener = socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        listen(&listener, 0).unwrap();
+        let text = path.to_str().unwrap();
+        // Linux accepts one more connection than the backlog has room for; other systems may accept more.
+        let waiting: Vec<_> =
+            (0..64).map_while(|_| connect_until(&path, Instant::now()).ok()).collect();
+        assert!(waiting.len() < 64);
+        let error = exchange(text, "status", Instant::now() + Duration::from_millis(50));
+        assert_eq!(error.unwrap_err().kind(), ErrorKind::TimedOut);
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    /// Goal: a reply that was cut off is told apart from a whole one. Method: replies of each kind, cut at each place.
+    #[test]
+    fn replies_have_an_end() {
+        for reply in ["ok: stopping\n", "error: no\n", "{\"a\":1}\n", "one\ntwo\n\n"] {
+            assert!(is_whole(reply));
+            for end in 0..reply.len() {
+                assert!(!is_whole(&reply[..end]), "{:?}", &reply[..end]);
+            }
+        }
+    }
+
     /// Goal: only sockets of this user are trusted. Method: the owner of a socket of this process; other users, among
     /// them root.
     #[test]
@@ -177,7 +222,8 @@ mod tests {
         drop(run);
         assert!(check_owner(1000, 1000).is_ok());
         for (owner, own) in [(0, 1000), (1000, 0), (1001, 1000)] {
-            assert!(check_owner(owner, own).is_err());
+            let error = check_owner(owner, own).unwrap_err().to_string();
+            assert_eq!(error.contains("sudo -u '#1000'"), own == 0, "{error}");
         }
     }
 }

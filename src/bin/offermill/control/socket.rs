@@ -1,12 +1,12 @@
 //! The control socket's file: accessible to its owner only, never in the place of another file, removed at the end.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, fchmod, flock};
 use rustix::io::Errno;
@@ -23,6 +23,8 @@ const BACKLOG_MAX: i32 = 16;
 const LOCK_TRIES: u32 = 20;
 /// The pause between two attempts.
 const LOCK_PAUSE: Duration = Duration::from_millis(50);
+/// The pause between two attempts to connect.
+const CONNECT_PAUSE: Duration = Duration::from_millis(20);
 
 /// A socket's file, removed when this is dropped unless another file has taken its place.
 #[derive(Debug)]
@@ -81,7 +83,7 @@ fn remove_unused(path: &Path, address: &SocketAddrUnix) -> Result<(), String> {
     }
     match try_connect(address) {
         // A socket with a full backlog is in use, too.
-        Ok(()) | Err(Errno::AGAIN) => {
+        Ok(_) | Err(Errno::AGAIN) => {
             Err("another process already listens there; expected a socket of this run's own"
                 .to_owned())
         }
@@ -97,11 +99,34 @@ fn remove_unused(path: &Path, address: &SocketAddrUnix) -> Result<(), String> {
     }
 }
 
-/// Connects without blocking.
-fn try_connect(address: &SocketAddrUnix) -> Result<(), Errno> {
+/// Connects without blocking. The socket stays non-blocking.
+fn try_connect(address: &SocketAddrUnix) -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    connect(&socket, address)
+    connect(&socket, address)?;
+    Ok(socket)
+}
+
+/// Connects to a run. While it has no room for another connection, tries again until `give_up`.
+///
+/// # Errors
+/// If no process listens at `path`, or `give_up` has passed.
+pub(super) fn connect_until(path: &Path, give_up: Instant) -> io::Result<UnixStream> {
+    let address = SocketAddrUnix::new(path)?;
+    loop {
+        match try_connect(&address) {
+            Ok(socket) => {
+                let stream = UnixStream::from(socket);
+                stream.set_nonblocking(false)?;
+                return Ok(stream);
+            }
+            Err(Errno::AGAIN) if Instant::now() < give_up => std::thread::sleep(CONNECT_PAUSE),
+            Err(Errno::AGAIN) => {
+                return Err(io::Error::new(ErrorKind::TimedOut, "it accepts no connection"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// Locks the folder until the returned file is dropped; `None` if another process holds the lock for too long, or the
