@@ -322,6 +322,9 @@ fn secret_files_of_other_users_are_refused() {
         ("-c", conf("spark.mesos.principal.file", "foreign"), belongs),
         ("-c", conf("offermill.mesos.caFile", "foreign"), belongs),
         ("-c", conf("offermill.mesos.caFile", "shared"), "can be written by others"),
+        ("-c", conf("offermill.mesos.clientCertificateFile", "foreign"), belongs),
+        ("-c", conf("offermill.mesos.clientKeyFile", "foreign"), belongs),
+        ("-c", conf("offermill.mesos.clientKeyFile", "shared"), "can be written by others"),
     ] {
         let refused = run(flag, &value);
         assert_eq!(refused.status.code(), Some(2), "{value}: {}", errors(&refused));

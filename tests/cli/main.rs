@@ -26,6 +26,7 @@ mod as_root;
 mod checking;
 mod comparing;
 mod controlling;
+mod ctl;
 mod deviations;
 mod ending;
 mod impostors;

@@ -81,6 +81,23 @@ const BAD: &[(&[&str], &str)] = &[
         "offermill.mesos.caFile (--conf) is \"nowhere\", but must be a file with certificates (",
     ),
     (
+        &["-c", "offermill.mesos.clientCertificateFile=secret"],
+        "offermill.mesos.clientCertificateFile (--conf) is given alone; give offermill.mesos.clientKeyFile too",
+    ),
+    (
+        &["-c", "offermill.mesos.clientKeyFile=secret"],
+        "is given alone; give offermill.mesos.clientCertificateFile too",
+    ),
+    (
+        &[
+            "-c",
+            "offermill.mesos.clientCertificateFile=secret",
+            "-c",
+            "offermill.mesos.clientKeyFile=nowhere",
+        ],
+        "offermill.mesos.clientKeyFile (--conf) is \"nowhere\", but must be a file with a private key (",
+    ),
+    (
         &["-c", "offermill.mesos.encoding=xml"],
         "offermill.mesos.encoding (--conf) is \"xml\", but must be protobuf or json",
     ),

@@ -61,6 +61,8 @@ pub struct MesosConfig {
     pub ca_file: Option<PathBuf>,
     /// Whether only the authorities of [`ca_file`](Self::ca_file) are trusted, and not the system's. Default: no.
     pub ca_file_only: bool,
+    /// The certificate that is shown to masters which ask for one, over `https://` only. Default: none.
+    pub client_certificate: Option<ClientCertificate>,
     /// The maximum time to connect, and the maximum time to answer a call, at most a year. Default: 10 s. When the
     /// manager is stopped, tearing the framework down may take twice as long: see [`MesosConfig::stop_timeout`].
     pub call_timeout: Duration,
@@ -117,6 +119,16 @@ pub struct Credential {
     pub secret: Option<Secret>,
 }
 
+/// The files of a TLS client's certificate and its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// A PEM file with the certificate, followed by those of intermediate authorities.
+    pub certificate_file: PathBuf,
+    /// A PEM file with the certificate's private key, which must not be encrypted. The file must belong to this user or
+    /// root, and others must not be able to write it.
+    pub key_file: PathBuf,
+}
+
 impl MesosConfig {
     /// The default settings for a framework with this name.
     #[must_use]
@@ -139,6 +151,7 @@ impl MesosConfig {
             record_bytes_max: 64 << 20,
             ca_file: None,
             ca_file_only: false,
+            client_certificate: None,
             call_timeout: Duration::from_secs(10),
             subscribe_timeout: Duration::from_secs(60),
             heartbeats_missed_max: 5,

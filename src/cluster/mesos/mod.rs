@@ -45,6 +45,6 @@ mod user;
 pub use crate::launch::Secret;
 pub use crate::mesos_v1::codec::Encoding;
 pub use cluster::MesosCluster;
-pub use config::{AtEnd, Credential, MesosConfig, MinOfferResources};
+pub use config::{AtEnd, ClientCertificate, Credential, MesosConfig, MinOfferResources};
 pub use masters::{Master, Masters};
 pub use user::default_user;

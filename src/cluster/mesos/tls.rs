@@ -1,30 +1,97 @@
-//! TLS connections to masters, verified with the system's certificates and those of a file.
+//! TLS connections to masters, verified with the system's certificates and those of a file, and the certificate that
+//! this client shows.
 
+use std::io::{self, Read};
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use zeroize::Zeroizing;
 
-use super::config::MesosConfig;
+use super::config::{ClientCertificate, MesosConfig};
 use crate::error::Error;
+use crate::private_files::{Exposure, open_input};
+
+/// The maximum length of a file with a private key, in bytes.
+const KEY_BYTES_MAX: u64 = 64 * 1024;
 
 /// Builds the connector. Host names are always verified.
 ///
 /// # Errors
-/// If the file of certificates can't be read or contains none, or if there are no certificates at all.
+/// If a file of certificates can't be read or contains none, if there are no certificates at all, or if the client's
+/// certificate or key can't be used.
 pub(super) fn connector(config: &MesosConfig) -> Result<TlsConnector, Error> {
     let roots = roots(config)?;
     let provider = Arc::new(ring::default_provider());
-    let mut client = ClientConfig::builder_with_provider(provider)
+    let client = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::cluster_from("TLS", error))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_root_certificates(roots);
+    let mut client = match &config.client_certificate {
+        None => client.with_no_client_auth(),
+        Some(ClientCertificate { certificate_file, key_file }) => {
+            let certificates = client_certificates(certificate_file)?;
+            client.with_client_auth_cert(certificates, client_key(key_file)?).map_err(|error| {
+                let allowed = format!("the key of the client certificate ({error})");
+                Error::setting(KEY_FILE, key_file.display(), allowed)
+            })?
+        }
+    };
     client.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsConnector::from(Arc::new(client)))
+}
+
+/// The names of the settings in errors.
+const CERTIFICATE_FILE: &str = "client certificate file";
+const KEY_FILE: &str = "client key file";
+
+/// The client's certificate and those of intermediate authorities.
+fn client_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let refuse = |why: String| {
+        let allowed = format!("a file of certificates in PEM ({why})");
+        Error::setting(CERTIFICATE_FILE, path.display(), allowed)
+    };
+    let file = open_input(path).map_err(|error| refuse(error.to_string()))?;
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_reader_iter(file).collect();
+    let certificates = certificates.map_err(|error| refuse(error.to_string()))?;
+    if certificates.is_empty() {
+        return Err(refuse("it contains none".to_owned()));
+    }
+    Ok(certificates)
+}
+
+/// The client's private key. Errors don't quote the file.
+fn client_key(path: &Path) -> Result<PrivateKeyDer<'static>, Error> {
+    let refuse = |why: &str| {
+        let allowed = format!("a file with a private key in PEM, which isn't encrypted ({why})");
+        Error::setting(KEY_FILE, path.display(), allowed)
+    };
+    let text = read_key(path).map_err(|error| refuse(&error.to_string()))?;
+    PrivateKeyDer::from_pem_slice(&text).map_err(|_| refuse("it contains none"))
+}
+
+/// Reads a file that others can't write.
+fn read_key(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
+    let file = open_input(path)?;
+    match Exposure::of(&file)? {
+        Exposure::Written => return Err(io::Error::other("it can be written by others")),
+        Exposure::Foreign(owner) => {
+            let why = format!("it belongs to another user, whose id is {owner}");
+            return Err(io::Error::other(why));
+        }
+        Exposure::Private | Exposure::ReadByGroup | Exposure::ReadByAll => {}
+    }
+    // As large as it may become, so that no part of the key is left behind by growing.
+    let mut text = Zeroizing::new(Vec::with_capacity(KEY_BYTES_MAX as usize + 1));
+    file.take(KEY_BYTES_MAX + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > KEY_BYTES_MAX {
+        return Err(io::Error::other("it is too long"));
+    }
+    Ok(text)
 }
 
 /// The certificates that are trusted: the system's, unless only those of the file are, and those of the file.

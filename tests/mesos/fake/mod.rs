@@ -5,6 +5,7 @@
 mod acknowledging;
 mod answers;
 mod calls;
+mod client_certificates;
 mod foreign_text;
 mod lenience;
 mod losing_kills;

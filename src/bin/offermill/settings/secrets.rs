@@ -45,6 +45,7 @@ pub(crate) fn protect_memory(draft: &SettingsDraft) {
     let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
     let has_secret = SECRET_VARIABLES.iter().any(is_set)
         || draft.mesos.secret.is_some()
+        || draft.mesos.client_key_file.is_some()
         || !given_secrets(draft).is_empty();
     if !has_secret {
         return;

@@ -9,12 +9,13 @@ use offermill::Config;
 use offermill::cluster::mesos::{Masters, MesosCluster, MesosConfig};
 use offermill::config::ExecutorCores;
 use offermill::constraint::Repeats;
-use offermill::private_files::open_input;
+use offermill::private_files::{Exposure, open_input};
 
 use crate::model::target::{FrameworkRemains, OnExit, RunTarget, SandboxPlace};
 use crate::settings::draft::SettingsDraft;
-use crate::settings::exposure::check_author;
+use crate::settings::exposure::{check_author, report_exposure};
 use crate::settings::sources::Sourced;
+use crate::settings::values::mesos::MesosSettings;
 use crate::target::PreparedTarget;
 use crate::text::format::cores;
 
@@ -115,6 +116,13 @@ fn mesos_config(
             return None;
         }
     };
+    let client_certificate = match settings.client_certificate() {
+        Ok(client_certificate) => client_certificate,
+        Err(problem) => {
+            draft.problems.push(problem);
+            return None;
+        }
+    };
     let mut made = MesosConfig::new(masters, name).for_kernel(config);
     made.credential = credential;
     made.roles.clone_from(&settings.roles);
@@ -127,6 +135,7 @@ fn mesos_config(
     made.encoding = settings.encoding;
     made.ca_file = path_of(&settings.ca_file);
     made.ca_file_only = settings.ca_file_only;
+    made.client_certificate = client_certificate;
     made.repeats = if settings.repeats { Repeats::Allowed } else { Repeats::RuledOut };
     made.call_timeout = settings.call_timeout;
     made.subscribe_timeout = settings.subscribe_timeout;
@@ -139,10 +148,20 @@ fn path_of(file: &Option<(Sourced, PathBuf)>) -> Option<PathBuf> {
 
 /// Reports files that can't be read, and folders that don't exist.
 fn check_files(draft: &mut SettingsDraft) {
-    if let Some((given, path)) = draft.mesos.ca_file.clone()
-        && let Err(error) = open_input(&path).and_then(|file| check_author(&file))
-    {
-        draft.reject(&given, &format!("a file with certificates ({error})"));
+    let MesosSettings { ca_file, client_certificate_file, .. } = &draft.mesos;
+    for (given, path) in [ca_file.clone(), client_certificate_file.clone()].into_iter().flatten() {
+        if let Err(error) = open_input(&path).and_then(|file| check_author(&file)) {
+            draft.reject(&given, &format!("a file with certificates ({error})"));
+        }
+    }
+    if let Some((given, path)) = draft.mesos.client_key_file.clone() {
+        match open_input(&path).and_then(|file| Exposure::of(&file)) {
+            Ok(exposure) => {
+                let SettingsDraft { remarks, problems, .. } = draft;
+                report_exposure(exposure, &given.text, remarks, problems);
+            }
+            Err(error) => draft.reject(&given, &format!("a file with a private key ({error})")),
+        }
     }
     if let Some((given, path)) = draft.mesos.framework_id_file.clone()
         && let Err(why) = check_place(&path)

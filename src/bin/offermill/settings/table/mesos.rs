@@ -128,6 +128,22 @@ pub(super) const MESOS_ROWS: &[OptionRow] = &[
         .default("false")
         .only(ClusterKind::Mesos)
         .read(|draft, given| given.read_into(&mut draft.mesos.ca_file_only, parse_bool)),
+    OptionRow::offermill("offermill.mesos.clientCertificateFile", "file")
+        .library_name("client certificate file")
+        .default("")
+        .only(ClusterKind::Mesos)
+        .read(|draft, given| {
+            draft.mesos.client_certificate_file = path(given);
+            Ok(())
+        }),
+    OptionRow::offermill("offermill.mesos.clientKeyFile", "file")
+        .library_name("client key file")
+        .default("")
+        .only(ClusterKind::Mesos)
+        .read(|draft, given| {
+            draft.mesos.client_key_file = path(given);
+            Ok(())
+        }),
     OptionRow::offermill("offermill.mesos.subscribeTimeout", "duration (ms)")
         .library_name("subscribe timeout")
         .default("60s")

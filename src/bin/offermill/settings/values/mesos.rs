@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use offermill::cluster::mesos::{Credential, Encoding, Secret};
+use offermill::cluster::mesos::{ClientCertificate, Credential, Encoding, Secret};
 
 use crate::settings::sources::Sourced;
 
@@ -23,6 +23,8 @@ pub(crate) struct MesosSettings {
     pub(crate) ca_file: Option<(Sourced, PathBuf)>,
     /// Whether the system's certificates are not trusted.
     pub(crate) ca_file_only: bool,
+    pub(crate) client_certificate_file: Option<(Sourced, PathBuf)>,
+    pub(crate) client_key_file: Option<(Sourced, PathBuf)>,
     pub(crate) repeats: bool,
     pub(crate) subscribe_timeout: Duration,
     pub(crate) call_timeout: Duration,
@@ -46,6 +48,25 @@ impl MesosSettings {
                 Ok(Some(Credential { principal: principal.clone(), secret }))
             }
         }
+    }
+
+    /// The certificate that is shown to masters, and its key.
+    ///
+    /// # Errors
+    /// With a sentence if only one of them is given.
+    pub(crate) fn client_certificate(&self) -> Result<Option<ClientCertificate>, String> {
+        let (given, missing) = match (&self.client_certificate_file, &self.client_key_file) {
+            (None, None) => return Ok(None),
+            (Some((_, certificate_file)), Some((_, key_file))) => {
+                return Ok(Some(ClientCertificate {
+                    certificate_file: certificate_file.clone(),
+                    key_file: key_file.clone(),
+                }));
+            }
+            (Some((given, _)), None) => (given, "offermill.mesos.clientKeyFile"),
+            (None, Some((given, _))) => (given, "offermill.mesos.clientCertificateFile"),
+        };
+        Err(format!("{} is given alone; give {missing} too", given.name))
     }
 
     /// The name under which the secret was given.
