@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Ended, Folder, Run, finish, offermill, small};
+use crate::support::{Ended, Folder, Run, finish, small};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
