@@ -38,8 +38,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     mesos.user = std::env::args().nth(2);
     let stop_timeout = mesos.stop_timeout();
     let cluster = MesosCluster::new(mesos)?;
-    let epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
-    let kernel = Kernel::new(config, IdScheme::unique("example", epoch)?);
+    let run = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
+    let kernel = Kernel::new(config, IdScheme::unique("example", run)?);
     let command = ["sh", "-c", "echo {{EXECUTOR_ID}} on {{HOSTNAME}}; sleep 2"];
     let launcher = Arc::new(CommandTemplate::new(command.map(str::to_owned).to_vec()));
     let mut options = EngineOptions::default();

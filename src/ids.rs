@@ -52,20 +52,20 @@ enum Scheme {
     Plain,
 }
 
-/// The maximum length of a prefix, in bytes. With the longest epoch, sequence and slot an id stays below the 255 bytes
+/// The maximum length of a prefix, in bytes. With the longest run, sequence and slot an id stays below the 255 bytes
 /// that Mesos allows.
 const PREFIX_BYTES_MAX: usize = 190;
 
 impl IdScheme {
-    /// Ids such as `etl-t9x3k2-17.4`: prefix, epoch (in base 36), sequence, slot.
+    /// Ids such as `etl-t9x3k2-17.4`: prefix, run (in base 36), sequence, slot.
     ///
-    /// They are unique across restarts if no two kernels with the same prefix have the same `epoch`. The start time in
-    /// seconds is a suitable epoch.
+    /// They are unique across restarts if no two kernels with the same prefix have the same `run`. The start time in
+    /// seconds is a suitable number.
     ///
     /// # Errors
     /// Fails if `prefix` is empty, longer than 190 bytes, or contains a `/`, a `\` or a control character, which Mesos
     /// doesn't allow in ids.
-    pub fn unique(prefix: &str, epoch: u64) -> Result<IdScheme, Error> {
+    pub fn unique(prefix: &str, run: u64) -> Result<IdScheme, Error> {
         let allowed = |c: char| !c.is_control() && c != '/' && c != '\\';
         if prefix.is_empty() || prefix.len() > PREFIX_BYTES_MAX || !prefix.chars().all(allowed) {
             return Err(Error::setting(
@@ -74,7 +74,7 @@ impl IdScheme {
                 "1 to 190 bytes without '/', '\\' and control characters",
             ));
         }
-        Ok(IdScheme(Scheme::Unique { stem: format!("{prefix}-{}-", Base36(epoch)) }))
+        Ok(IdScheme(Scheme::Unique { stem: format!("{prefix}-{}-", Base36(run)) }))
     }
 
     /// Plain increasing numbers, `0`, `1`, `2`, as Spark uses them. They collide with those of another run under the

@@ -177,8 +177,10 @@
 //! | [`Kernel::set_executor_limit`], [`Kernel::reconfigure`], [`Kernel::set_locality`], [`Kernel::request_executors`]; [`Kernel::agent_lost`], if executors are on the agent, and if it is unknown, as a first sight | each other; updates that exclude an agent; the creation and drop of a handler; adoptions and returns. If there are more than 128 handlers, and running batches and the first 128 handlers together use all 256 versions of the policy: one of these batches (L `policy/launch-crowd`) |
 //! | [`Kernel::poll_demand`], [`Kernel::registered`] | each other (L `subscription/poll-register`); a poll that finds room also waits for the lock of the list of handlers' counters |
 //! | [`Kernel::readmit_agent`] | failures, suspicions and reports of the same agent (L `agents/exclude-readmit`); then as a change of the limit does |
-//! | [`Kernel::tick`] | other ticks, and first sights in a shard of the map when it forgets an agent; nothing when it gives up executors (L `expiry/tick-tick`) |
+//! | [`Kernel::tick`] | other ticks, and first sights in a shard of the map when it forgets an agent; a launch that allocates the same segment of a table, when it lets the table grow; nothing when it gives up executors (L `expiry/tick-tick`) |
 //! | [`Kernel::snapshot`], [`Kernel::explain`], [`Kernel::offer_counts`] | the lock of the name in an agent's cell, the lock of the list of handlers' counters |
+//! | [`Kernel::close`], [`Kernel::reconcile`], [`Kernel::kill_executors`], [`Kernel::executor_lost`] | the lock of the name in an agent's cell; the first close, other closes that list executors; the last, launches and updates in the same shard of a map with [plain ids](IdScheme::plain) |
+//! | [`Kernel::agents_known`] | first sights and removals of agents, in each shard of the map |
 //! | [`Kernel::adopt`] | nothing for the right to adopt: the second of two calls fails at once (L `adoption/adopt-adopt`); then as a return |
 //! | [`Kernel::drain`] | the last end, or its timeout (L `drain`) |
 //! | a poll of [`Kernel::drained`] | other polls, threads in [`Kernel::drain`] and the last end, for a few instructions (L `drain/end-poll`) |
@@ -197,7 +199,7 @@
 //! * Mesos of other releases than 1.11, with ZooKeeper, TLS or container images: the Mesos of the tests has none. The
 //!   simulated master follows Mesos' sources and recorded sessions, to the extent that
 //!   `src/cluster/simulated/cluster/` describes.
-//! * Advisories about dependencies: `cargo audit` has to be run where there is a network.
+//! * Advisories about dependencies: `cargo deny check` has to be run where there is a network.
 //!
 //! There is no unsafe code in this crate (`forbid`).
 //!
@@ -254,10 +256,11 @@ pub use constraint::Constraint;
 pub use error::{Error, ErrorKind, InvalidSetting};
 pub use ids::{ExecutorId, IdScheme};
 pub use kernel::{
-    Accepted, AgentState, Amount, Change, Decisions, Decline, Declined, DemandCall, DrainFuture,
-    DrainReport, Drained, ExcludedAgents, Exclusion, ExecutorView, Explanation, GivenUp, Handler,
-    Kernel, Left, LimitRule, Miss, OfferCounts, Outcome, Phase, Piece, Placed, Reason, ReasonKind,
-    Recovered, Remainder, Scope, Snapshot, Target, Ticked, Totals, Violation,
+    Accepted, AgentState, Amount, Change, Decisions, Decline, DeclineCounts, Declined, DemandCall,
+    DrainFuture, DrainReport, Drained, ExcludedAgents, Exclusion, ExecutorView, Explanation,
+    GivenUp, Handler, Kernel, Left, LeftResources, LimitRule, Miss, OfferCounts, Outcome, Phase,
+    Piece, Placed, Reason, ReasonKind, Recovered, Remainder, Scope, Snapshot, Target, Ticked,
+    Totals, Violation,
 };
 pub use offer::attributes;
 pub use offer::{

@@ -59,6 +59,48 @@ impl Conduct {
         rejections_count: true,
         idle_allowed: true,
     };
+
+    /// Sets [`merge_offers`](Self::merge_offers).
+    #[must_use]
+    pub const fn with_merge_offers(self, merge_offers: bool) -> Conduct {
+        Conduct { merge_offers, ..self }
+    }
+
+    /// Sets [`replace_elsewhere`](Self::replace_elsewhere).
+    #[must_use]
+    pub const fn with_replace_elsewhere(self, replace_elsewhere: bool) -> Conduct {
+        Conduct { replace_elsewhere, ..self }
+    }
+
+    /// Sets [`reserved_first`](Self::reserved_first).
+    #[must_use]
+    pub const fn with_reserved_first(self, reserved_first: bool) -> Conduct {
+        Conduct { reserved_first, ..self }
+    }
+
+    /// Sets [`any_role`](Self::any_role).
+    #[must_use]
+    pub const fn with_any_role(self, any_role: bool) -> Conduct {
+        Conduct { any_role, ..self }
+    }
+
+    /// Sets [`constraint_before_cap`](Self::constraint_before_cap).
+    #[must_use]
+    pub const fn with_constraint_before_cap(self, constraint_before_cap: bool) -> Conduct {
+        Conduct { constraint_before_cap, ..self }
+    }
+
+    /// Sets [`rejections_count`](Self::rejections_count).
+    #[must_use]
+    pub const fn with_rejections_count(self, rejections_count: bool) -> Conduct {
+        Conduct { rejections_count, ..self }
+    }
+
+    /// Sets [`idle_allowed`](Self::idle_allowed).
+    #[must_use]
+    pub const fn with_idle_allowed(self, idle_allowed: bool) -> Conduct {
+        Conduct { idle_allowed, ..self }
+    }
 }
 
 impl Default for Conduct {

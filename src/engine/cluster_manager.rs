@@ -100,7 +100,7 @@ pub trait Events: Send + Sync {
 pub type EventSink = std::sync::Arc<dyn Events>;
 
 /// An event that a cluster manager sends.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
     /// Executors that a former run has left on the cluster, according to the manager's records. Sent at most once,
@@ -232,7 +232,7 @@ impl Update {
 }
 
 /// A call that a cluster manager carries out.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Call<'a> {
     /// Start executors on an agent.
@@ -288,7 +288,7 @@ pub enum Call<'a> {
 }
 
 /// Executors to start on one agent, from offers of one role.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Accept<'a> {
     /// The subscription that the offers came under.
@@ -323,7 +323,7 @@ impl<'a> Accept<'a> {
 }
 
 /// One executor to start.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Launch<'a> {
     /// Its id.
@@ -352,7 +352,7 @@ impl<'a> Launch<'a> {
 }
 
 /// A piece of an offered resource.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TakenResource<'a> {
     /// The offered resource: the piece has its reservations, in the same form, and its revocability.
@@ -384,7 +384,7 @@ pub struct Want {
 }
 
 /// An executor to be reconciled.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReconcileTask<'a> {
     /// Its id.

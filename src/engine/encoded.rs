@@ -8,7 +8,7 @@ use crate::limits::FOREIGN_ID_BYTES_MAX;
 use crate::offer::Offer;
 
 /// Offers that are still encoded, all in one record.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EncodedOffers {
     /// The bytes that the cluster sent.
@@ -28,7 +28,7 @@ pub struct OfferPlace {
 }
 
 /// An offer that is still encoded.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct EncodedOffer {
     record: Arc<[u8]>,
     place: OfferPlace,

@@ -80,7 +80,7 @@ use threads::Thread;
 const HANDLERS_MAX: usize = 1024;
 
 /// The settings of an engine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EngineOptions {
     /// The number of handler threads, 1 to 1024. Default: one per core of this machine, at most 4.
@@ -100,6 +100,50 @@ pub struct EngineOptions {
     /// Whether each executor that finishes lowers the executor limit by one, so that it is not replaced: for work that
     /// is done when a given number of executors have finished. Default: no.
     pub finished_count_down: bool,
+}
+
+impl EngineOptions {
+    /// Sets [`handlers`](Self::handlers): the number of handler threads.
+    #[must_use]
+    pub const fn with_handlers(self, handlers: usize) -> EngineOptions {
+        EngineOptions { handlers, ..self }
+    }
+
+    /// Sets [`offers_queued_max`](Self::offers_queued_max): the most offers that wait.
+    #[must_use]
+    pub const fn with_offers_queued_max(self, offers_queued_max: usize) -> EngineOptions {
+        EngineOptions { offers_queued_max, ..self }
+    }
+
+    /// Sets [`batch_max`](Self::batch_max): the most offers in a batch.
+    #[must_use]
+    pub const fn with_batch_max(self, batch_max: usize) -> EngineOptions {
+        EngineOptions { batch_max, ..self }
+    }
+
+    /// Sets [`overflow_refuse`](Self::overflow_refuse): how long offers without room are refused.
+    #[must_use]
+    pub const fn with_overflow_refuse(self, overflow_refuse: Duration) -> EngineOptions {
+        EngineOptions { overflow_refuse, ..self }
+    }
+
+    /// Sets [`kill_grace`](Self::kill_grace): how long a killed executor may take to end by itself.
+    #[must_use]
+    pub const fn with_kill_grace(self, kill_grace: Duration) -> EngineOptions {
+        EngineOptions { kill_grace, ..self }
+    }
+
+    /// Sets [`shutdown_slack`](Self::shutdown_slack): how much longer than its timeout a shutdown may take.
+    #[must_use]
+    pub const fn with_shutdown_slack(self, shutdown_slack: Duration) -> EngineOptions {
+        EngineOptions { shutdown_slack, ..self }
+    }
+
+    /// Sets [`finished_count_down`](Self::finished_count_down): whether finished executors are not replaced.
+    #[must_use]
+    pub const fn with_finished_count_down(self, finished_count_down: bool) -> EngineOptions {
+        EngineOptions { finished_count_down, ..self }
+    }
 }
 
 impl Default for EngineOptions {

@@ -25,7 +25,7 @@ impl Observer for Unobserved {
 }
 
 /// A notice of something that happened in the engine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
     /// A subscription began.
@@ -152,7 +152,7 @@ pub enum Notice {
 }
 
 /// An executor that was placed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacedExecutor {
     /// Its id inside the kernel.
     pub id: ExecutorId,

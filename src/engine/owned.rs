@@ -129,6 +129,8 @@ pub enum OwnedValue {
     Scalar(Scalar),
     /// Intervals.
     Ranges(Vec<PortRange>),
+    /// Named items. Executors take none of them.
+    Set(Vec<String>),
 }
 
 impl OwnedOffer {
@@ -186,6 +188,13 @@ impl OwnedOffer {
 }
 
 impl OwnedResource {
+    /// An unreserved, firm resource.
+    #[must_use]
+    pub fn new(name: impl Into<String>, value: OwnedValue) -> OwnedResource {
+        let reservations = OwnedReservations::Old { role: DEFAULT_ROLE.to_owned(), dynamic: None };
+        OwnedResource { name: name.into(), reservations, value, revocability: Revocability::Firm }
+    }
+
     /// An unreserved scalar.
     #[must_use]
     pub fn scalar(name: &str, quantity: Scalar) -> OwnedResource {
@@ -210,20 +219,20 @@ impl OwnedResource {
         OwnedResource { revocability, ..self }
     }
 
-    fn new(name: &str, value: OwnedValue) -> OwnedResource {
-        let reservations = OwnedReservations::Old { role: DEFAULT_ROLE.to_owned(), dynamic: None };
-        OwnedResource {
-            name: name.to_owned(),
-            reservations,
-            value,
-            revocability: Revocability::Firm,
+    /// The items of its set.
+    fn items(&self) -> &[String] {
+        match &self.value {
+            OwnedValue::Set(items) => items,
+            OwnedValue::Scalar(_) | OwnedValue::Ranges(_) => &[],
         }
     }
 
-    fn borrow<'a>(&'a self, reservations: Reservations<'a>) -> Resource<'a> {
+    /// Borrows the resource. `items` are those of its set.
+    fn borrow<'a>(&'a self, reservations: Reservations<'a>, items: &'a [&'a str]) -> Resource<'a> {
         let value = match &self.value {
             OwnedValue::Scalar(scalar) => Value::Scalar(*scalar),
             OwnedValue::Ranges(ranges) => Value::Ranges(ranges),
+            OwnedValue::Set(_) => Value::Set(items),
         };
         let resource = Resource::new(&self.name, value).with_revocability(self.revocability);
         resource.with_reservations(reservations)
@@ -254,6 +263,7 @@ pub struct BorrowedParts<'a> {
     labels: OnceCell<Vec<Label<'a>>>,
     reserved_by: OnceCell<Vec<ReservedBy<'a>>>,
     stacks: OnceCell<Vec<Reservation<'a>>>,
+    resource_items: OnceCell<Vec<&'a str>>,
     resources: OnceCell<Vec<Resource<'a>>>,
     items: OnceCell<Items<'a>>,
     attributes: OnceCell<Vec<Attribute<'a>>>,
@@ -287,18 +297,23 @@ pub(super) fn borrow_offers<'a>(
         });
         pairs.map(|(one, by)| Reservation { kind: one.kind, role: &one.role, by: *by }).collect()
     });
+    let resource_items = parts
+        .resource_items
+        .get_or_init(|| resources().flat_map(OwnedResource::items).map(String::as_str).collect());
     let borrowed_resources = parts.resources.get_or_init(|| {
+        let mut items = &resource_items[..];
         let mut records = &reserved_by[..];
         let mut stacks = &stacks[..];
         let borrow = |resource: &'a OwnedResource| {
             let own = split(&mut records, resource.reservations.records().len());
             let stack = split(&mut stacks, resource.reservations.stack().len());
-            resource.borrow(match &resource.reservations {
+            let reservations = match &resource.reservations {
                 OwnedReservations::Old { role, .. } => {
                     Reservations::Old { role, dynamic: own.first() }
                 }
                 OwnedReservations::Refined(_) => Reservations::Refined(stack),
-            })
+            };
+            resource.borrow(reservations, split(&mut items, resource.items().len()))
         };
         resources().map(borrow).collect()
     });
@@ -397,8 +412,9 @@ impl From<&Resource<'_>> for OwnedResource {
             value: match resource.value {
                 Value::Scalar(scalar) => OwnedValue::Scalar(scalar),
                 Value::Ranges(ranges) => OwnedValue::Ranges(ranges.to_vec()),
-                // Executors take nothing of a set, which only keeps the positions of the others right.
-                Value::Set(_) => OwnedValue::Ranges(Vec::new()),
+                Value::Set(items) => {
+                    OwnedValue::Set(items.iter().map(|&item| item.to_owned()).collect())
+                }
             },
             revocability: resource.revocability,
         }
@@ -467,7 +483,33 @@ mod tests {
         prop_oneof![old, prop::collection::vec(one, 0..4).prop_map(OwnedReservations::Refined)]
     }
 
+    fn values() -> impl Strategy<Value = OwnedValue> {
+        prop_oneof![
+            (0u64..9).prop_map(|amount| OwnedValue::Scalar(Scalar::from_thousandths(amount))),
+            prop::collection::vec(0u64..9, 0..3).prop_map(|ports| {
+                OwnedValue::Ranges(ports.into_iter().map(|port| PortRange::new(port, 9)).collect())
+            }),
+            prop::collection::vec("[a-c]", 0..3).prop_map(OwnedValue::Set),
+        ]
+    }
+
     proptest! {
+        /// Goal: resources of each kind pass through the offer queue and the journal whole. Method: random values,
+        /// borrowed and made owned again.
+        #[test]
+        fn values_are_lent_whole(
+            offers in prop::collection::vec(prop::collection::vec(values(), 0..5), 0..5),
+        ) {
+            let resource = |value: &OwnedValue| OwnedResource::new("r", value.clone());
+            let batch = Vec::from_iter(offers.iter().map(|values| {
+                OwnedOffer::new("o", "a", "h", values.iter().map(resource).collect())
+            }));
+            let parts = BorrowedParts::default();
+            let back: Vec<OwnedOffer> =
+                borrow_offers(&batch, &parts).iter().map(OwnedOffer::from).collect();
+            prop_assert_eq!(back, batch);
+        }
+
         /// Goal: a reservation of either form passes through the offer queue whole, with its own resource. Method:
         /// random offers, borrowed and made owned again.
         #[test]

@@ -56,7 +56,7 @@ use super::threads::Thread;
 use crate::kernel::{DrainReport, Drained};
 
 /// How an engine ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Shutdown {
     /// Whether every executor whose resources were counted has ended.

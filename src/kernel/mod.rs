@@ -41,12 +41,12 @@ pub use lifecycle::updates::{Change, Exclusion, LimitRule, Outcome};
 pub use offers::decision::{Accepted, Decisions, Placed};
 pub use offers::handler::Handler;
 pub use offers::piece::{Amount, Piece};
-pub use offers::remainder::{Left, Remainder};
+pub use offers::remainder::{Left, LeftResources, Remainder};
 pub use reason::{Decline, Reason, ReasonKind};
 pub use reports::check::Violation;
 pub use reports::explain::{Declined, ExcludedAgents, Explanation, Miss};
 pub use reports::snapshot::{AgentState, ExecutorView, Phase, Snapshot, Totals};
-pub use state::counters::OfferCounts;
+pub use state::counters::{DeclineCounts, OfferCounts};
 pub use state::demand::DemandCall;
 pub use state::target::Target;
 

@@ -10,6 +10,7 @@ use crate::time::Timestamp;
 
 /// An offer that is declined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Decline {
     /// Position of the offer in the batch.
     pub offer: u32,
@@ -17,6 +18,14 @@ pub struct Decline {
     pub reason: Reason,
     /// How long to refuse the agent's resources.
     pub refuse: Duration,
+}
+
+impl Decline {
+    /// Creates the decline of the offer at this position of a batch.
+    #[must_use]
+    pub const fn new(offer: u32, reason: Reason, refuse: Duration) -> Decline {
+        Decline { offer, reason, refuse }
+    }
 }
 
 /// Why an offer is declined, in numbers: what was asked for and what was offered.

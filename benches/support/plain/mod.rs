@@ -122,7 +122,7 @@ impl Plain {
         self.counts.offers += offers.len() as u64;
         if let Some(reason) = self.cap_reached() {
             let refuse = self.refuse.reached_cap;
-            let all = (0..offers.len() as u32).map(|offer| Decline { offer, reason, refuse });
+            let all = (0..offers.len() as u32).map(|offer| Decline::new(offer, reason, refuse));
             answer.declines.extend(all);
             self.counts.declined[ReasonKind::CoreCap as usize] += offers.len() as u64;
             return;
@@ -147,7 +147,7 @@ impl Plain {
 
     fn decline(&mut self, offer: u32, reason: Reason, refuse: Duration, answer: &mut Answer) {
         self.counts.declined[reason.kind() as usize] += 1;
-        answer.declines.push(Decline { offer, reason, refuse });
+        answer.declines.push(Decline::new(offer, reason, refuse));
     }
 
     fn candidate(
@@ -268,7 +268,7 @@ impl Plain {
                 // Nothing but a cap keeps an executor from a candidate.
                 let reason = closing.unwrap_or(Reason::Contended);
                 self.counts.declined[reason.kind() as usize] += 1;
-                answer.declines.push(Decline { offer: candidate.offer, reason, refuse });
+                answer.declines.push(Decline::new(candidate.offer, reason, refuse));
                 continue;
             }
             let offer = &offers[candidate.offer as usize];

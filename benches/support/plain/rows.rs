@@ -77,7 +77,7 @@ pub(super) fn cut(
             let taken = (scalar.thousandths() - skipped).min(wanted);
             if taken > 0 {
                 let amount = Amount::Scalar(Scalar::from_thousandths(taken));
-                pieces.push(Piece { offer: position, resource: at, amount });
+                pieces.push(Piece::new(position, at, amount));
                 wanted -= taken;
             }
             if wanted == 0 {

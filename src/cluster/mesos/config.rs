@@ -90,6 +90,7 @@ pub struct MesosConfig {
 
 /// What happens to a framework when its manager is stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AtEnd {
     /// The cluster removes the framework and ends its executors.
     #[default]
@@ -162,6 +163,66 @@ impl MesosConfig {
             gpus: false,
             revocable: false,
         }
+    }
+
+    /// Sets the user that executors run as; see [`user`](Self::user).
+    #[must_use]
+    pub fn with_user(self, user: impl Into<String>) -> MesosConfig {
+        MesosConfig { user: Some(user.into()), ..self }
+    }
+
+    /// Sets the roles to which resources are offered; see [`roles`](Self::roles).
+    #[must_use]
+    pub fn with_roles(self, roles: Vec<String>) -> MesosConfig {
+        MesosConfig { roles, ..self }
+    }
+
+    /// Sets the principal as which the framework authenticates, and its secret; see [`credential`](Self::credential).
+    #[must_use]
+    pub fn with_credential(self, credential: Credential) -> MesosConfig {
+        MesosConfig { credential: Some(credential), ..self }
+    }
+
+    /// Sets how long the cluster keeps executors after the framework has disconnected; see [`failover_timeout`](Self::failover_timeout).
+    #[must_use]
+    pub fn with_failover_timeout(self, failover_timeout: Duration) -> MesosConfig {
+        MesosConfig { failover_timeout, ..self }
+    }
+
+    /// Sets the file that keeps the framework's id and its executors; see [`framework_id_file`](Self::framework_id_file).
+    #[must_use]
+    pub fn with_framework_id_file(self, framework_id_file: impl Into<PathBuf>) -> MesosConfig {
+        MesosConfig { framework_id_file: Some(framework_id_file.into()), ..self }
+    }
+
+    /// Sets a file of further certificate authorities; see [`ca_file`](Self::ca_file).
+    #[must_use]
+    pub fn with_ca_file(self, ca_file: impl Into<PathBuf>) -> MesosConfig {
+        MesosConfig { ca_file: Some(ca_file.into()), ..self }
+    }
+
+    /// Sets the maximum time to connect, and to answer a call; see [`call_timeout`](Self::call_timeout).
+    #[must_use]
+    pub fn with_call_timeout(self, call_timeout: Duration) -> MesosConfig {
+        MesosConfig { call_timeout, ..self }
+    }
+
+    /// Sets the maximum time until the first subscription; see [`subscribe_timeout`](Self::subscribe_timeout).
+    #[must_use]
+    pub fn with_subscribe_timeout(self, subscribe_timeout: Duration) -> MesosConfig {
+        MesosConfig { subscribe_timeout, ..self }
+    }
+
+    /// Sets what happens to the framework when the manager is stopped; see [`at_end`](Self::at_end).
+    #[must_use]
+    pub fn with_at_end(self, at_end: AtEnd) -> MesosConfig {
+        MesosConfig { at_end, ..self }
+    }
+
+    /// Sets the framework's labels; see [`labels`](Self::labels).
+    #[must_use]
+    pub fn with_labels(self, labels: Vec<(String, Option<String>)>) -> MesosConfig {
+        MesosConfig { labels, ..self }
     }
 
     /// Restricts offers to those that a kernel with `config` can use: sets the constraint, the minimum resources, and

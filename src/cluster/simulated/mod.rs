@@ -34,7 +34,7 @@ mod simulation;
 mod wire;
 mod world;
 
-pub use report::{DrainSummary, Latencies, Mark, Report, Sample};
+pub use report::{Buckets, DrainSummary, Latencies, Mark, Report, Sample};
 pub use scenario::{Fault, FaultKind, Scenario, Severity};
 pub use shrink::shorten;
 pub use simulation::{Checks, InvariantViolation, Progress, Simulation, Stage};

@@ -1,5 +1,7 @@
 //! [`Report`]: the measurements of a simulation, for summaries and plots.
 
+use std::iter::Enumerate;
+use std::slice;
 use std::time::Duration;
 
 use super::scenario::Scenario;
@@ -147,9 +149,23 @@ impl Latencies {
     }
 
     /// The buckets that aren't empty, in ascending order: the end of each, and the number of durations in it.
-    pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
-        let filled = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
-        filled.map(|(bucket, count)| (end_of(bucket), *count))
+    pub fn buckets(&self) -> Buckets<'_> {
+        Buckets { counts: self.buckets.iter().enumerate() }
+    }
+}
+
+/// The buckets of [`Latencies`] that aren't empty: see [`Latencies::buckets`].
+#[derive(Clone, Debug)]
+pub struct Buckets<'a> {
+    counts: Enumerate<slice::Iter<'a, u64>>,
+}
+
+impl Iterator for Buckets<'_> {
+    type Item = (Duration, u64);
+
+    fn next(&mut self) -> Option<(Duration, u64)> {
+        let (bucket, count) = self.counts.find(|(_, count)| **count > 0)?;
+        Some((end_of(bucket), *count))
     }
 }
 

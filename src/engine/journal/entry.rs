@@ -16,7 +16,7 @@ use crate::status::{StatusUpdate, TaskState, UpdateReason};
 use crate::time::Timestamp;
 
 /// An operation and its outcome.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct JournalEntry {
     /// When it took effect.
@@ -32,7 +32,7 @@ pub struct JournalEntry {
 }
 
 /// An operation on a kernel. [`Player::play`](super::Player::play) runs it again.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Operation {
     /// A batch of offers was answered.

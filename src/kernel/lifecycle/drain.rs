@@ -48,13 +48,13 @@ pub struct DrainReport {
     pub executors: Vec<Drained>,
 }
 
-/// One executor in a [`DrainReport`].
+/// One executor in a [`DrainReport`], whether it has ended or not: [`Drained::fate`] tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Drained {
     /// The executor and its agent.
     pub executor: Target,
-    /// How it ended, or that it has not ended.
+    /// How it ended, or that it has not ended ([`Fate::Alive`], [`Fate::Unreachable`]).
     pub fate: Fate,
 }
 

@@ -62,11 +62,20 @@ pub enum Change {
 
 /// An agent on which no executors are placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Exclusion {
     /// The agent's id.
     pub agent_id: Arc<str>,
     /// When the exclusion ends; [`Timestamp::MAX`] is never.
     pub until: Timestamp,
+}
+
+impl Exclusion {
+    /// Creates the exclusion of an agent, for tests of what reads them.
+    #[must_use]
+    pub fn new(agent_id: impl Into<Arc<str>>, until: Timestamp) -> Exclusion {
+        Exclusion { agent_id: agent_id.into(), until }
+    }
 }
 
 /// What the end of an executor does to the executor limit.

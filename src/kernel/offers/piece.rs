@@ -4,6 +4,7 @@ use crate::resources::Scalar;
 
 /// A piece of an offered resource. Its role and reservation are those of the resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Piece {
     /// Position of the offer in the batch.
     pub offer: u32,
@@ -11,6 +12,14 @@ pub struct Piece {
     pub resource: u32,
     /// How much is taken.
     pub amount: Amount,
+}
+
+impl Piece {
+    /// Creates a piece of the resource at this position of the offer at this position of a batch.
+    #[must_use]
+    pub const fn new(offer: u32, resource: u32, amount: Amount) -> Piece {
+        Piece { offer, resource, amount }
+    }
 }
 
 /// How much is taken of a resource.

@@ -1,6 +1,6 @@
 //! [`Remainder`]: what is left of offers after pieces were taken from them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 
 use super::piece::{Amount, Piece};
 use crate::offer::{Offer, Value};
@@ -19,7 +19,7 @@ use crate::resources::{PortRange, PortSet, Scalar};
 /// let offers = [Offer::new("o", "S1", "host", &resources, &[])];
 /// let mut remainder = Remainder::of(&offers, [0]);
 /// let amount = Amount::Scalar(Scalar::from_thousandths(1_500));
-/// assert!(remainder.subtract(&Piece { offer: 0, resource: 0, amount }));
+/// assert!(remainder.subtract(&Piece::new(0, 0, amount)));
 /// assert_eq!(remainder.left(0, 0), Some(Left::Scalar(Scalar::from_thousandths(2_500))));
 /// ```
 #[derive(Clone, Debug)]
@@ -116,11 +116,47 @@ impl<'a> Remainder<'a> {
     }
 
     /// What is left of each resource, in order, with the positions of its offer and of the resource in the offer.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, u32, Left<'a>)> + '_ {
-        let places = self.offers.iter().flat_map(|(offer, it)| {
-            (0u32..).zip(it.resources).map(move |(resource, _)| (*offer, resource))
-        });
-        places.filter_map(|(offer, at)| Some((offer, at, self.left(offer, at)?)))
+    pub fn iter(&self) -> LeftResources<'a, '_> {
+        LeftResources { remainder: self, offers: self.offers.keys(), offer: None, resource: 0 }
+    }
+}
+
+impl<'a, 'r> IntoIterator for &'r Remainder<'a> {
+    type Item = (u32, u32, Left<'a>);
+    type IntoIter = LeftResources<'a, 'r>;
+
+    fn into_iter(self) -> LeftResources<'a, 'r> {
+        self.iter()
+    }
+}
+
+/// What is left of each resource: see [`Remainder::iter`].
+#[derive(Clone, Debug)]
+pub struct LeftResources<'a, 'r> {
+    remainder: &'r Remainder<'a>,
+    /// The positions of the offers that follow.
+    offers: btree_map::Keys<'r, u32, &'a Offer<'a>>,
+    /// The position of the present offer.
+    offer: Option<u32>,
+    /// The position of its next resource.
+    resource: u32,
+}
+
+impl<'a> Iterator for LeftResources<'a, '_> {
+    type Item = (u32, u32, Left<'a>);
+
+    fn next(&mut self) -> Option<(u32, u32, Left<'a>)> {
+        loop {
+            if let Some(offer) = self.offer
+                && let Some(left) = self.remainder.left(offer, self.resource)
+            {
+                let resource = self.resource;
+                self.resource += 1;
+                return Some((offer, resource, left));
+            }
+            self.offer = Some(*self.offers.next()?);
+            self.resource = 0;
+        }
     }
 }
 

@@ -49,6 +49,22 @@ pub struct OfferCounts {
     declined: [u64; KINDS],
 }
 
+/// The numbers of declined offers, by the kind of the reason: see [`OfferCounts::declines`].
+#[derive(Clone, Debug)]
+pub struct DeclineCounts<'a> {
+    counts: &'a OfferCounts,
+    kinds: std::array::IntoIter<ReasonKind, KINDS>,
+}
+
+impl Iterator for DeclineCounts<'_> {
+    type Item = (ReasonKind, u64);
+
+    fn next(&mut self) -> Option<(ReasonKind, u64)> {
+        let kind = self.kinds.next()?;
+        Some((kind, self.counts.declined(kind)))
+    }
+}
+
 impl OfferCounts {
     /// Returns the number of offers declined for reasons of this kind.
     #[must_use]
@@ -57,8 +73,8 @@ impl OfferCounts {
     }
 
     /// Returns all kinds of reasons with the number of offers declined for each.
-    pub fn declines(&self) -> impl Iterator<Item = (ReasonKind, u64)> + '_ {
-        ReasonKind::ALL.into_iter().map(|kind| (kind, self.declined(kind)))
+    pub fn declines(&self) -> DeclineCounts<'_> {
+        DeclineCounts { counts: self, kinds: ReasonKind::ALL.into_iter() }
     }
 
     fn add(&mut self, counters: &Counters) {

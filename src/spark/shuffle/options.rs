@@ -9,7 +9,7 @@ use crate::error::Error;
 const ID_MAX: usize = 4096;
 
 /// The options of a [`Registrar`](super::Registrar).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShuffleOptions {
     /// The application's id, as its executors receive it: 1 to 4096 bytes.
@@ -37,6 +37,30 @@ impl ShuffleOptions {
             heartbeat_timeout: Duration::from_secs(120),
             registration_timeout: Duration::from_secs(5),
         }
+    }
+
+    /// Sets the port on which the services listen.
+    #[must_use]
+    pub fn with_port(self, port: u16) -> ShuffleOptions {
+        ShuffleOptions { port, ..self }
+    }
+
+    /// Sets the time between two heartbeats.
+    #[must_use]
+    pub fn with_heartbeat_interval(self, heartbeat_interval: Duration) -> ShuffleOptions {
+        ShuffleOptions { heartbeat_interval, ..self }
+    }
+
+    /// Sets the time without a heartbeat after which a service deletes the files.
+    #[must_use]
+    pub fn with_heartbeat_timeout(self, heartbeat_timeout: Duration) -> ShuffleOptions {
+        ShuffleOptions { heartbeat_timeout, ..self }
+    }
+
+    /// Sets the time limit of one attempt to register.
+    #[must_use]
+    pub fn with_registration_timeout(self, registration_timeout: Duration) -> ShuffleOptions {
+        ShuffleOptions { registration_timeout, ..self }
     }
 
     pub(super) fn check(&self) -> Result<(), Error> {
