@@ -183,13 +183,15 @@ impl MesosConfig {
         MesosConfig { credential: Some(credential), ..self }
     }
 
-    /// Sets how long the cluster keeps executors after the framework has disconnected; see [`failover_timeout`](Self::failover_timeout).
+    /// Sets how long the cluster keeps executors after the framework has disconnected; see
+    /// [`failover_timeout`](Self::failover_timeout).
     #[must_use]
     pub fn with_failover_timeout(self, failover_timeout: Duration) -> MesosConfig {
         MesosConfig { failover_timeout, ..self }
     }
 
-    /// Sets the file that keeps the framework's id and its executors; see [`framework_id_file`](Self::framework_id_file).
+    /// Sets the file that keeps the framework's id and its executors; see
+    /// [`framework_id_file`](Self::framework_id_file).
     #[must_use]
     pub fn with_framework_id_file(self, framework_id_file: impl Into<PathBuf>) -> MesosConfig {
         MesosConfig { framework_id_file: Some(framework_id_file.into()), ..self }
