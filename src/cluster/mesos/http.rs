@@ -167,6 +167,7 @@ impl Http {
         let mut text = text.to_owned();
         for secret in &self.secrets {
             text = text.replace(secret.expose(), "…");
+            cut_partial(&mut text, secret.expose());
         }
         let is_bad = |c: char| c.is_control() || c.is_whitespace();
         let words: Vec<&str> = text.split(is_bad).filter(|word| !word.is_empty()).collect();
@@ -179,6 +180,30 @@ impl Http {
 
     fn too_slow(&self, what: &str) -> String {
         format!("{what} within {}", format_duration(self.call_timeout))
+    }
+}
+
+/// The least number of bytes of a secret that are removed from the end of a text.
+const PARTIAL_BYTES_MIN: usize = 4;
+
+/// Removes the beginning of a secret from the end of a text, which may have been cut there, perhaps within a character
+/// or with dots as a mark.
+fn cut_partial(text: &mut String, secret: &str) {
+    let kept = text.trim_end_matches(['.', char::REPLACEMENT_CHARACTER]).len();
+    let bytes = text.as_bytes();
+    let is_at = |end: usize, length: usize| {
+        let beginning = secret.as_bytes().get(..length);
+        beginning
+            .is_some_and(|beginning| bytes.get(..end).is_some_and(|it| it.ends_with(beginning)))
+    };
+    let lengths = || (PARTIAL_BYTES_MIN..secret.len()).rev();
+    for end in [text.len(), kept] {
+        if let Some(length) = lengths().find(|length| is_at(end, *length)) {
+            // The secret begins with a whole character.
+            text.truncate(end - length);
+            text.push('…');
+            return;
+        }
     }
 }
 

@@ -408,9 +408,7 @@ impl Drop for Subscriber {
 
 /// The next record, once there is room for its acknowledgement.
 async fn next_record(stream: &mut EventStream, call_queue: &CallQueue) -> Result<Vec<u8>, String> {
-    if call_queue.wait_for_room().await {
-        stream.resume();
-    }
+    let _waited = call_queue.wait_for_room().await;
     stream.next().await
 }
 

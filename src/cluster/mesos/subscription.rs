@@ -56,6 +56,7 @@ pub(super) struct EventStream {
     pub(super) stream_id: HeaderValue,
     body: Incoming,
     records: RecordReader,
+    /// When bytes arrived last, or, if that is later, when waiting for more began.
     last_received: Instant,
     /// The record that has begun to arrive, if there is one.
     partial: Option<PartialRecord>,
@@ -117,16 +118,10 @@ impl EventStream {
         self.silence_max = interval.saturating_mul(self.heartbeats_max);
     }
 
-    /// Restarts the measurement of the master's silence, after a time in which nothing was read.
-    pub(super) fn resume(&mut self) {
-        let now = Instant::now();
-        self.last_received = now;
-        if let Some(partial) = &mut self.partial {
-            *partial = PartialRecord { began: now, bytes: 0 };
-        }
-    }
-
     /// Returns the next record. Fails with the reason for which there are no more.
+    ///
+    /// The master's silence and the time for a record are measured while this waits, and not between two calls:
+    /// handling an event may take any time, and the connection is not read in it.
     pub(super) async fn next(&mut self) -> Result<Vec<u8>, String> {
         loop {
             match self.records.next() {
@@ -136,7 +131,12 @@ impl EventStream {
                     return Err(format!("the master sent an invalid record: {error}"));
                 }
             }
-            let silent_at = self.last_received + self.silence_max;
+            let now = Instant::now();
+            if let Some(partial) = &mut self.partial {
+                partial.began += now.saturating_duration_since(self.last_received);
+            }
+            let silent_at = now + self.silence_max;
+            self.last_received = now;
             let late_at = self.partial.map(|partial| partial.deadline(self.silence_max));
             let deadline = late_at.map_or(silent_at, |late_at| late_at.min(silent_at));
             let frame = timeout_at(deadline, self.body.frame()).await;

@@ -111,6 +111,16 @@ fn a_server_that_repeats_the_secret() {
         });
         assert_clean(status, &refusal_of(with_secret(&[fake.port()])));
     }
+    // The beginning of an answer is read, up to the middle of the secret.
+    for (length, text) in [(4096, CANARY), (4096, CANARY_ON_THE_WIRE)] {
+        let fake = FakeMaster::new(move |_| {
+            let text = format!("{}{text}", " ".repeat(length - text.len() + 3));
+            Answer::status("403 Forbidden", "", &text)
+        });
+        let shown = refusal_of(with_secret(&[fake.port()]));
+        assert_clean("a long answer", &shown);
+        assert!(!shown.contains(&text[..text.len() - 3]), "{shown}");
+    }
     let fake = FakeMaster::new(move |call| {
         let place = format!("Location: //{CANARY}.example:5050/{}\r\n", repeat(call));
         Answer::status("307 Temporary Redirect", &place, "")

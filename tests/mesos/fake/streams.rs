@@ -1,13 +1,17 @@
 //! Streams that fail while an executor runs: the framework must subscribe again with the same id and reconcile the
 //! executor, which must still run.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use offermill::Phase;
+use offermill::cluster::mesos::MesosCluster;
 use offermill::engine::Notice;
+use offermill::engine::cluster_manager::{ClusterManager, Event, EventSink};
 use serde_json::json;
 
 use super::master::FakeMaster;
+use super::panics::EventRecorder;
 use super::script::{Answer, Call, chunk, offers, record, sound, stream_id, subscribed, update};
 use super::{RECORD_BYTES_MAX, framework, mesos};
 use crate::framework::Framework;
@@ -192,6 +196,42 @@ fn a_stream_with_heartbeats_stays() {
         fake.send(&json!({"type": "HEARTBEAT"}));
     }
     assert_eq!(fake.calls_of("SUBSCRIBE").len(), 1);
+}
+
+/// Goal: a time in which the engine takes no events isn't the master's silence. Method: a receiver that takes a message
+/// after longer than the master may be silent, while half of the next record has arrived; then the other half.
+#[test]
+fn a_slow_receiver_ends_no_subscription() {
+    let fake = FakeMaster::new(|call| match call.kind.as_str() {
+        "SUBSCRIBE" => Answer::stream(&stream_id(call.number)).event(&subscribed(call, 1.0)),
+        _ => sound(call),
+    });
+    let cluster = MesosCluster::new(mesos(&[fake.port()])).unwrap();
+    let events = EventRecorder::new(|event| {
+        if matches!(event, Event::Message { data, .. } if data == b"hi") {
+            // Longer than the two heartbeats that may be missing.
+            std::thread::sleep(Duration::from_secs(3));
+        }
+        false
+    });
+    cluster.start(Arc::clone(&events) as EventSink).unwrap();
+    events.wait(|event| matches!(event, Event::Registered { .. }).then_some(()));
+    let message = |data: &str| {
+        let [agent, executor] = ["S-1", "E-1"].map(|id| json!({"value": id}));
+        json!({"type": "MESSAGE", "message":
+            {"agent_id": agent, "executor_id": executor, "data": data}})
+    };
+    let bytes = [record(&message("aGk=")), record(&message("aG8="))].concat();
+    let (begin, end) = bytes.split_at(bytes.len() - 9);
+    fake.send_bytes(&chunk(begin));
+    events.wait(|event| matches!(event, Event::Message { .. }).then_some(()));
+    // The stream would be given up at once.
+    std::thread::sleep(Duration::from_millis(500));
+    fake.send_bytes(&chunk(end));
+    events
+        .wait(|event| matches!(event, Event::Message { data, .. } if data == b"ho").then_some(()));
+    assert_eq!(fake.calls_of("SUBSCRIBE").len(), 1);
+    cluster.stop();
 }
 
 /// Goal: additions of later Mesos versions are ignored. Method: an event of an unknown type, one without a type, and
