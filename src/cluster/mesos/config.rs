@@ -203,6 +203,12 @@ impl MesosConfig {
         MesosConfig { ca_file: Some(ca_file.into()), ..self }
     }
 
+    /// Sets the certificate for masters that demand one; see [`client_certificate`](Self::client_certificate).
+    #[must_use]
+    pub fn with_client_certificate(self, client_certificate: ClientCertificate) -> MesosConfig {
+        MesosConfig { client_certificate: Some(client_certificate), ..self }
+    }
+
     /// Sets the maximum time to connect, and to answer a call; see [`call_timeout`](Self::call_timeout).
     #[must_use]
     pub fn with_call_timeout(self, call_timeout: Duration) -> MesosConfig {

@@ -106,8 +106,7 @@ impl Files {
         config.ca_file = Some(self.path("ca.pem"));
         config.ca_file_only = true;
         let [certificate_file, key_file] = [certificate, key].map(|name| self.path(name));
-        config.client_certificate = Some(ClientCertificate { certificate_file, key_file });
-        config
+        config.with_client_certificate(ClientCertificate { certificate_file, key_file })
     }
 }
 
