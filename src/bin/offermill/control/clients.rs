@@ -24,25 +24,26 @@ const IDLE_MIN: Duration = Duration::from_secs(10);
 /// The pause after a failed `accept`, for example with too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Starts a thread that accepts clients.
+/// Starts a thread that accepts clients. Returns the clients that are connected at any time.
 ///
 /// # Errors
 /// If no thread can be started.
-pub(super) fn accept_clients<S>(listener: UnixListener, send: S) -> io::Result<()>
+pub(super) fn accept_clients<S>(listener: UnixListener, send: S) -> io::Result<Clients>
 where
     S: Fn(ControlRequest) -> bool + Clone + Send + 'static,
 {
+    let clients = Clients::default();
+    let accepted = clients.clone();
     let accept = move || {
-        let clients = Clients::default();
         loop {
             match listener.accept() {
-                Ok((client, _)) => accept_client(&clients, client, IDLE_MIN, &send),
+                Ok((client, _)) => accept_client(&accepted, client, IDLE_MIN, &send),
                 Err(_) => sleep(ACCEPT_PAUSE),
             }
         }
     };
     Builder::new().name("offermill-control".into()).spawn(accept)?;
-    Ok(())
+    Ok(clients)
 }
 
 /// Starts a thread that serves a client. If there are too many, one that was idle for `idle_min` gives way to it.
@@ -62,9 +63,10 @@ where
 }
 
 /// The clients that are connected.
-#[derive(Clone, Default)]
-struct Clients(Arc<Mutex<Vec<Arc<ClientState>>>>);
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clients(Arc<Mutex<Vec<Arc<ClientState>>>>);
 
+#[derive(Debug)]
 struct ClientState {
     stream: Arc<UnixStream>,
     /// Since when the client has given no whole command; `None` while one is executed.
@@ -78,6 +80,11 @@ struct ClientSlot {
 }
 
 impl Clients {
+    /// Whether each client has the replies to all commands that it has given.
+    pub(super) fn are_answered(&self) -> bool {
+        lock(&self.0).iter().all(|client| lock(&client.idle_since).is_some())
+    }
+
     /// Adds a client. If there are too many, disconnects the one that has been idle for longest, but at least for
     /// `idle_min`; returns `None` if there is none.
     fn admit(&self, stream: &Arc<UnixStream>, idle_min: Duration) -> Option<ClientSlot> {
@@ -227,6 +234,23 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Goal: the end of a run can wait until a client has its reply. Method: a client is admitted, gives a command, has
+    /// its reply, gives another command and leaves.
+    #[test]
+    fn clients_without_a_reply_are_seen() {
+        let clients = Clients::default();
+        let (stream, _peer) = UnixStream::pair().unwrap();
+        let slot = clients.admit(&Arc::new(stream), IDLE_MIN).unwrap();
+        assert!(clients.are_answered());
+        slot.set_idle_since(None);
+        assert!(!clients.are_answered());
+        slot.set_idle_since(Some(Instant::now()));
+        assert!(clients.are_answered());
+        slot.set_idle_since(None);
+        drop(slot);
+        assert!(clients.are_answered());
+    }
 
     /// Executes nothing, and says so.
     fn ended(_: ControlRequest) -> bool {

@@ -21,6 +21,7 @@ mod socket;
 use std::io;
 use std::path::Path;
 
+use crate::control::clients::Clients;
 use crate::control::request::ControlRequest;
 use crate::control::socket::SocketFile;
 
@@ -31,6 +32,15 @@ const STANDARD_INPUT: &str = "-";
 #[derive(Debug)]
 pub(crate) struct ControlSockets {
     _files: Vec<SocketFile>,
+    /// The clients of each socket.
+    clients: Vec<Clients>,
+}
+
+impl ControlSockets {
+    /// Whether each client has the replies to all commands that it has given.
+    pub(crate) fn are_answered(&self) -> bool {
+        self.clients.iter().all(Clients::are_answered)
+    }
 }
 
 /// Opens the sockets at `paths` and starts to read commands; `-` is standard input. `send` passes a request to the run
@@ -43,6 +53,7 @@ where
     S: Fn(ControlRequest) -> bool + Clone + Send + 'static,
 {
     let mut files = Vec::new();
+    let mut accepted = Vec::new();
     let no_thread = |error: io::Error| format!("--control: the thread can't be started: {error}");
     for path in paths {
         if path == STANDARD_INPUT {
@@ -52,7 +63,7 @@ where
         let (listener, file) = socket::bind(Path::new(path))
             .map_err(|why| format!("--control is {path:?}, but {why}"))?;
         files.push(file);
-        clients::accept_clients(listener, send.clone()).map_err(no_thread)?;
+        accepted.push(clients::accept_clients(listener, send.clone()).map_err(no_thread)?);
     }
-    Ok(ControlSockets { _files: files })
+    Ok(ControlSockets { _files: files, clients: accepted })
 }

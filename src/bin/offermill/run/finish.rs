@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use offermill::{Fate, Timestamp};
 
@@ -21,6 +22,8 @@ use crate::output::{drain_remarks, remark};
 
 /// The longest time without progress that the end waits for the readers of both outputs after a second signal.
 const AT_ONCE_TIMEOUT: Duration = Duration::from_millis(150);
+/// The longest time that the end waits for clients to take the replies to their commands.
+const REPLIES_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Session {
     /// Shows the summary and returns the exit code.
@@ -85,10 +88,26 @@ impl Session {
         };
         let shown = self.renderer.show_summary(&summary);
         // A failure of standard output before this was reported then.
-        let Some(output) = &self.output else { return exit };
-        let drained = shown.and_then(|()| output.drain(OUTPUT_TIMEOUT, || has_signal(inbox)));
-        report_unread(drained);
+        if let Some(output) = &self.output {
+            let drained = shown.and_then(|()| output.drain(OUTPUT_TIMEOUT, || has_signal(inbox)));
+            report_unread(drained);
+        }
+        self.finish_replies(inbox);
         exit
+    }
+
+    /// Waits until clients have the replies to their commands, of which one may have ended the run: their threads write
+    /// them, and end with the program. Commands that come too late are dropped, which their clients are told.
+    fn finish_replies(&self, inbox: &Receiver<SessionMessage>) {
+        let Some(sockets) = &self.sockets else { return };
+        let give_up = Instant::now() + REPLIES_TIMEOUT;
+        while Instant::now() < give_up {
+            while inbox.try_recv().is_some() {}
+            if sockets.are_answered() {
+                return;
+            }
+            sleep(Duration::from_millis(1));
+        }
     }
 
     /// The names of executors that had not ended.
