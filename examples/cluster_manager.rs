@@ -50,16 +50,8 @@ struct Start {
 impl ClusterManager for ThreadCluster {
     fn start(&self, events: EventSink) -> Result<(), Error> {
         let (sender, messages) = channel();
-        let agent = Agent {
-            events,
-            messages: sender.clone(),
-            free: MilliCpus::from_cores(4),
-            running: HashMap::new(),
-            open_offer: None,
-            offers_made: 0,
-            suppressed: false,
-            offer_again: Instant::now(),
-        };
+        let agent = Agent::new(events, sender.clone());
+        // Set before the agent runs: its first events cause calls, perhaps before this method has returned.
         let _ = self.messages.set(sender);
         let agent = thread::Builder::new().spawn(move || agent.run(&messages));
         let agent = agent.map_err(|error| Error::cluster_from("starting the agent", error))?;
@@ -126,6 +118,20 @@ struct Running {
 }
 
 impl Agent {
+    /// An agent with four cores. Ends of its executors come back to it through `messages`.
+    fn new(events: EventSink, messages: Sender<Message>) -> Agent {
+        Agent {
+            events,
+            messages,
+            free: MilliCpus::from_cores(4),
+            running: HashMap::new(),
+            open_offer: None,
+            offers_made: 0,
+            suppressed: false,
+            offer_again: Instant::now(),
+        }
+    }
+
     fn run(mut self, messages: &Receiver<Message>) {
         self.events.send(Event::Registered { framework_id: "threads".into(), again: false });
         loop {
@@ -279,3 +285,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("drained: {}", shutdown.drained);
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "cluster_manager/tests.rs"]
+mod tests;

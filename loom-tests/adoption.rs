@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::scenes::{NOW, SWEPT, config, kernel, update};
 use super::{explore, race};
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
-use crate::{ExecutorId, Fate, Kernel, Phase, Recovered, TaskState};
+use crate::{Binding, ExecutorId, Fate, Kernel, Phase, Recovered, TaskState};
 
 /// Adopts one executor on the agent that the kernel knows. Returns its id, or none if it was left out. Fails if
 /// executors were adopted before.
@@ -20,6 +20,7 @@ fn adopt(kernel: &Kernel) -> Result<Option<ExecutorId>, crate::Error> {
             gpus: Gpus::ZERO,
             port: None,
         },
+        binding: Binding::Immediate,
     };
     kernel.adopt(&[former], NOW).map(|ids| ids[0])
 }
@@ -92,7 +93,7 @@ fn an_adopted_executor_on_a_lost_agent_is_in_doubt() {
             move || {
                 there.agent_lost("S0", NOW);
                 let rows = there.snapshot(NOW).executors.len();
-                assert!(there.reconcile(crate::Scope::Doubtful, NOW).len() >= rows);
+                assert!(there.reconcile(crate::Scope::InDoubt, NOW).len() >= rows);
             },
         );
         kernel.check().unwrap();
@@ -110,7 +111,7 @@ fn an_early_update_is_applied_or_reconciled() {
             move || adopt(&here).unwrap(),
             move || update(&there, "former", TaskState::Finished),
         );
-        let doubtful = kernel.reconcile(crate::Scope::Doubtful, NOW);
+        let doubtful = kernel.reconcile(crate::Scope::InDoubt, NOW);
         let rows = kernel.snapshot(NOW).executors;
         if outcome.freed.is_some() {
             assert!(rows.is_empty() && doubtful.is_empty(), "{rows:?}");

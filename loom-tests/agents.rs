@@ -1,22 +1,20 @@
 //! An agent's word: placement, exclusion, suspicion, and forgetting.
 
-use std::time::Duration;
-
 use loom::sync::Arc;
 
 use super::scenes::{
     SWEPT, config, finish, finish_all, kernel, offer, offer_from, offer_of, offer_to, update,
 };
 use super::{explore, race};
-use crate::config::{Conduct, ExclusionRule};
+use crate::config::{Compatibility, ExclusionRule};
 use crate::kernel::state::agents::{AgentKey, AgentRefusal, AgentTable};
 use crate::time::Timestamp;
 use crate::{Decisions, Handler, Kernel, Scope, StatusUpdate, Target, TaskState};
 
-const NOW: Timestamp = Timestamp::from_millis(1000);
-const LATER: Timestamp = Timestamp::from_millis(5000);
+pub(super) const NOW: Timestamp = Timestamp::from_millis(1000);
+pub(super) const LATER: Timestamp = Timestamp::from_millis(5000);
 
-fn one_agent() -> (Arc<AgentTable>, AgentKey) {
+pub(super) fn one_agent() -> (Arc<AgentTable>, AgentKey) {
     let agents = AgentTable::new();
     let key = agents.find_or_insert("S0", "host", NOW).unwrap();
     (Arc::new(agents), key)
@@ -33,7 +31,7 @@ fn nothing_is_placed_after_an_exclusion() {
         let (placed, after_exclusion) = race(
             move || here.reserve(key, 1, NOW).is_ok(),
             move || {
-                assert!(there.count_failure(key.index(), &rule, NOW).is_some());
+                assert!(there.record_failure(key.index(), Some(&rule), NOW).is_some());
                 there.executors(key)
             },
         );
@@ -97,42 +95,6 @@ fn mutant_cell_without_generation() {
             },
         );
         assert_eq!(agents.executors(next), 0);
-    });
-}
-
-/// Goal: clearing an exclusion that has ended doesn't clear one that begins concurrently. Method: a placement on an
-/// agent whose exclusion has ended, and a further failure.
-#[test]
-fn an_old_exclusions_end_is_not_a_new_ones() {
-    explore("agents/lift-exclude", None, || {
-        let second = Some(Duration::from_secs(1));
-        let rule = ExclusionRule { failures: 1, expiry: second, ..ExclusionRule::default() };
-        let (agents, key) = one_agent();
-        agents.reserve(key, 1, NOW).unwrap();
-        assert!(agents.count_failure(key.index(), &rule, NOW).is_some());
-        let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
-        let (placed, ()) = race(
-            move || here.reserve(key, 1, LATER).is_ok(),
-            move || assert!(there.count_failure(key.index(), &rule, LATER).is_some()),
-        );
-        assert_eq!(agents.executors(key), 1 + u32::from(placed));
-        assert!(matches!(agents.reserve(key, 1, LATER), Err(AgentRefusal::Excluded(_))));
-    });
-}
-
-/// Goal: two concurrent failures both count. Method: the second one, whichever it is, excludes the agent.
-#[test]
-fn two_failures_at_once_are_two() {
-    explore("agents/fail-fail", None, || {
-        let rule = ExclusionRule { failures: 2, ..ExclusionRule::default() };
-        let (agents, key) = one_agent();
-        let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
-        let (one, other) = race(
-            move || here.count_failure(key.index(), &rule, NOW).is_some(),
-            move || there.count_failure(key.index(), &rule, NOW).is_some(),
-        );
-        assert!(one ^ other);
-        assert!(matches!(agents.reserve(key, 1, NOW), Err(AgentRefusal::Excluded(_))));
     });
 }
 
@@ -255,7 +217,7 @@ fn nothing_is_started_on_a_lost_agent() {
         // The cell that the batch will take was another agent's last.
         finish_all(&kernel, &offer_from(&kernel, "S1", 1));
         let placed = placed_before(&kernel, |kernel| drop(kernel.agent_lost("S0", NOW)));
-        assert_eq!(kernel.reconcile(Scope::Doubtful, NOW).len() as u32, placed);
+        assert_eq!(kernel.reconcile(Scope::InDoubt, NOW).len() as u32, placed);
     });
 }
 
@@ -276,32 +238,6 @@ fn nothing_is_started_on_an_agent_lost_before_it_was_met() {
         assert_eq!(placed, counted, "placed after the report");
         assert_eq!(offer_from(&kernel, "S1", 1).len(), 0);
         kernel.check().unwrap();
-    });
-}
-
-/// Goal: of an exclusion and a readmission, one comes last: the agent is excluded or not, and a later exclusion has an
-/// end of its own. Method: both at once; a shorter exclusion follows.
-#[test]
-fn a_readmission_ends_a_whole_exclusion() {
-    explore("agents/exclude-readmit", None, || {
-        let rule = |millis| {
-            let expiry = Some(Duration::from_millis(millis));
-            ExclusionRule { failures: 1, expiry, ..ExclusionRule::default() }
-        };
-        let (agents, key) = one_agent();
-        agents.reserve(key, 1, NOW).unwrap();
-        let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
-        let (until, readmitted) = race(
-            move || here.count_failure(key.index(), &rule(4000), NOW),
-            move || there.readmit("S0", NOW),
-        );
-        assert_eq!(until, Some(LATER));
-        let again = agents.count_failure(key.index(), &rule(1), NOW).unwrap();
-        let expected = if readmitted { Timestamp::from_millis(1001) } else { LATER };
-        assert_eq!(again, expected);
-        assert_eq!(agents.reserve(key, 1, NOW), Err(AgentRefusal::Excluded(expected)));
-        assert!(agents.readmit("S0", NOW));
-        assert_eq!((agents.reserve(key, 1, NOW), agents.executors(key)), (Ok(false), 2));
     });
 }
 
@@ -347,8 +283,8 @@ fn exclusions_hold_with_many_handlers() {
 #[test]
 fn an_agent_that_failed_comes_last_when_planned_anew() {
     explore("agents/failed-replan", Some(2), || {
-        let last = Conduct { replace_elsewhere: true, ..Conduct::default() };
-        let kernel = kernel(config().executor_limit(Some(4)).conduct(last));
+        let last = Compatibility { replace_elsewhere: true, ..Compatibility::default() };
+        let kernel = kernel(config().executor_limit(Some(4)).compatibility(last));
         // Allocates cells for all of them before the threads start.
         finish_all(&kernel, &offer_from(&kernel, "S2", 4));
         assert_eq!(offer_from(&kernel, "S2", 1).len(), 1);
@@ -440,7 +376,7 @@ fn a_failure_keeps_its_agent() {
     explore("agents/retire-failure", None, || {
         let fail = |agents: &AgentTable, key: AgentKey| {
             let rule = ExclusionRule { failures: 2, ..ExclusionRule::default() };
-            agents.count_failure(key.index(), &rule, NOW);
+            agents.record_failure(key.index(), Some(&rule), NOW);
         };
         fail_and_forget(fail, |agents, key| agents.retire(key, NOW));
     });
@@ -450,7 +386,9 @@ fn a_failure_keeps_its_agent() {
 #[test]
 fn the_mark_of_a_failure_keeps_its_agent() {
     explore("agents/sweep-failure", None, || {
-        let fail = |agents: &AgentTable, key: AgentKey| agents.mark_failed(key.index(), LATER);
+        let fail = |agents: &AgentTable, key: AgentKey| {
+            let _until = agents.record_failure(key.index(), None, LATER);
+        };
         fail_and_forget(fail, |agents, _| agents.sweep(LATER, LATER, &|| false) > 0);
     });
 }

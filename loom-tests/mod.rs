@@ -14,13 +14,16 @@
 mod admission;
 mod adoption;
 mod agents;
+mod binding;
 mod budget;
+mod capacity;
 mod commit;
 mod demand;
 mod drain;
 mod drain_future;
 mod executors;
 mod expiry;
+mod failures;
 mod locality;
 mod policy;
 mod scenes;

@@ -24,6 +24,8 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Executors of one core, given up and forgotten after one second each.
 pub(super) fn config() -> ConfigBuilder {
     Config::builder()
+        // What agents offer is recorded in the models of that only: elsewhere it would multiply the executions.
+        .capacity_refresh(Duration::MAX)
         .executor_cores(ExecutorCores::Fixed(MilliCpus::from_cores(1)))
         .executor_memory(Mebibytes::new(1))
         .memory_overhead(Some(Mebibytes::ZERO))

@@ -95,18 +95,19 @@ fn a_snapshot_shows_an_executors_own_allocation() {
     });
 }
 
-/// Mutant: the second load of the state may be older than the loads of the allocation.
+/// Mutant: the second load of the state is older than the loads of the allocation.
 #[test]
 #[ignore = "mutant"]
 fn mutant_second_look_unordered() {
     explore("mutant snapshot/reuse", Some(3), || {
         snapshot_of_a_reused_cell(|kernel| {
             let cell = kernel.0.executors.get(0)?;
-            let (state, allocation) = (cell.state(), cell.allocation());
+            let state = cell.state();
+            // In the code it comes after the allocation.
             if !state.stage.live() || cell.state() != state {
                 return None;
             }
-            let agent = kernel.0.agents.name(allocation.agent)?;
+            let agent = kernel.0.agents.name(cell.allocation().agent)?;
             Some((ExecutorId { sequence: state.sequence, slot: 0 }, agent.id.to_string()))
         });
     });

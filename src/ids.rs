@@ -9,6 +9,7 @@ use crate::error::Error;
 /// The sequence number is unique during the kernel's lifetime. The slot is the index of the executor's cell, so that a
 /// status update finds the executor without hashing. Clusters see the text that [`IdScheme`] produces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ExecutorId {
     pub(crate) sequence: u64,
     pub(crate) slot: u32,

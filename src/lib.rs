@@ -34,18 +34,24 @@
 //!    framework id file if there is one.
 //! 10. `cluster/mesos/call_queue`, `call_sender`, `caller`: send it.
 //!
+//! If the cluster has a scheduler of its own that chooses the agents, as Kubernetes has, offers are permits that name
+//! none ([`Offer::late`]). They go the same way, but rules about agents are left out in step 7.
+//!
 //! And of a status update, from the wire to freed resources:
 //!
 //! 1. `cluster/mesos/subscription`, `subscriber`, `event_decoder`, `status`: the stream's bytes become an update.
 //! 2. `engine/state`, `inbox`: it waits for the control thread, bounded.
-//! 3. `engine/control`, `controller`, `recorded_kernel`: pass it to the kernel.
+//! 3. `engine/control`, `controller`, `recorded_kernel`: pass it to the kernel. Before, `engine/late_binding` and
+//!    `kernel/lifecycle/binding` bind an executor whose agent is named for the first time ([`Kernel::bind`]); one
+//!    compare-exchange decides whether it was bound before it ended. If the agent doesn't take it, it is killed.
 //! 4. `kernel/lifecycle/updates`: one compare-exchange on the executor's word; `release_batch` returns the resources of
 //!    the ended to the agent and to the admission word, and wakes a drain that waits for them.
 //! 5. `engine/gate`, `cluster/mesos/cluster`, `call_queue`: acknowledge it. The next poll of the demand revives offers.
 //!
 //! Unused offers are declined, each with a reason in numbers. [`Kernel::explain`] reports why executors are still
-//! missing: which cap is reached, whether offers arrive, and the nearest miss per reason ("agent S7: memory 3584 of
-//! 4096 MiB"). It reads while handlers run, and the offer path allocates nothing for it.
+//! missing: which cap is reached, whether offers arrive, the nearest miss per reason ("agent S7: memory 3584 of 4096
+//! MiB"), and what no agent has ("no agent has 64 cores for executors, the largest has 16 (agent S7)"). It reads while
+//! handlers run, and the offer path allocates nothing for it.
 //!
 //! Each layer imports only the layers before it in this list (`tests/tidy` checks it):
 //! 1. [`Offer`], [`StatusUpdate`], [`resources`], [`ExecutorId`], [`foreign_text`]: plain data, integer units.
@@ -94,7 +100,7 @@
 //! | 3 | No counter underflows or wraps | P, F, D, with debug assertions |
 //! | 4 | Executors take no more than their offers have, exact to a thousandth of a core, with role and reservation kept; each port once. Used plus left is what was offered; reserved resources are used first; nothing revocable, shared or of other roles unless configured, and revocable resources are never mixed with others | P, F against a naive kernel; D |
 //! | 5 | The resources in a launch call are those which the kernel counts for the executor. [Extra cores](ConfigBuilder::extra_cores) are in neither: the executor is only told that it has them | D; P |
-//! | 6 | Each offer is answered exactly once; an offer rescinded while it waited, never. (The engine can't answer an offer whose id it can't read: that is a [notice](engine::Notice::Unreadable), once for each agent and cause. A manager can't pass on offers of an event that it can't decode: that is a [report](engine::cluster_manager::Event::CallFailed)) | D; P, F |
+//! | 6 | Each offer is answered exactly once; an offer rescinded while it waited, never. (The engine can't answer an offer whose id it can't read: that is a [notice](engine::Notice::Unreadable), once for each agent and cause. If a manager can't tell the offers of an event apart, it has to subscribe again. Of an event that is longer than it reads, offers are lost until it does: that is a [report](engine::cluster_manager::Event::CallFailed)) | D; P, F |
 //! | 7 | No answer carries another subscription's number | D; M |
 //! | 8 | One accept names one agent and one role, and each offer once | D; M, where a mistake is TASK_DROPPED |
 //! | 9 | No offer waits long; while executors are wanted and agents have room, offers arrive | D, when faults are over |
@@ -102,7 +108,7 @@
 //! | 11 | An executor's state follows its diagram; an end is final | L `executors`; P, D |
 //! | 12 | Resources are freed exactly once, in whatever order reports, losses, timeouts and the drain arrive | L `executors`, `updates`; S; T; P, F, D |
 //! | 13 | Applying an update twice has the effect of applying it once; it is acknowledged after it was applied, once per copy, and only on request | D; P; M |
-//! | 14 | Reports about unknown executors change nothing; of unknown agents, only a loss is kept (41) | P, F, D |
+//! | 14 | Reports about unknown executors change nothing; of unknown agents, only a loss is kept (41), and that an executor was bound there (47) | P, F, D |
 //! | 15 | The executor limit is never exceeded by the executors counted (see 2); lowering it kills no executor; after the setter returns nothing is placed beyond it | L `admission`, `policy`; S; T; P, F, D |
 //! | 16 | After the update that excludes an agent is applied, nothing is placed there until the exclusion ends, by itself or by [`Kernel::readmit_agent`]; a failure counts once | L `agents`; P, F, D |
 //! | 17 | Nothing is placed on an agent that doesn't meet the constraint; a cached answer is the one that a new evaluation gives | P, F against a naive matcher; D |
@@ -115,16 +121,16 @@
 //! | 24 | The end of the last executor wakes every thread and every future which waits in a drain | L `drain` |
 //! | 25 | Memory is a high-water mark: it is proportional to the peak number of agents and executors, and what the tables took for the peak is reused, but not returned before the kernel is dropped. Offers allocate nothing in the steady state, as said below | D; counting allocator and a million agents in `tests/kernel/memory.rs` |
 //! | 26 | The constraint parser is total, linear and bounded, without recursion; it accepts exactly its grammars, and parses its own output back | P, F against a naive reader |
-//! | 27 | RecordIO decoding is independent of how the stream is split; memory is proportional to the received bytes, up to the longest record allowed; reading stops at the first error. Offers read in place equal offers decoded by prost | P, F against a naive reader and prost |
+//! | 27 | RecordIO decoding is independent of how the stream is split; memory is proportional to the received bytes, up to the longest record allowed; a longer one is skipped, and reading stops at any other error. Offers read in place equal offers decoded by prost | P, F against a naive reader and prost |
 //! | 28 | No secret is shown by a `Debug`, an error, a notice, an event or the argument list | M with a canary |
 //! | 29 | After faults end, kernel and cluster have the same executors | D; M after ten minutes of random faults |
 //! | 30 | The nearest miss in an explanation really occurred, with these numbers, under the settings in force | L `seqlock`; P |
-//! | 31 | With [`Conduct::SPARK_3_5`](config::Conduct) batches are answered as Spark 3.5 answers them, one after the other; while preferred hosts are set, nothing starts elsewhere before the locality wait is over | A; P against a second implementation of Spark's loop; L `locality` |
+//! | 31 | With [`Compatibility::SPARK_3_5`](config::Compatibility) batches are answered as Spark 3.5 answers them, one after the other; while preferred hosts are set, nothing starts elsewhere before the locality wait is over | A; P against a second implementation of Spark's loop; L `locality` |
 //! | 32 | Spark's executors get the command and environment that Spark's backend gave them; no setting escapes its shell quoting | A; P through a real shell |
 //! | 33 | Replaying a journal gives the same decisions, byte for byte, from the journal alone | P; runs on local agents, on Mesos and with real Spark executors |
 //! | 34 | Dynamic allocation keeps its bounds: no executor ends before its idle timeout, or while limit and load need it | P |
 //! | 35 | A shuffle service that is down, slow or sends garbage delays no placement; registration is repeated when it is back | stand-ins in `tests/spark/`; A |
-//! | 36 | Declines write no cache line which another handler reads or writes, except the first decline at a cap after each revive or suppress, and an agent's line once per minute; a batch that launches writes the admission word once if no other thread writes it meanwhile | C |
+//! | 36 | Declines write no cache line which another handler reads or writes, except the first decline at a cap after each revive or suppress, and an agent's line once per minute, and whenever it offers something else than executors which came and went explain; a batch that launches writes the admission word once if no other thread writes it meanwhile | C |
 //! | 37 | An executor is given up or forgotten by the clock of its present absence only, however often it has come and gone | L `expiry`; S `flapping`; P, D |
 //! | 38 | After a setter returns nothing is placed under an older policy, however often the policy changed during the batch | L `policy/launch-versions`, `commit/retry-limits`; S `policy/many-changes`; P |
 //! | 39 | An executor that finishes under [`LimitRule::CountDown`] is not replaced, and no limit change is lost | L `policy/count-set`, `policy/count-count`, `policy/count-launch`; P |
@@ -134,6 +140,8 @@
 //! | 43 | A kill that was lost is made again with the next subscription, when its executor is reachable again, and otherwise after at most a sixth of a shutdown's timeout (1 s at least), or within 15 s and then ever more rarely, up to 5 min, where there is no shutdown | tests of the engine; M |
 //! | 44 | An engine's shutdown returns within its timeout and slack, whatever hangs; its kills wait for no update; no call begins after the manager's stop. The engine's queues are bounded by weight, also during shutdown, except the queue of kills | S `engine`; `tests/engine` |
 //! | 45 | A panic in a call, a launcher or an observer is reported, and loses at most one batch or closes the kernel | S `engine/observer`; `tests/engine` |
+//! | 46 | A picture of the [capacity](Kernel::capacity) is as old as it says, and shows each agent that was offered lately; what executors use there is what they hold, if it is marked exact; what an agent offered is what it did in a batch, and what is free follows from the last one that was looked at, if executors have a fixed size | L `capacity`; P, D |
+//! | 47 | An executor that is [bound late](Kernel::bind) counts on the agent that it is bound to, on no other, and on none once it has ended; whichever of a binding, a refusal and an end comes first decides. Once its agent is reported lost, it is in doubt. If the agent was excluded before, or doesn't meet the constraint, it is killed, and blames no agent | L `binding`; P, F; D |
 //!
 //! # Which call waits for which
 //!
@@ -160,6 +168,7 @@
 //! | an agent is new to the handler, or was dropped from its cache | the agent's entry; every 15 min at most, a smaller cache |
 //! | a launch, growth (see above) | a segment of the table, at most 4 MiB |
 //! | a launch, [plain ids](IdScheme::plain) | entries of the map, now and then |
+//! | an agent offers to more roles, to another role or with other attributes than before | what is recorded of its offer |
 //! | the handler's first decline of a kind | the cell of its nearest miss, about 200 bytes |
 //! | the settings changed since the handler's last batch | it may be the last to use the old ones, and frees them |
 //! | a regular expression in the constraint, agent or constraint new to the handler | `regex` keeps a pool of scratch memory, which it locks if several threads evaluate one expression at the same time |
@@ -176,11 +185,13 @@
 //! |---|---|
 //! | [`Kernel::set_executor_limit`], [`Kernel::reconfigure`], [`Kernel::set_locality`], [`Kernel::request_executors`]; [`Kernel::agent_lost`], if executors are on the agent, and if it is unknown, as a first sight | each other; updates that exclude an agent; the creation and drop of a handler; adoptions and returns. If there are more than 128 handlers, and running batches and the first 128 handlers together use all 256 versions of the policy: one of these batches (L `policy/launch-crowd`) |
 //! | [`Kernel::poll_demand`], [`Kernel::registered`] | each other (L `subscription/poll-register`); a poll that finds room also waits for the lock of the list of handlers' counters |
+//! | [`Kernel::bind`] | first sights and removals of agents in the same shard of a map; the lock of the name in the agent's cell, if the agent is new, its host name is learnt, or the executor is bound; launches and updates in the same shard of a map with [plain ids](IdScheme::plain) |
 //! | [`Kernel::readmit_agent`] | failures, suspicions and reports of the same agent (L `agents/exclude-readmit`); then as a change of the limit does |
-//! | [`Kernel::tick`] | other ticks, and first sights in a shard of the map when it forgets an agent; a launch that allocates the same segment of a table, when it lets the table grow; nothing when it gives up executors (L `expiry/tick-tick`) |
-//! | [`Kernel::snapshot`], [`Kernel::explain`], [`Kernel::offer_counts`] | the lock of the name in an agent's cell, the lock of the list of handlers' counters |
+//! | [`Kernel::tick`] | other ticks, and first sights in a shard of the map when it forgets an agent; a report that copies the name of an agent that it forgets; a launch that allocates the same segment of a table, when it lets the table grow; nothing when it gives up executors (L `expiry/tick-tick`) |
+//! | [`Kernel::snapshot`], [`Kernel::explain`], [`Kernel::offer_counts`] | the lock of the name in an agent's cell, the lock of the list of handlers' counters; the second, as [`Kernel::capacity`] does |
 //! | [`Kernel::close`], [`Kernel::reconcile`], [`Kernel::kill_executors`], [`Kernel::executor_lost`] | the lock of the name in an agent's cell; the first close, other closes that list executors; the last, launches and updates in the same shard of a map with [plain ids](IdScheme::plain) |
 //! | [`Kernel::agents_known`] | first sights and removals of agents, in each shard of the map |
+//! | [`Kernel::capacity`] | nothing, if another thread builds a picture or the last one will do; otherwise the lock of the name in an agent's cell |
 //! | [`Kernel::adopt`] | nothing for the right to adopt: the second of two calls fails at once (L `adoption/adopt-adopt`); then as a return |
 //! | [`Kernel::drain`] | the last end, or its timeout (L `drain`) |
 //! | a poll of [`Kernel::drained`] | other polls, threads in [`Kernel::drain`] and the last end, for a few instructions (L `drain/end-poll`) |
@@ -190,12 +201,12 @@
 //!   documentation of these crates (`src/sync/`). ThreadSanitizer runs the real ones, as far as 60 rounds reach.
 //! * Weak memory in scenes of more than a few threads, and load buffering, which loom doesn't explore.
 //! * Durations: under loom and shuttle the tool decides when a timeout ends. Wait-freedom is not claimed.
-//! * An executor whose state changes and changes back (out of sight and returned) between the two reads of a snapshot;
-//!   at the instant of the snapshot it may have been out of sight.
+//! * An executor whose state changes and changes back (unreachable and returned) between the two reads of a snapshot;
+//!   at the instant of the snapshot it may have been unreachable.
 //! * The engine's timeouts and its journal under shuttle: scenes run its offer queue, inbox, gates and end, as orders
 //!   of events without time. Tests with real time are in `tests/engine`; the simulator runs the protocol on one thread.
 //! * The wrap of small counters whose round is argued in the module that has them: 256 absences of one executor, or 256
-//!   exclusions and suspicions of one agent, between two steps of one thread.
+//!   exclusions and suspicions of one agent, or 2³⁸ executors that are placed, between two steps of one thread.
 //! * Mesos of other releases than 1.11, with ZooKeeper, TLS or container images: the Mesos of the tests has none. The
 //!   simulated master follows Mesos' sources and recorded sessions, to the extent that
 //!   `src/cluster/simulated/cluster/` describes.
@@ -208,8 +219,12 @@
 //! * `regex`: regular expressions in constraints.
 //! * `simulated`: the simulated cluster. No dependencies.
 //! * `mesos`: a Mesos cluster over its v1 scheduler API. Brings tokio (one thread), hyper, rustls, prost and serde.
+//! * `kubernetes`: executors as pods of a Kubernetes cluster: kube, tokio (one thread), rustls, serde. The program
+//!   chooses a version of k8s-openapi.
 //! * `local`: the embedded cluster, executors as child processes of this machine. Unix.
 //! * `spark`: registers with Spark's external shuffle services. No dependencies.
+//! * `serde`: `Serialize` and `Deserialize` on snapshots, reports, explanations, notices and other plain data.
+//! * `tracing`: events of the crate `tracing` from the engine and the cluster managers.
 //! * `cli`: the command line. A program which links the library doesn't need it.
 //!
 //! No feature is enabled by default; the library then brings no async runtime, no HTTP and no allocator. (A program
@@ -218,7 +233,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod allocation;
-#[cfg(any(feature = "mesos", feature = "spark"))]
+#[cfg(any(feature = "kubernetes", feature = "mesos", feature = "spark"))]
 mod backoff;
 pub mod cluster;
 pub mod config;
@@ -256,16 +271,17 @@ pub use constraint::Constraint;
 pub use error::{Error, ErrorKind, InvalidSetting};
 pub use ids::{ExecutorId, IdScheme};
 pub use kernel::{
-    Accepted, AgentState, Amount, Change, Decisions, Decline, DeclineCounts, Declined, DemandCall,
-    DrainFuture, DrainReport, Drained, ExcludedAgents, Exclusion, ExecutorView, Explanation,
-    GivenUp, Handler, Kernel, Left, LeftResources, LimitRule, Miss, OfferCounts, Outcome, Phase,
-    Piece, Placed, Reason, ReasonKind, Recovered, Remainder, Scope, Snapshot, Target, Ticked,
-    Totals, Violation,
+    Accepted, AgentResources, AgentState, Amount, Bound, CapacitySums, Change, ClusterCapacity,
+    ClusterLack, Decisions, Decline, DeclineCounts, Declined, DemandCall, DrainFuture, DrainReport,
+    Drained, ExcludedAgents, Exclusion, ExecutorView, Explanation, GivenUp, Handler, Kernel,
+    LargestAgent, Left, LeftResources, LimitRule, Miss, OfferCounts, Outcome, Phase, Piece, Placed,
+    Reason, ReasonKind, Recovered, Remainder, ResourceSums, RoleOffer, Scope, Snapshot, Target,
+    Ticked, Totals, Violation,
 };
 pub use offer::attributes;
 pub use offer::{
-    Attribute, AttributeValue, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind,
-    Reservations, ReservedBy, Resource, ResourceKind, Revocability, Value,
+    Attribute, AttributeValue, Binding, BoundAgent, DEFAULT_ROLE, Label, Offer, Reservation,
+    ReservationKind, Reservations, ReservedBy, Resource, ResourceKind, Revocability, Value,
 };
-pub use status::{Fate, StatusUpdate, TaskState, UpdateReason};
+pub use status::{Fate, ProcessExit, ProcessReport, StatusUpdate, TaskState, UpdateReason};
 pub use time::Timestamp;

@@ -24,6 +24,9 @@ pub const MESSAGE_BYTES_MAX: usize = 4096;
 pub const FOREIGN_ID_BYTES_MAX: usize = 1024;
 /// The maximum length of an agent's host name, in bytes. Offers with longer ones are refused.
 pub const HOSTNAME_BYTES_MAX: usize = 255;
+/// The maximum size of [all that is said of an agent](crate::engine::cluster_manager::AgentFacts) with an update, in
+/// bytes: its texts, and 16 for each attribute, item of a set and range. Updates with more are refused.
+pub const AGENT_FACTS_BYTES_MAX: usize = 1024 * 1024;
 /// The maximum length of an attribute's name and of each text in its value, in bytes. Offers with longer ones are
 /// refused.
 pub const ATTRIBUTE_BYTES_MAX: usize = 64 * 1024;

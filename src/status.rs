@@ -84,13 +84,18 @@ impl<'a> StatusUpdate<'a> {
 ///   to be killed where the caps have no room ([`Change::Refused`](crate::Change)).
 /// * **Agent blamed**: it counts as a failure towards the agent's [exclusion](crate::config::ExclusionRule), once. It
 ///   never does if the executor was asked to end ([`Kernel::kill_executors`](crate::Kernel::kill_executors)). \* Only
-///   with [`Conduct::rejections_count`](crate::config::Conduct::rejections_count), as with Spark.
+///   with [`Compatibility::rejections_count`](crate::config::Compatibility::rejections_count), as with Spark.
 /// * **If it is unknown**: whether an executor is to be killed ([`Outcome::kill`](crate::Outcome::kill)) that this
 ///   kernel neither placed nor adopted, or that has ended.
 ///
 /// An end is final: no later update changes it. Of an executor that is launching, `Staging` and `Starting` change
 /// nothing either, while `Running` and `Killing` are [`Change::Running`](crate::Change).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum TaskState {
     /// The agent has received the task.
@@ -125,6 +130,11 @@ pub enum TaskState {
 
 /// Why a state was reported, if that affects how the kernel reacts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum UpdateReason {
     /// Any other reason, or none.
@@ -144,6 +154,54 @@ pub enum UpdateReason {
     Preempted,
 }
 
+/// What a cluster reports about an executor's process, for observers. The kernel doesn't use it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct ProcessReport {
+    /// The process id on the agent's machine.
+    pub pid: Option<u32>,
+    /// The absolute path of the folder on the agent's machine that holds its output.
+    pub sandbox: Option<String>,
+    /// How it ended.
+    pub exit: Option<ProcessExit>,
+}
+
+impl ProcessReport {
+    /// Sets the process id.
+    #[must_use]
+    pub fn with_pid(self, pid: u32) -> ProcessReport {
+        ProcessReport { pid: Some(pid), ..self }
+    }
+
+    /// Sets the folder that holds its output.
+    #[must_use]
+    pub fn with_sandbox(self, sandbox: impl Into<String>) -> ProcessReport {
+        ProcessReport { sandbox: Some(sandbox.into()), ..self }
+    }
+
+    /// Sets how it ended.
+    #[must_use]
+    pub fn with_exit(self, exit: ProcessExit) -> ProcessReport {
+        ProcessReport { exit: Some(exit), ..self }
+    }
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
+#[non_exhaustive]
+pub enum ProcessExit {
+    /// It exited with this code.
+    Code(i32),
+    /// The signal with this number ended it.
+    Signal(i32),
+}
+
 /// What a reported state means for the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
@@ -159,6 +217,11 @@ pub(crate) enum Meaning {
 
 /// How an executor terminated, or that it hasn't.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum Fate {
     /// Terminated successfully.

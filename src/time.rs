@@ -33,6 +33,7 @@ use std::time::Duration;
 /// [`Kernel::set_locality`]: crate::Kernel::set_locality
 /// [`Kernel::poll_demand`]: crate::Kernel::poll_demand
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Timestamp(u64);
 
 impl Timestamp {
@@ -71,6 +72,16 @@ impl Timestamp {
     pub(crate) fn is_recent(self, interval: Duration, now: Timestamp) -> bool {
         now.since(self) < interval && self.since(now) <= interval
     }
+}
+
+/// Serializes a time of a cluster's clock. One before 1970, which serde can't express, becomes none.
+#[cfg(feature = "serde")]
+pub(crate) fn serialize_clock_time<S: serde::Serializer>(
+    time: &Option<std::time::SystemTime>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let time = time.filter(|time| *time >= std::time::UNIX_EPOCH);
+    serde::Serialize::serialize(&time, serializer)
 }
 
 impl fmt::Display for Timestamp {

@@ -9,7 +9,7 @@ use offermill::engine::cluster_manager::{
     Accept, Call, EncodedOffers, Event, Launch, TakenResource,
 };
 use offermill::engine::{Engine, EngineOptions, Unobserved};
-use offermill::launch::{CommandTemplate, Facts, Launcher as _};
+use offermill::launch::{CommandTemplate, LaunchContext, Launcher as _};
 use offermill::resources::ExecutorResources;
 use offermill::{Config, Offer, StatusUpdate};
 
@@ -194,14 +194,14 @@ impl<O: Owner> Clerk<O> {
             let launches = rows.iter().zip(&names).map(|(row, executor)| {
                 let Offer { agent_id, hostname, .. } = *offer;
                 let (cores, memory) = (row.cores, row.memory);
-                let facts = Facts::new(executor, agent_id, hostname, cores, memory);
-                let facts = facts.with_app("bench");
+                let context = LaunchContext::new(executor, agent_id, hostname, cores, memory);
+                let context = context.with_app("bench");
                 let pieces = &self.answer.pieces[row.pieces.0 as usize..row.pieces.1 as usize];
                 let taken = pieces.iter().map(|piece| {
                     TakenResource::new(&offer.resources[piece.resource as usize], piece.amount)
                 });
                 let resources = ExecutorResources { cores, memory, ..ExecutorResources::NONE };
-                Launch::new(executor, resources, taken.collect(), launcher.command(&facts))
+                Launch::new(executor, resources, taken.collect(), launcher.command(&context))
             });
             let (offers, launches) = ([offer], launches.collect::<Vec<_>>());
             let accept = Accept::new(1, offer.agent_id, &offers, &launches);

@@ -45,7 +45,7 @@ pub(crate) const fn launched(agents: u64, executors: u64) -> Writes {
         agents,
         executors,
         // The stack that it goes back to, six words of what it holds, the state, and the state again.
-        words: 9 * executors,
+        words: 8 * executors,
         hints: executors,
         // Batches, offers, accepts, executors, and when they came.
         own: 5,

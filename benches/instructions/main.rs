@@ -11,6 +11,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod capacity;
 mod constraints;
 mod offers;
 mod updates;
@@ -43,6 +44,7 @@ fn scenes() -> Vec<(&'static str, Scene)> {
     let mut scenes = Vec::new();
     scenes.extend(offers::SCENES);
     scenes.extend(updates::SCENES);
+    scenes.extend(capacity::SCENES);
     scenes.extend(constraints::SCENES);
     #[cfg(feature = "mesos")]
     scenes.extend(wire::SCENES);

@@ -1,20 +1,23 @@
 //! Batches of offers, by what becomes of them.
 
+use std::time::Duration;
+
 use offermill::resources::MilliCpus;
 use offermill::{Config, ReasonKind, TaskState};
 
 use crate::support::fleet::Fleet;
 use crate::support::scheduler::{Ours, Scheduler as _};
 use crate::support::{self, EXECUTOR_CORES, HALF, MET, UNMET};
-use crate::{Scene, Size, counted};
+use crate::{Scene, Size, capacity, counted};
 
-pub(crate) const SCENES: [(&str, Scene); 10] = [
+pub(crate) const SCENES: [(&str, Scene); 11] = [
     ("offers/met first", met_first),
     ("offers/constraint unmet, 100", |size| declined(size, 100, Cause::Constraint)),
     ("offers/constraint unmet, 1", |size| declined(size, 1, Cause::Constraint)),
     ("offers/cap reached, 100", |size| declined(size, 100, Cause::Cap)),
     ("offers/cap reached, 1", |size| declined(size, 1, Cause::Cap)),
     ("offers/too small, 100", |size| declined(size, 100, Cause::Size)),
+    ("offers/too small, not recorded, 100", |size| declined(size, 100, Cause::SizeUnrecorded)),
     ("offers/excluded, 100", |size| declined(size, 100, Cause::Exclusion)),
     ("offers/half accepted, 100", |size| accepted(size, 100, HALF)),
     ("offers/accepted, 100", |size| accepted(size, 100, MET)),
@@ -27,6 +30,8 @@ enum Cause {
     Constraint,
     Cap,
     Size,
+    /// The same, and what agents offer isn't recorded for pictures of the capacity.
+    SizeUnrecorded,
     Exclusion,
 }
 
@@ -36,6 +41,7 @@ impl Cause {
             Cause::Constraint => support::config(UNMET, None),
             Cause::Cap => support::config(MET, Some(EXECUTOR_CORES)),
             Cause::Size => support::config_of(MilliCpus::from_cores(64), MET, None),
+            Cause::SizeUnrecorded => capacity::config(Duration::MAX),
             Cause::Exclusion => support::config(MET, None),
         }
     }
@@ -44,7 +50,7 @@ impl Cause {
         match self {
             Cause::Constraint => ReasonKind::ConstraintUnmet,
             Cause::Cap => ReasonKind::CoreCap,
-            Cause::Size => ReasonKind::Cpus,
+            Cause::Size | Cause::SizeUnrecorded => ReasonKind::Cpus,
             Cause::Exclusion => ReasonKind::AgentExcluded,
         }
     }

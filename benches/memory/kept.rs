@@ -1,6 +1,9 @@
 //! What is kept for an agent and for an executor.
 
+use std::time::Duration;
+
 use allocation_counter::measure;
+use offermill::Config;
 
 use crate::support::fleet::{Batch, Fleet};
 use crate::support::scheduler::{Baseline, Ours, Scheduler};
@@ -15,13 +18,19 @@ pub(crate) fn rows(counts: &[usize]) -> Vec<Vec<String>> {
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for &count in counts {
         let fleet = Fleet::new(count, BATCH);
-        let (ours, plain) = (Ourselves::new(&fleet), Plain::new(&fleet));
+        let config = support::config(MET, None);
+        let (recorded, plain) = (Ourselves::new(&fleet, &config), Plain::new(&fleet));
+        let unrecorded = config.to_builder().capacity_refresh(Duration::MAX).build();
+        let ours = Ourselves::new(&fleet, &unrecorded.expect("settings"));
         let texts = texts(&fleet);
         let cells = [ours.shared - texts.both, ours.handler - texts.ids, plain.agents - texts.both];
         rows.push(row("an agent", count, &cells.map(Some)));
+        let more = recorded.shared - ours.shared;
+        rows.push(row("the record of what it offered", count, &[Some(more), None, None]));
         rows.push(row("an executor", count, &[Some(ours.executors), None, Some(plain.executors)]));
     }
-    rows.sort_by_key(|row| row[0] == "an executor");
+    let kinds = ["an agent", "the record of what it offered", "an executor"];
+    rows[1..].sort_by_key(|row| kinds.iter().position(|kind| row[0] == *kind));
     rows
 }
 
@@ -54,8 +63,8 @@ struct Ourselves {
 }
 
 impl Ourselves {
-    fn new(fleet: &Fleet) -> Ourselves {
-        let kernel = support::kernel(&support::config(MET, None));
+    fn new(fleet: &Fleet, config: &Config) -> Ourselves {
+        let kernel = support::kernel(config);
         let (first, mut scheduler) = met(|| Ours::new(&kernel), &fleet.met);
         // Shared memory is there already: what grows is the handler's.
         let (handler, _) = met(|| Ours::new(&kernel), &fleet.met);

@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod capacity;
 mod pictures;
 mod scene;
 mod timers;
@@ -19,5 +20,6 @@ fn main() {
     pictures::all(&mut criterion);
     work::all(&mut criterion);
     timers::all(&mut criterion);
+    capacity::all(&mut criterion);
     criterion.final_summary();
 }

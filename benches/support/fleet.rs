@@ -40,6 +40,24 @@ impl Fleet {
         let cut = |offers: Batch| offers.chunks_exact(batch.min(agents)).collect();
         Fleet { met: cut(round.met), stream: cut(round.stream) }
     }
+
+    /// The stream with other amounts, which are the same for all agents.
+    pub(crate) fn stream_changed(&self) -> Vec<Batch> {
+        let resources: &[_] = vec![
+            Resource::scalar("cpus", 3.0),
+            Resource::scalar("mem", 1_500.0),
+            Resource::scalar("disk", 50_000.0),
+        ]
+        .leak();
+        let changed = |batch: &Batch| {
+            let offers = batch.iter().map(|offer| {
+                let Offer { id, agent_id, hostname, attributes, .. } = *offer;
+                Offer::new(id, agent_id, hostname, resources, attributes)
+            });
+            &*offers.collect::<Vec<_>>().leak()
+        };
+        self.stream.iter().map(changed).collect()
+    }
 }
 
 impl Round {

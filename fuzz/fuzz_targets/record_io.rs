@@ -9,7 +9,7 @@
 use offermill::cluster::mesos::Encoding;
 use offermill::mesos_v1::codec::Codec;
 use offermill::mesos_v1::messages::Event;
-use offermill::mesos_v1::record_io::{RecordError, RecordReader};
+use offermill::mesos_v1::record_io::{RecordError, RecordReader, SKIPPED_BYTES_MAX};
 use prost::Message as _;
 
 fn check(data: &[u8]) {
@@ -35,12 +35,16 @@ fn check(data: &[u8]) {
         while let Some(next) = reader.next() {
             assert_eq!(mistake, None, "something comes after a mistake");
             match next {
-                Ok(record) => found.push(record),
+                Ok(record) => found.push(Some(record)),
+                Err(error @ RecordError::Skipped { .. }) => {
+                    short(&error.to_string());
+                    found.push(None);
+                }
                 Err(error) => mistake = Some(error),
             }
         }
     }
-    assert_eq!(found, records);
+    assert!(found.iter().map(Option::as_deref).eq(records));
     assert_eq!(
         (mistake.map(kind), reader.is_between_records()),
         (ending.mistake, ending.between_records)
@@ -48,7 +52,7 @@ fn check(data: &[u8]) {
     if let Some(error) = mistake {
         short(&error.to_string());
     }
-    found.iter().for_each(|record| events(record));
+    found.iter().flatten().for_each(|record| events(record));
 }
 
 /// The end of a stream.
@@ -75,8 +79,8 @@ fn kind(error: RecordError) -> Kind {
     }
 }
 
-/// Reads the records of a complete stream, and its end.
-fn read_naively(stream: &[u8], record_bytes_max: usize) -> (Vec<&[u8]>, Ending) {
+/// Reads the records of a complete stream, `None` for those that are skipped, and its end.
+fn read_naively(stream: &[u8], record_bytes_max: usize) -> (Vec<Option<&[u8]>>, Ending) {
     let mut records = Vec::new();
     let mut rest = stream;
     let ending = |mistake, between_records| Ending { mistake, between_records };
@@ -95,14 +99,20 @@ fn read_naively(stream: &[u8], record_bytes_max: usize) -> (Vec<&[u8]>, Ending) 
         if length == 0 {
             return (records, ending(Some(Kind::Empty), false));
         }
-        if length > record_bytes_max as u128 {
+        let is_skipped = length > record_bytes_max as u128;
+        if is_skipped && length > u128::from(SKIPPED_BYTES_MAX) {
             return (records, ending(Some(Kind::Long), false));
+        }
+        if is_skipped {
+            records.push(None);
         }
         rest = &rest[digits + 1..];
         let Some(record) = rest.get(..length as usize) else {
             return (records, ending(None, false));
         };
-        records.push(record);
+        if !is_skipped {
+            records.push(Some(record));
+        }
         rest = &rest[length as usize..];
     }
 }

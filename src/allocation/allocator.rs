@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::load::Load;
-use super::rule::Rule;
+use super::rule::AllocationRule;
 use super::tracked::{ShuffleData, Tracked};
 use crate::ids::ExecutorId;
 use crate::time::Timestamp;
@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 /// The result of [`Allocator::step`]. Set the limit first; otherwise an executor that ends may be replaced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
-pub struct Advice {
+pub struct AllocationAdvice {
     /// The new executor limit, if it has changed.
     pub limit: Option<u32>,
     /// The idle executors that should be asked to end, in the order of their ids. They exceed the limit, which isn't
@@ -28,7 +28,7 @@ pub struct Advice {
 /// ahead, everything that is due by then is done.
 #[derive(Clone, Debug)]
 pub struct Allocator {
-    rule: Rule,
+    rule: AllocationRule,
     limit: u32,
     executors: BTreeMap<ExecutorId, Tracked>,
     /// How many of them are leaving.
@@ -45,7 +45,7 @@ pub struct Allocator {
 impl Allocator {
     /// Creates an allocator at the initial limit and without executors.
     #[must_use]
-    pub fn new(rule: Rule, now: Timestamp) -> Allocator {
+    pub fn new(rule: AllocationRule, now: Timestamp) -> Allocator {
         Allocator {
             limit: rule.initial,
             rule,
@@ -60,7 +60,7 @@ impl Allocator {
 
     /// Returns the settings.
     #[must_use]
-    pub fn rule(&self) -> &Rule {
+    pub fn rule(&self) -> &AllocationRule {
         &self.rule
     }
 
@@ -131,7 +131,7 @@ impl Allocator {
 
     /// Updates the limit and selects executors to end. Call it every 100 ms or so, as Spark does: nothing happens
     /// between two steps. Takes O(executors) time if there are more executors than the limit.
-    pub fn step(&mut self, now: Timestamp, load: &Load) -> Advice {
+    pub fn step(&mut self, now: Timestamp, load: &Load) -> AllocationAdvice {
         self.pass(now);
         let present = u32::try_from(self.executors.len()).unwrap_or(u32::MAX);
         let needed = load.executors_needed(&self.rule, present);
@@ -148,12 +148,12 @@ impl Allocator {
             self.follow(needed, present, now);
         }
         let kill = self.spare(needed, now);
-        Advice { limit: (self.limit != before).then_some(self.limit), kill, needed }
+        AllocationAdvice { limit: (self.limit != before).then_some(self.limit), kill, needed }
     }
 
     /// Lowers or raises the limit.
     fn follow(&mut self, needed: u32, present: u32, now: Timestamp) {
-        let Rule { min, max, sustained_timeout, .. } = self.rule;
+        let AllocationRule { min, max, sustained_timeout, .. } = self.rule;
         if needed < self.limit {
             (self.limit, self.growth) = (needed.max(min), 1);
             return;

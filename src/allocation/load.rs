@@ -1,6 +1,6 @@
 //! The load of tasks, and the number of executors that it needs.
 
-use super::rule::Rule;
+use super::rule::AllocationRule;
 
 /// The numbers of tasks at one moment. Use 0 for unknown numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Load {
 
     /// Returns the number of executors that the load could keep busy if `present` exist, regardless of the rule's
     /// bounds.
-    pub(super) fn executors_needed(&self, rule: &Rule, present: u32) -> u32 {
+    pub(super) fn executors_needed(&self, rule: &AllocationRule, present: u32) -> u32 {
         let tasks = self.pending.saturating_add(self.speculative).saturating_add(self.running);
         let mut needed = executors_for(tasks, rule);
         if rule.slots > 1 && needed == 1 && self.speculative > 0 {
@@ -45,6 +45,6 @@ impl Load {
 
 /// Returns the number of executors for this many tasks, computed in floating point as in Spark. Saturates at
 /// `u32::MAX`.
-fn executors_for(tasks: u64, rule: &Rule) -> u32 {
+fn executors_for(tasks: u64, rule: &AllocationRule) -> u32 {
     (tasks as f64 * rule.ratio / f64::from(rule.slots)).ceil() as u32
 }

@@ -22,11 +22,11 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use offermill::allocation::{Allocator, Load, Rule};
+//! use offermill::allocation::{AllocationRule, Allocator, Load};
 //! use offermill::{Config, IdScheme, Kernel, Timestamp};
 //!
 //! // An executor runs four tasks at a time.
-//! let rule = Rule::builder().min(1).max(40).slots(4).idle_timeout(Duration::from_secs(60)).build()?;
+//! let rule = AllocationRule::builder().min(1).max(40).slots(4).idle_timeout(Duration::from_secs(60)).build()?;
 //! let kernel = Kernel::new(Config::builder().build()?, IdScheme::unique("etl", 1)?);
 //! let mut allocator = Allocator::new(rule, Timestamp::ORIGIN);
 //! kernel.set_executor_limit(Some(allocator.limit()))?;
@@ -68,7 +68,7 @@ mod rule;
 mod tests;
 mod tracked;
 
-pub use allocator::{Advice, Allocator};
+pub use allocator::{AllocationAdvice, Allocator};
 pub use load::Load;
-pub use rule::{Rule, RuleBuilder};
+pub use rule::{AllocationRule, AllocationRuleBuilder};
 pub use tracked::ShuffleData;

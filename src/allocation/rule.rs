@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::error::Error;
 use crate::limits;
 
-/// The validated settings of an [`Allocator`](super::Allocator). Create one with [`Rule::builder`].
+/// The validated settings of an [`Allocator`](super::Allocator). Create one with [`AllocationRule::builder`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rule {
+pub struct AllocationRule {
     pub(super) min: u32,
     pub(super) max: u32,
     pub(super) initial: u32,
@@ -20,11 +20,11 @@ pub struct Rule {
     pub(super) shuffle_timeout: Option<Duration>,
 }
 
-impl Rule {
+impl AllocationRule {
     /// Returns a builder with every setting at its default, which is Spark's.
     #[must_use]
-    pub fn builder() -> RuleBuilder {
-        RuleBuilder::default()
+    pub fn builder() -> AllocationRuleBuilder {
+        AllocationRuleBuilder::default()
     }
 
     /// Returns the minimum number of executors.
@@ -58,9 +58,9 @@ impl Rule {
     }
 }
 
-/// Builder for [`Rule`]; [`RuleBuilder::build`] validates the settings.
+/// Builder for [`AllocationRule`]; [`AllocationRuleBuilder::build`] validates the settings.
 #[derive(Clone, Debug)]
-pub struct RuleBuilder {
+pub struct AllocationRuleBuilder {
     min: u32,
     max: u32,
     initial: u32,
@@ -73,9 +73,9 @@ pub struct RuleBuilder {
     shuffle_timeout: Option<Duration>,
 }
 
-impl Default for RuleBuilder {
-    fn default() -> RuleBuilder {
-        RuleBuilder {
+impl Default for AllocationRuleBuilder {
+    fn default() -> AllocationRuleBuilder {
+        AllocationRuleBuilder {
             min: 0,
             max: limits::EXECUTORS_MAX,
             initial: 0,
@@ -90,7 +90,7 @@ impl Default for RuleBuilder {
     }
 }
 
-impl RuleBuilder {
+impl AllocationRuleBuilder {
     /// Sets the minimum number of executors (`spark.dynamicAllocation.minExecutors`). Default 0.
     #[must_use]
     pub fn min(mut self, executors: u32) -> Self {
@@ -107,7 +107,7 @@ impl RuleBuilder {
     }
 
     /// Sets the initial executor limit (`spark.dynamicAllocation.initialExecutors`, or `spark.executor.instances` if
-    /// that is larger). The default, and the minimum, is [`RuleBuilder::min`].
+    /// that is larger). The default, and the minimum, is [`AllocationRuleBuilder::min`].
     #[must_use]
     pub fn initial(mut self, executors: u32) -> Self {
         self.initial = executors;
@@ -141,7 +141,7 @@ impl RuleBuilder {
 
     /// Sets how long tasks continue to wait before the limit grows again
     /// (`spark.dynamicAllocation.sustainedSchedulerBacklogTimeout`), at least 1 ms. `None`, the default, means
-    /// [`RuleBuilder::backlog_timeout`].
+    /// [`AllocationRuleBuilder::backlog_timeout`].
     #[must_use]
     pub fn sustained_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.sustained_timeout = timeout;
@@ -181,8 +181,8 @@ impl RuleBuilder {
     /// # Errors
     /// Fails for the first invalid setting: a maximum of 0 executors, a minimum or initial number above the maximum, a
     /// ratio outside of (0, 1], 0 task slots, or a backlog timeout below 1 ms.
-    pub fn build(self) -> Result<Rule, Error> {
-        let RuleBuilder { min, max, ratio, slots, .. } = self;
+    pub fn build(self) -> Result<AllocationRule, Error> {
+        let AllocationRuleBuilder { min, max, ratio, slots, .. } = self;
         if max == 0 {
             return Err(Error::setting("maximum of executors", max, "at least 1"));
         }
@@ -204,8 +204,8 @@ impl RuleBuilder {
         let backlog_timeout = positive("backlog timeout", self.backlog_timeout)?;
         let sustained = self.sustained_timeout.unwrap_or(backlog_timeout);
         let sustained_timeout = positive("sustained backlog timeout", sustained)?;
-        let RuleBuilder { idle_timeout, cached_idle_timeout, shuffle_timeout, .. } = self;
-        Ok(Rule {
+        let AllocationRuleBuilder { idle_timeout, cached_idle_timeout, shuffle_timeout, .. } = self;
+        Ok(AllocationRule {
             min,
             max,
             initial,

@@ -6,7 +6,9 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Advice, Allocator, Load, Rule, RuleBuilder, ShuffleData};
+use super::{
+    AllocationAdvice, AllocationRule, AllocationRuleBuilder, Allocator, Load, ShuffleData,
+};
 use crate::ids::ExecutorId;
 use crate::time::Timestamp;
 
@@ -27,7 +29,7 @@ fn tasks(pending: u64, running: u64) -> Load {
 }
 
 /// An allocator with executors 0, 1, … from the start.
-fn allocator(rule: RuleBuilder, executors: u32) -> Allocator {
+fn allocator(rule: AllocationRuleBuilder, executors: u32) -> Allocator {
     let mut allocator = Allocator::new(rule.build().unwrap(), at(0));
     (0..executors).for_each(|number| allocator.added(id(number), at(0)));
     allocator
@@ -43,7 +45,7 @@ fn limits(allocator: &mut Allocator, load: Load, from: u64, until: u64) -> Vec<(
 /// two per executor, from the start.
 #[test]
 fn growth_doubles_up_to_what_is_needed() {
-    let rule = Rule::builder().slots(2).max(100).sustained_timeout(Some(seconds(2)));
+    let rule = AllocationRule::builder().slots(2).max(100).sustained_timeout(Some(seconds(2)));
     let mut allocator = allocator(rule, 0);
     let seen = limits(&mut allocator, tasks(30, 10), 0, 30_000);
     assert_eq!(seen, [(1_000, 1), (3_000, 3), (5_000, 7), (7_000, 15), (9_000, 20)]);
@@ -55,7 +57,7 @@ fn growth_doubles_up_to_what_is_needed() {
 /// more again.
 #[test]
 fn growth_stops_at_the_maximum() {
-    let mut allocator = allocator(Rule::builder().max(6), 0);
+    let mut allocator = allocator(AllocationRule::builder().max(6), 0);
     let seen = limits(&mut allocator, tasks(u64::MAX, u64::MAX), 0, 9_000);
     assert_eq!(seen, [(1_000, 1), (2_000, 3), (3_000, 6)]);
     let seen = limits(&mut allocator, tasks(2, 1), 9_100, 9_500);
@@ -68,7 +70,7 @@ fn growth_stops_at_the_maximum() {
 /// Method: tasks that only run; then tasks that wait for almost a second, twice.
 #[test]
 fn only_a_lasting_backlog_counts() {
-    let mut allocator = allocator(Rule::builder().max(100), 0);
+    let mut allocator = allocator(AllocationRule::builder().max(100), 0);
     assert_eq!(limits(&mut allocator, tasks(0, 50), 0, 5_000), []);
     assert_eq!(limits(&mut allocator, tasks(1, 50), 5_100, 6_000), []);
     assert_eq!(limits(&mut allocator, tasks(0, 51), 6_100, 6_100), []);
@@ -79,7 +81,7 @@ fn only_a_lasting_backlog_counts() {
 /// executors, then a backlog.
 #[test]
 fn growth_begins_at_the_executors_there_are() {
-    let rule = Rule::builder().max(100).initial(8).idle_timeout(seconds(600));
+    let rule = AllocationRule::builder().max(100).initial(8).idle_timeout(seconds(600));
     let mut allocator = allocator(rule, 8);
     assert_eq!(limits(&mut allocator, tasks(0, 1), 0, 0), [(0, 1)]);
     let seen = limits(&mut allocator, tasks(50, 0), 1_000, 4_500);
@@ -89,7 +91,7 @@ fn growth_begins_at_the_executors_there_are() {
 /// Goal: the initial limit stays until the first load. Method: no load for a long time, then a load below the limit.
 #[test]
 fn the_first_load_finds_the_initial_executors() {
-    let rule = || Rule::builder().min(1).initial(5).max(10);
+    let rule = || AllocationRule::builder().min(1).initial(5).max(10);
     let mut first = allocator(rule(), 5);
     assert_eq!(first.limit(), 5);
     assert_eq!(limits(&mut first, Load::default(), 0, 59_900), []);
@@ -105,10 +107,13 @@ fn the_first_load_finds_the_initial_executors() {
 /// of them busy, with a load for one and without load.
 #[test]
 fn idle_executors_end_down_to_the_limit() {
-    let mut allocator = allocator(Rule::builder().min(2).initial(6).max(10), 6);
+    let mut allocator = allocator(AllocationRule::builder().min(2).initial(6).max(10), 6);
     allocator.busy(id(1));
     let load = tasks(0, 1);
-    assert_eq!(allocator.step(at(0), &load), Advice { limit: Some(2), kill: vec![], needed: 1 });
+    assert_eq!(
+        allocator.step(at(0), &load),
+        AllocationAdvice { limit: Some(2), kill: vec![], needed: 1 }
+    );
     assert!(allocator.step(at(59_999), &load).kill.is_empty());
     assert_eq!(allocator.step(at(60_000), &load).kill, [0, 2, 3, 4].map(id));
     assert_eq!(allocator.executors(), 2);
@@ -143,7 +148,7 @@ fn what_an_executor_holds_keeps_it() {
         (true, Needed, short, short, None),
     ];
     for (cached, shuffle, cached_timeout, shuffle_timeout, end) in rows {
-        let rule = Rule::builder().cached_idle_timeout(cached_timeout);
+        let rule = AllocationRule::builder().cached_idle_timeout(cached_timeout);
         let mut allocator = allocator(rule.shuffle_timeout(shuffle_timeout), 1);
         assert!(allocator.cached(id(0), cached) && allocator.shuffle(id(0), shuffle));
         let mut steps = 0..1_000_u64;
@@ -159,7 +164,7 @@ fn what_an_executor_holds_keeps_it() {
 /// times.
 #[test]
 fn tasks_start_idleness_anew() {
-    let mut allocator = allocator(Rule::builder(), 1);
+    let mut allocator = allocator(AllocationRule::builder(), 1);
     allocator.busy(id(0));
     assert!(allocator.step(at(100_000), &Load::default()).kill.is_empty());
     allocator.idle(id(0), at(100_000));
@@ -175,7 +180,7 @@ fn tasks_start_idleness_anew() {
 /// moment when five executors beyond the limit have been idle for too long.
 #[test]
 fn needed_executors_stay() {
-    let mut allocator = allocator(Rule::builder().initial(5), 5);
+    let mut allocator = allocator(AllocationRule::builder().initial(5), 5);
     assert_eq!(allocator.step(at(0), &tasks(0, 1)).limit, Some(1));
     let advice = allocator.step(at(60_000), &tasks(3, 0));
     assert_eq!((advice.limit, advice.kill), (None, vec![id(0), id(1)]));
@@ -200,7 +205,7 @@ fn the_needed_executors_are_counted_as_spark_does() {
         (tasks(u64::MAX, u64::MAX), 1, 1.0, u32::MAX),
     ];
     for (load, slots, ratio, needed) in rows {
-        let rule = Rule::builder().slots(slots).ratio(ratio).build().unwrap();
+        let rule = AllocationRule::builder().slots(slots).ratio(ratio).build().unwrap();
         assert_eq!(load.executors_needed(&rule, 3), needed, "{load:?} {slots} {ratio}");
     }
 }
@@ -209,7 +214,7 @@ fn the_needed_executors_are_counted_as_spark_does() {
 /// case.
 #[test]
 fn wrong_rules_are_refused() {
-    let rule = Rule::builder;
+    let rule = AllocationRule::builder;
     let rows = [
         (rule().max(0), "maximum of executors is \"0\", but must be at least 1"),
         (rule().min(3).max(2), "minimum of executors is \"3\", but must be at most the maximum, 2"),
@@ -267,13 +272,14 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     vec(event, 1..200)
 }
 
-fn rules() -> impl Strategy<Value = Rule> {
+fn rules() -> impl Strategy<Value = AllocationRule> {
     let timeout = || prop_oneof![1..500_u64, 1..5_000_u64].prop_map(Duration::from_millis);
     let bounds = (0..4_u32, 1..10_u32, 0..8_u32, 1..4_u32, 0.1..=1.0_f64);
     (bounds, timeout(), timeout(), timeout(), timeout(), timeout()).prop_map(
         |((min, more, initial, slots, ratio), backlog, sustained, idle, cached, shuffle)| {
             let max = min + more;
-            let rule = Rule::builder().min(min).max(max).initial(initial.min(max)).slots(slots);
+            let rule =
+                AllocationRule::builder().min(min).max(max).initial(initial.min(max)).slots(slots);
             let rule = rule.ratio(ratio).backlog_timeout(backlog);
             let rule = rule.sustained_timeout(Some(sustained)).idle_timeout(idle);
             rule.cached_idle_timeout(Some(cached)).shuffle_timeout(Some(shuffle)).build().unwrap()
@@ -330,7 +336,7 @@ fn tell(event: &Event, now: u64, allocator: &mut Allocator, known: &mut BTreeMap
 }
 
 /// Whether an executor has been idle for at least its timeout.
-fn may_end(known: &Known, rule: &Rule, now: u64) -> bool {
+fn may_end(known: &Known, rule: &AllocationRule, now: u64) -> bool {
     let Some(since) = known.idle_since else { return false };
     let mut timeouts = Vec::new();
     if known.cached {

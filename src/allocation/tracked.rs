@@ -1,6 +1,6 @@
 //! The allocator's state of one executor: idle time, cached blocks and shuffle data.
 
-use super::rule::Rule;
+use super::rule::AllocationRule;
 use crate::time::Timestamp;
 
 /// Whether an executor holds shuffle data, if shuffle data is tracked.
@@ -34,7 +34,7 @@ impl Tracked {
     }
 
     /// Whether it has been idle for at least the timeout that the rule sets for an executor with its data.
-    pub(super) fn is_overdue(&self, rule: &Rule, now: Timestamp) -> bool {
+    pub(super) fn is_overdue(&self, rule: &AllocationRule, now: Timestamp) -> bool {
         let Some(since) = self.idle_since.filter(|_| !self.is_leaving) else { return false };
         let timeout = match (self.has_cached, self.shuffle) {
             (_, ShuffleData::Needed) => None,

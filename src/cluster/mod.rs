@@ -1,10 +1,13 @@
 //! Cluster managers: implementations of [`ClusterManager`](crate::engine::cluster_manager::ClusterManager) for the
-//! embedded cluster, Mesos, and the simulator's cluster.
+//! embedded cluster, Kubernetes, Mesos, and the simulator's cluster.
 
 #[cfg(feature = "local")]
 mod process;
 #[cfg(feature = "local")]
 mod worker_offers;
+
+#[cfg(feature = "kubernetes")]
+pub mod kubernetes;
 
 #[cfg(feature = "local")]
 pub mod local;

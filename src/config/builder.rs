@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Conduct, Config, ExclusionRule, ExecutorCores, ExecutorGpus, Placement, RefuseDurations,
+    Compatibility, Config, ExclusionRule, ExecutorCores, ExecutorGpus, Placement, RefuseDurations,
     UnreachableRule,
 };
 use crate::constraint::Constraint;
@@ -17,6 +17,21 @@ const OVERHEAD_MEBIBYTES_MIN: u64 = 384;
 const MEMORY_MEBIBYTES_MAX: u64 = 1 << 40;
 
 /// Builder for [`Config`]; [`ConfigBuilder::build`] validates the settings.
+///
+/// What settings that can be invalid are called in errors ([`InvalidSetting::name`](crate::InvalidSetting)), and on the
+/// command line:
+///
+/// | method | in errors | key of `offermill run` |
+/// |---|---|---|
+/// | [`core_cap`](Self::core_cap) | total executor cores | `spark.cores.max` |
+/// | [`executor_cores`](Self::executor_cores) | executor cores | `spark.executor.cores` |
+/// | [`executor_memory`](Self::executor_memory) | executor memory | `spark.executor.memory` |
+/// | [`memory_overhead`](Self::memory_overhead) | memory overhead | `spark.mesos.executor.memoryOverhead` |
+/// | [`executor_gpus`](Self::executor_gpus) | executor GPUs | `spark.mesos.executor.gpus` |
+/// | [`executor_limit`](Self::executor_limit) | executor limit | `spark.executor.instances` |
+/// | [`fixed_port`](Self::fixed_port) | executor port | `spark.blockManager.port` |
+/// | [`refuse_durations`](Self::refuse_durations) | refusal for an unmet constraint, for a reached cap, while stopping, for other reasons | `spark.mesos.rejectOfferDurationForUnmetConstraints`, `…ForReachedMaxCores`, `spark.mesos.rejectOfferDuration`, none |
+/// | [`exclusion`](Self::exclusion) | failures before exclusion | `spark.excludeOnFailure.application.maxFailedExecutorsPerNode` |
 ///
 /// ```
 /// use offermill::Config;
@@ -56,12 +71,13 @@ impl Default for ConfigBuilder {
             refuse: RefuseDurations::default(),
             exclusion: Some(ExclusionRule::default()),
             placement: Placement::default(),
-            conduct: Conduct::default(),
+            compatibility: Compatibility::default(),
             locality_wait: None,
             unreachable: UnreachableRule::default(),
             maintenance_lead: Duration::from_secs(600),
             launch_timeout: Duration::from_secs(180),
             revive_interval: Duration::from_secs(5),
+            capacity_refresh: Duration::from_millis(100),
         };
         ConfigBuilder { config, memory_overhead: None }
     }
@@ -203,10 +219,10 @@ impl ConfigBuilder {
         self
     }
 
-    /// Sets the behaviour where schedulers differ. Default: [`Conduct::OFFERMILL`].
+    /// Sets the behaviour where schedulers differ. Default: [`Compatibility::OFFERMILL`].
     #[must_use]
-    pub fn conduct(mut self, conduct: Conduct) -> Self {
-        self.config.conduct = conduct;
+    pub fn compatibility(mut self, compatibility: Compatibility) -> Self {
+        self.config.compatibility = compatibility;
         self
     }
 
@@ -237,6 +253,15 @@ impl ConfigBuilder {
         self
     }
 
+    /// Sets how old the picture of the cluster's [capacity](crate::Kernel::capacity) may be before it is rebuilt.
+    /// Zero rebuilds it for each call. Default 100 ms.
+    /// [`Duration::MAX`] switches it off: what agents offer isn't recorded, and the first picture is the last.
+    #[must_use]
+    pub fn capacity_refresh(mut self, refresh: Duration) -> Self {
+        self.config.capacity_refresh = refresh;
+        self
+    }
+
     /// Sets how long a launch may stay unconfirmed before it is reconciled. Default 3 min.
     #[must_use]
     pub fn launch_timeout(mut self, timeout: Duration) -> Self {
@@ -255,8 +280,8 @@ impl ConfigBuilder {
     ///
     /// # Errors
     /// Fails for the first invalid setting, with its name, its value and what is allowed: an executor without cores or
-    /// memory, a core cap below one executor (unless [`Conduct::idle_allowed`]), a GPU cap below one executor, a port
-    /// below 1024, a refusal over 365 days, an exclusion after zero failures, or a size beyond the limits.
+    /// memory, a core cap below one executor (unless [`Compatibility::idle_allowed`]), a GPU cap below one executor, a
+    /// port below 1024, a refusal over 365 days, an exclusion after zero failures, or a size beyond the limits.
     pub fn build(self) -> Result<Config, Error> {
         self.check_executor()?;
         self.check_caps()?;
@@ -298,7 +323,7 @@ impl ConfigBuilder {
         };
         if let Some(cap) = self.config.core_cap
             && cap < least
-            && !self.config.conduct.idle_allowed
+            && !self.config.compatibility.idle_allowed
         {
             let allowed = format!("at least the {least} cores of one executor");
             return Err(Error::setting("total executor cores", cap, allowed));
@@ -409,7 +434,7 @@ mod tests {
             .refuse_durations(RefuseDurations { other: minute, ..RefuseDurations::default() })
             .exclusion(None)
             .placement(Placement::Consolidate)
-            .conduct(Conduct::SPARK_3_5)
+            .compatibility(Compatibility::SPARK_3_5)
             .locality_wait(Some(minute))
             .unreachable(UnreachableRule { release_after: None, forget_after: minute })
             .maintenance_lead(minute)

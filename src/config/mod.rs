@@ -3,12 +3,12 @@
 //! Errors name a setting as the command line does, if it has an option for it.
 
 mod builder;
-mod conduct;
+mod compatibility;
 pub mod properties;
 pub mod text;
 
 pub use builder::ConfigBuilder;
-pub use conduct::Conduct;
+pub use compatibility::Compatibility;
 
 use std::time::Duration;
 
@@ -35,12 +35,13 @@ pub struct Config {
     pub(crate) refuse: RefuseDurations,
     pub(crate) exclusion: Option<ExclusionRule>,
     pub(crate) placement: Placement,
-    pub(crate) conduct: Conduct,
+    pub(crate) compatibility: Compatibility,
     pub(crate) locality_wait: Option<Duration>,
     pub(crate) unreachable: UnreachableRule,
     pub(crate) maintenance_lead: Duration,
     pub(crate) launch_timeout: Duration,
     pub(crate) revive_interval: Duration,
+    pub(crate) capacity_refresh: Duration,
 }
 
 impl Config {
@@ -143,8 +144,8 @@ impl Config {
 
     /// Returns how offers are evaluated where schedulers differ.
     #[must_use]
-    pub fn conduct(&self) -> Conduct {
-        self.conduct
+    pub fn compatibility(&self) -> Compatibility {
+        self.compatibility
     }
 
     /// Returns how long wanted hosts are waited for; see [`ConfigBuilder::locality_wait`].
@@ -171,6 +172,12 @@ impl Config {
         self.launch_timeout
     }
 
+    /// Returns how old the picture of the cluster's capacity may be before it is rebuilt.
+    #[must_use]
+    pub fn capacity_refresh(&self) -> Duration {
+        self.capacity_refresh
+    }
+
     /// Returns the minimum time between two revives.
     #[must_use]
     pub fn revive_interval(&self) -> Duration {
@@ -184,10 +191,23 @@ impl Config {
             ExecutorCores::WholeOffer => MilliCpus::from_cores(1),
         }
     }
+
+    /// Returns the minimum number of GPUs that an executor takes.
+    pub(crate) fn gpus_at_least(&self) -> Gpus {
+        match self.executor_gpus {
+            ExecutorGpus::Exactly(gpus) => gpus,
+            ExecutorGpus::WhatThereIs => Gpus::ZERO,
+        }
+    }
 }
 
 /// How many cores an executor takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum ExecutorCores {
     /// A fixed number. An agent can run several such executors.
     Fixed(MilliCpus),
@@ -199,6 +219,11 @@ pub enum ExecutorCores {
 
 /// How many GPUs an executor takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum ExecutorGpus {
     /// All whole GPUs of the offer, within the GPU cap, as Spark does. There may be none; an offer is never declined
     /// for that. The first executor placed on an offer takes them.
@@ -210,14 +235,16 @@ pub enum ExecutorGpus {
 
 /// How long declined offers are refused for, by reason. Mesos limits a refusal to 365 days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RefuseDurations {
-    /// The agent doesn't meet the constraint. Default 120 s (`spark.mesos.rejectOfferDurationForUnmetConstraints`).
+    /// The agent doesn't meet the constraint, or is about to be taken down for maintenance; or it is excluded, but then
+    /// no longer than its exclusion lasts. Default 120 s (`spark.mesos.rejectOfferDurationForUnmetConstraints`).
     pub unmet_constraint: Duration,
     /// A cap or the executor limit has been reached. Default 120 s
     /// (`spark.mesos.rejectOfferDurationForReachedMaxCores`).
     pub reached_cap: Duration,
-    /// Any other reason: the offer is too small, its agent was just reported lost, it is malformed. Default 5 s, as in
-    /// Mesos.
+    /// Any other reason: the offer is too small, its agent was just reported lost or other hosts are wanted (both no
+    /// longer than that lasts), it is malformed. Default 5 s, as in Mesos.
     pub other: Duration,
     /// The kernel is stopping. Default 120 s.
     pub stopping: Duration,
@@ -241,6 +268,7 @@ impl Default for RefuseDurations {
 
 /// When an agent is excluded because executors failed on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ExclusionRule {
     /// The number of failures that exclude an agent, 1 to 255.
     pub failures: u8,
@@ -260,6 +288,11 @@ impl Default for ExclusionRule {
 
 /// The order in which agents are filled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Placement {
     /// Repeated passes over the offers in their order, one executor per agent and pass, until a pass places none. An
     /// agent on which an executor failed comes last for 5 min or until another executor is placed there, so that a
@@ -273,6 +306,7 @@ pub enum Placement {
 /// What happens to an executor that is unreachable, unknown to the cluster, or lost by disconnection. It may still run
 /// and may return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct UnreachableRule {
     /// The time after which its cores no longer count against the cap, so that it can be replaced. `None` keeps them
     /// counted until the executor is known to have ended. If it returns later, it is readmitted if the caps allow it,

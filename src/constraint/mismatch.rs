@@ -4,6 +4,7 @@ use std::fmt;
 
 /// The condition that decided that an agent doesn't meet a constraint, and how it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Unmet {
     /// The number of the condition, for [`Constraint::condition`](super::Constraint::condition). If several
     /// alternatives failed, this is the one evaluated last.
@@ -14,6 +15,11 @@ pub struct Unmet {
 
 /// How an agent's attribute fails a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum Mismatch {
     /// The agent doesn't have the attribute.

@@ -92,8 +92,8 @@ mod mismatch;
 mod numbers;
 mod pattern;
 mod program;
+mod pushdown;
 mod spark;
-mod superset;
 mod syntax_error;
 #[cfg(test)]
 mod tests;
@@ -114,7 +114,7 @@ use syntax_error::SyntaxError;
 pub use facts::Subject;
 pub use memo::Memo;
 pub use mismatch::{Mismatch, Unmet};
-pub use superset::{Check, Predicate, Repeats, Superset};
+pub use pushdown::{Check, ConstraintPushdown, DuplicateAttributes, Predicate};
 pub(crate) use syntax_error::{quoted, visible};
 pub use verdict::{Finding, Verdict};
 

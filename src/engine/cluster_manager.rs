@@ -7,8 +7,12 @@
 //! * Managers whose *workers register* (standalone, the embedded cluster) do the same with one offer per worker, made
 //!   anew whenever the worker's free resources change; [`Call::Suppress`] and [`Call::Revive`] switch offers off and
 //!   on.
-//! * Managers that are *asked for executors* (Kubernetes) learn from [`Call::Want`] how many executors of each
-//!   [`Shape`] could be started, and make offers of exactly that size, whose [`OwnedOffer::shape`] names the shape.
+//! * Managers that are *asked for executors* (Kubernetes) learn from [`Call::RequestExecutors`] how many executors of
+//!   each [resource profile](ResourceProfileId) could be started, and make offers of exactly that size, whose
+//!   [`OwnedOffer::profile`] names the profile. If the cluster has a scheduler of its own, these offers are
+//!   [permits](OwnedOffer::late): each is for one executor and names no agent. The first [`Update`] that names one
+//!   binds the executor to it; [`Update::with_facts`] says what constraints are matched against. If the agent is
+//!   excluded, or doesn't meet the constraint, the engine kills the executor, and the manager makes another permit.
 //!
 //! Events and calls are plain data. Neither side calls the other while it holds a lock.
 //!
@@ -20,24 +24,26 @@
 #![doc = include_str!("../../examples/cluster_manager.rs")]
 //! ```
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use crate::error::Error;
 use crate::launch::Command;
 use crate::offer::{Offer, Resource};
 use crate::resources::{ExecutorResources, Mebibytes, MilliCpus};
 
+pub use super::agent_facts::AgentFacts;
 pub use super::encoded::{
     EncodedOffer, EncodedOffers, OfferPlace, ReadBatch, ReadOffers, UnreadableOffer,
 };
 pub use super::owned::{
     OwnedOffer, OwnedReservation, OwnedReservations, OwnedReservedBy, OwnedResource, OwnedValue,
-    RecoveredExecutor,
 };
-pub use super::shape::Shape;
+pub use super::recovered::RecoveredExecutor;
+pub use super::resource_profile::ResourceProfileId;
+pub use super::unreadable_offers::RefusedOffer;
+pub use super::update::Update;
 pub use crate::kernel::Amount;
 pub use crate::offer::attributes::{OwnedAttribute, OwnedAttributeValue};
-use crate::status::{TaskState, UpdateReason};
 
 /// A cluster manager: connects the engine to one kind of cluster. The [module's documentation](self) has a whole one.
 ///
@@ -56,7 +62,8 @@ use crate::status::{TaskState, UpdateReason};
 /// shutdown doesn't wait for it for longer than its [slack](super::EngineOptions::shutdown_slack).
 pub trait ClusterManager: Send + Sync + 'static {
     /// Connects or starts up. Until [`ClusterManager::stop`] returns, the manager sends events to `events`, from any of
-    /// its threads.
+    /// its threads. Events that are sent before `start` has returned may cause calls before it has: what a call needs
+    /// must be ready before the first event is sent.
     ///
     /// # Errors
     /// If the cluster can't be used at all; then nothing was started.
@@ -66,7 +73,18 @@ pub trait ClusterManager: Send + Sync + 'static {
     ///
     /// # Errors
     /// If the call surely had no effect and will have none. An unknown outcome is not an error: the cluster's updates
-    /// decide it.
+    /// decide it. The observer gets each error as [`Notice::CallFailed`](super::Notice::CallFailed). What the engine
+    /// does besides:
+    ///
+    /// | call | after an error |
+    /// |---|---|
+    /// | [`Call::Accept`], also of a subscription that has ended | frees the resources of its executors, which are reported as [dropped](crate::TaskState::Dropped) and blame no agent. It doesn't decline the offers: a manager whose cluster waits for an answer declines them itself, or offers the resources anew |
+    /// | [`Call::Decline`] | nothing: the cluster's timeout for offers, or the manager, must end the offers |
+    /// | [`Call::Kill`] | repeats it as if it had been lost |
+    /// | [`Call::Reconcile`] | repeats it for the executors without an answer |
+    /// | [`Call::Avoid`] | repeats it each second |
+    /// | [`Call::Revive`], [`Call::Suppress`], [`Call::RequestExecutors`] | nothing at once. It revives again if no offers come, and says what it wants with the next subscription, which begins with offers |
+    /// | [`Call::Acknowledge`] | nothing: the cluster sends the update again |
     fn call(&self, call: Call<'_>) -> Result<(), Error>;
 
     /// Returns a reader for the offers that this manager sends as [`Event::Encoded`]. Called once by each handler
@@ -76,8 +94,16 @@ pub trait ClusterManager: Send + Sync + 'static {
         None
     }
 
-    /// Ends everything that the manager started: connections, threads, processes. After it has returned, the manager
-    /// must not send events.
+    /// Whether the cluster chooses the agents of executors itself, so that this manager's offers are
+    /// [permits](OwnedOffer::late) without an agent. Only then are executors bound to the agents that updates name, and
+    /// does the engine tell by [`Call::Avoid`] which agents it must leave out. Called once, before `start`.
+    fn binds_late(&self) -> bool {
+        false
+    }
+
+    /// Ends everything that the manager started: connections, threads, processes, and executors that still run, unless
+    /// the manager is configured to leave them for a next run. The engine doesn't kill them before if it is dropped
+    /// rather than [shut down](super::Engine::shutdown). After it has returned, the manager must not send events.
     fn stop(&self);
 }
 
@@ -111,12 +137,14 @@ pub enum Event {
         /// The number of executors that had finished.
         finished: u64,
     },
-    /// A subscription begins: the first, or, with `again`, a further one after a disconnection or a failover of the
-    /// master. Offers of earlier subscriptions are void.
+    /// A subscription begins: the first of the framework, or, with `again`, a further one, after a disconnection, a
+    /// failover of the master, or as the first of a run that continues a former one. Offers of earlier subscriptions
+    /// are void.
     Registered {
         /// The cluster's id for this framework.
         framework_id: String,
-        /// Whether this framework was registered before, in this run or a former one.
+        /// Whether this framework was registered before, in this run or a former one. If so, the engine reconciles all
+        /// executors.
         again: bool,
     },
     /// The subscription ended. Its offers are void; executors keep running.
@@ -126,6 +154,9 @@ pub enum Event {
     /// Offers of the current subscription, still encoded. A [`ClusterManager::offer_reader`] reads them on a handler
     /// thread.
     Encoded(EncodedOffers),
+    /// Offers of the current subscription that the manager can't decode. The engine declines them, and
+    /// [reports](super::Notice::Unreadable) each cause once per agent.
+    Unreadable(Vec<RefusedOffer>),
     /// An offer is no longer valid.
     Rescinded {
         /// The offer's id.
@@ -152,83 +183,26 @@ pub enum Event {
         /// The message.
         data: Vec<u8>,
     },
+    /// Why an executor has not started yet, in the cluster's words, such as `0/3 nodes are available: 3 Insufficient
+    /// cpu`. Replaces what was said before; an empty text says that the executor waits no more.
+    Waiting {
+        /// The executor's id.
+        executor: String,
+        /// The reason; cut to [`MESSAGE_BYTES_MAX`](crate::limits::MESSAGE_BYTES_MAX).
+        why: String,
+    },
     /// A call failed that the manager retries, or whose effect later calls or updates restore.
     CallFailed {
         /// What was tried and why it failed.
         why: String,
     },
-    /// The cluster refuses this framework permanently.
+    /// The cluster refuses this framework permanently. The engine reports it as
+    /// [`Notice::Refused`](super::Notice::Refused) and runs on, without executors to launch, until its owner shuts it
+    /// down. A manager sends no offers after it; updates, and failures of its [stop](ClusterManager::stop), may follow.
     Refused {
         /// The cluster's message.
         why: String,
     },
-}
-
-/// A report about one executor, owned.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Update {
-    /// The executor's id.
-    pub executor: String,
-    /// The agent that it is on, if the cluster names it.
-    pub agent_id: Option<String>,
-    /// Its state.
-    pub state: TaskState,
-    /// The reason for the state.
-    pub reason: UpdateReason,
-    /// The cluster's message; may be empty.
-    pub message: String,
-    /// The token that an acknowledgement must carry; without one the update must not be acknowledged.
-    pub uuid: Option<Vec<u8>>,
-    /// When the executor was in this state for the first time, by the cluster's clock, if the cluster says so. Only for
-    /// the observer.
-    pub reported_at: Option<SystemTime>,
-}
-
-impl Update {
-    /// Creates a report without a reason, agent or message, which must not be acknowledged.
-    #[must_use]
-    pub fn new(executor: impl Into<String>, state: TaskState) -> Update {
-        Update {
-            executor: executor.into(),
-            agent_id: None,
-            state,
-            reason: UpdateReason::Other,
-            message: String::new(),
-            uuid: None,
-            reported_at: None,
-        }
-    }
-
-    /// Sets the agent that the executor is on.
-    #[must_use]
-    pub fn with_agent(self, agent_id: impl Into<String>) -> Update {
-        Update { agent_id: Some(agent_id.into()), ..self }
-    }
-
-    /// Sets the reason for the state.
-    #[must_use]
-    pub fn with_reason(self, reason: UpdateReason) -> Update {
-        Update { reason, ..self }
-    }
-
-    /// Sets the cluster's message.
-    #[must_use]
-    pub fn with_message(self, message: impl Into<String>) -> Update {
-        Update { message: message.into(), ..self }
-    }
-
-    /// Sets when, by the cluster's clock, the executor was first in this state.
-    #[must_use]
-    pub fn with_reported_at(self, reported_at: SystemTime) -> Update {
-        Update { reported_at: Some(reported_at), ..self }
-    }
-
-    /// Sets the token that the acknowledgement must carry.
-    #[must_use]
-    pub fn with_uuid(self, uuid: Vec<u8>) -> Update {
-        Update { uuid: Some(uuid), ..self }
-    }
 }
 
 /// A call that a cluster manager carries out.
@@ -257,11 +231,22 @@ pub enum Call<'a> {
         /// As with [`Call::Revive`].
         epoch: u64,
     },
-    /// The number of executors of each shape that could be started now, beyond those that run. Made when a number or a
-    /// shape's size changes, and after each [`Event::Registered`]. Managers that make offers on their own ignore it.
-    Want(&'a [Want]),
-    /// End an executor: by request first, by force after `grace`. The call is repeated until the end is reported. For
-    /// an executor that is already ending it must change at most `grace`.
+    /// The number of executors of each resource profile that could be started now, beyond those that run. Made when a
+    /// number or a profile's size changes, and after each [`Event::Registered`]. Managers that make offers on their own
+    /// ignore it.
+    RequestExecutors(&'a [ExecutorRequest]),
+    /// The agents on which no executor may start now: all of them, those first that are avoided longest. Replaces the
+    /// former list, which was empty at first. Agents are listed while they are excluded, and for 10 min after they were
+    /// full or didn't meet the constraint when an executor was bound to them: the latest 1024 of these, and none once
+    /// the constraint has changed.
+    ///
+    /// Made only for managers that [bind late](ClusterManager::binds_late), while there is a subscription: within about
+    /// a second when the list changes; once any list was told, after each [`Event::Registered`], even if it is empty;
+    /// and each second again while the call fails.
+    Avoid(&'a [AvoidedAgent<'a>]),
+    /// End an executor: by request first, by force after `grace`. The call is repeated until the end is reported, for
+    /// an executor that the kernel doesn't know 20 times at most (it is killed again when an update names it). For an
+    /// executor that is already ending it must change at most `grace`.
     Kill {
         /// The executor's id.
         executor: &'a str,
@@ -278,7 +263,7 @@ pub enum Call<'a> {
     },
     /// Report the states of these executors, or of all executors if the list is empty.
     Reconcile(&'a [ReconcileTask<'a>]),
-    /// Acknowledge an update, which was applied.
+    /// Acknowledge an update, which was applied, or ignored because its agent doesn't have the executor.
     Acknowledge {
         /// The update.
         update: &'a Update,
@@ -293,9 +278,10 @@ pub enum Call<'a> {
 pub struct Accept<'a> {
     /// The subscription that the offers came under.
     pub epoch: u64,
-    /// The agent.
+    /// The agent; empty if the offer is a [permit](OwnedOffer::late).
     pub agent_id: &'a str,
-    /// The offers, all of this agent and one role. The resources that the executors leave count as declined.
+    /// The offers, all of this agent and one role; if it is a permit, that alone. The resources that the executors
+    /// leave count as declined.
     pub offers: &'a [&'a Offer<'a>],
     /// The executors, in the order in which they were placed.
     pub executors: &'a [Launch<'a>],
@@ -328,8 +314,8 @@ impl<'a> Accept<'a> {
 pub struct Launch<'a> {
     /// Its id.
     pub executor: &'a str,
-    /// Its shape.
-    pub shape: Shape,
+    /// Its resource profile.
+    pub profile: ResourceProfileId,
     /// The resources that it takes.
     pub resources: ExecutorResources,
     /// The same resources, piece by piece as the offers have them.
@@ -339,7 +325,7 @@ pub struct Launch<'a> {
 }
 
 impl<'a> Launch<'a> {
-    /// Creates a launch of the default shape, for tests of a manager.
+    /// Creates a launch of the default resource profile, for tests of a manager.
     #[must_use]
     pub const fn new(
         executor: &'a str,
@@ -347,7 +333,7 @@ impl<'a> Launch<'a> {
         pieces: Vec<TakenResource<'a>>,
         command: Command,
     ) -> Launch<'a> {
-        Launch { executor, shape: Shape::DEFAULT, resources, pieces, command }
+        Launch { executor, profile: ResourceProfileId::DEFAULT, resources, pieces, command }
     }
 }
 
@@ -369,12 +355,12 @@ impl<'a> TakenResource<'a> {
     }
 }
 
-/// The demand for executors of one shape.
+/// The demand for executors of one resource profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Want {
-    /// Their shape.
-    pub shape: Shape,
+pub struct ExecutorRequest {
+    /// Their resource profile.
+    pub profile: ResourceProfileId,
     /// How many more are wanted.
     pub executors: u32,
     /// The cores of each; `None` takes all cores of an offer.
@@ -383,21 +369,44 @@ pub struct Want {
     pub memory: Mebibytes,
 }
 
+/// An agent on which no executor may start: too many failed there, or it refused one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AvoidedAgent<'a> {
+    /// The agent.
+    pub agent_id: &'a str,
+    /// How much longer the agent is to be avoided, from the time of the call; `None` is without end. A manager needn't
+    /// watch it, because another list says when an agent is not to be avoided any more.
+    pub remaining: Option<Duration>,
+}
+
+impl<'a> AvoidedAgent<'a> {
+    /// Creates an entry of the list, for tests of a manager.
+    #[must_use]
+    pub const fn new(agent_id: &'a str, remaining: Option<Duration>) -> AvoidedAgent<'a> {
+        AvoidedAgent { agent_id, remaining }
+    }
+}
+
 /// An executor to be reconciled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReconcileTask<'a> {
     /// Its id.
     pub executor: &'a str,
-    /// The agent that it was started on.
+    /// The agent that it was started on; empty if that isn't known yet.
     pub agent_id: &'a str,
 }
 
-impl Want {
-    /// Creates the demand for executors of the default shape, for tests of a manager.
+impl ExecutorRequest {
+    /// Creates the demand for executors of the default resource profile, for tests of a manager.
     #[must_use]
-    pub const fn new(executors: u32, cores: Option<MilliCpus>, memory: Mebibytes) -> Want {
-        Want { shape: Shape::DEFAULT, executors, cores, memory }
+    pub const fn new(
+        executors: u32,
+        cores: Option<MilliCpus>,
+        memory: Mebibytes,
+    ) -> ExecutorRequest {
+        ExecutorRequest { profile: ResourceProfileId::DEFAULT, executors, cores, memory }
     }
 }
 

@@ -16,6 +16,7 @@ use super::notice::{Notice, Observer};
 use super::sinks::CallSink;
 use super::state::EngineState;
 use super::sync::catch;
+use super::trace;
 use crate::time::Timestamp;
 
 /// The control thread's state.
@@ -31,19 +32,32 @@ struct ControlCalls {
     shared: Arc<EngineState>,
     observer: Box<dyn Observer>,
     now: Timestamp,
+    /// Whether a subscriber of `tracing` has panicked, which is reported once.
+    has_subscriber_panicked: bool,
 }
 
 impl CallSink for ControlCalls {
-    /// Reports a failure at once: this thread must not wait for its own inbox.
     fn call(&mut self, call: Call<'_>) {
+        self.try_call(call);
+    }
+
+    /// Reports a failure at once: this thread must not wait for its own inbox.
+    fn try_call(&mut self, call: Call<'_>) -> bool {
         // A call that a closed gate refuses is no failure.
         let made = self.shared.control_gate().call(&*self.shared.manager, call);
-        if let Some(Err(error)) = made {
-            self.notice(Notice::CallFailed { why: error.to_string() });
-        }
+        let Some(Err(error)) = made else { return true };
+        self.notice(Notice::CallFailed { why: error.to_string() });
+        false
     }
 
     fn notice(&mut self, notice: Notice) {
+        if let Err(why) = trace::notice(&notice, self.now)
+            && !self.has_subscriber_panicked
+        {
+            self.has_subscriber_panicked = true;
+            let why = format!("a subscriber of `tracing` panicked: {why}");
+            self.observer.notice(self.now, Notice::CallFailed { why });
+        }
         self.observer.notice(self.now, notice);
     }
 }
@@ -58,8 +72,14 @@ impl ControlCalls {
 
 impl ControlThread {
     pub(super) fn new(shared: Arc<EngineState>, observer: Box<dyn Observer>) -> ControlThread {
-        let controller = Controller::new(shared.recorded_kernel.clone(), shared.options.clone());
-        let calls = ControlCalls { shared, observer, now: Timestamp::ORIGIN };
+        let controller = Controller::new(shared.recorded_kernel.clone(), shared.options.clone())
+            .with_late_binding(shared.manager.binds_late());
+        let calls = ControlCalls {
+            shared,
+            observer,
+            now: Timestamp::ORIGIN,
+            has_subscriber_panicked: false,
+        };
         ControlThread { controller, calls, is_started: false }
     }
 

@@ -1,5 +1,6 @@
 //! Messages to the control thread.
 
+use super::cluster_manager::Update;
 use super::controller::ControllerEvent;
 use super::inbox::InboxMessage;
 use super::kill_retry::KillTerms;
@@ -54,6 +55,9 @@ impl InboxMessage for ControlMessage {
             ControlMessage::Unreadable { offers, .. } => offers.len(),
             // Of any length, as custom executors send them.
             ControlMessage::Event(ControllerEvent::Message { data, .. }) => 1 + data.len() / 1024,
+            ControlMessage::Event(ControllerEvent::Update(Update {
+                facts: Some(facts), ..
+            })) => 1 + facts.bytes() / 1024,
             _ => 1,
         };
         items.max(1)
@@ -67,6 +71,10 @@ impl InboxMessage for ControlMessage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::agent_facts::AgentFacts;
+    use crate::limits::AGENT_FACTS_BYTES_MAX;
+    use crate::offer::attributes::parse;
+    use crate::status::TaskState;
 
     /// Goal: messages of executors are bounded by their bytes, not by their number. Method: a short and a long one.
     #[test]
@@ -78,5 +86,21 @@ mod tests {
         };
         assert_eq!(weight(0), 1);
         assert_eq!(weight(64 << 20), (64 << 10) + 1);
+    }
+
+    /// Goal: what an update says of an agent is bounded as a whole and weighs what it holds. Method: many short
+    /// attributes, of which more are too many.
+    #[test]
+    fn facts_weigh_what_they_hold() {
+        let one = parse("disk:ssd").unwrap();
+        let facts = |count: usize| {
+            let attributes = one.iter().cycle().take(count).cloned().collect();
+            AgentFacts::new("host").with_attributes(attributes)
+        };
+        let max = (AGENT_FACTS_BYTES_MAX - "host".len()) / (16 + "diskssd".len());
+        assert!(facts(max).is_bounded() && !facts(max + 1).is_bounded());
+        let update = Update::new("E", TaskState::Running).with_facts(facts(max));
+        let message = ControlMessage::Event(ControllerEvent::Update(update));
+        assert_eq!(message.weight(), AGENT_FACTS_BYTES_MAX / 1024);
     }
 }

@@ -7,8 +7,11 @@
 use std::time::Duration;
 
 use super::EngineOptions;
-use super::cluster_manager::{Call, Shape, Update, Want};
+use super::avoided_agents::AvoidedAgents;
+use super::cluster_manager::{Call, ExecutorRequest, ResourceProfileId, Update};
 use super::kill_retry::{KillRetries, KillTerms};
+use super::late_binding::{self, AfterUpdate};
+use super::misattributed::MisattributedUpdates;
 use super::notice::Notice;
 use super::reconciliation::Reconciliation;
 use super::recorded_kernel::RecordedKernel;
@@ -33,6 +36,7 @@ pub(crate) enum ControllerEvent {
     AgentLost { agent_id: String },
     ExecutorLost { executor: String },
     Message { executor: String, agent_id: String, data: Vec<u8> },
+    Waiting { executor: String, why: String },
     CallFailed { why: String },
     Refused { why: String },
 }
@@ -42,16 +46,18 @@ pub(crate) struct Controller {
     recorded_kernel: RecordedKernel,
     options: EngineOptions,
     kills: KillRetries,
-    /// The last [`Call::Want`].
-    want: Option<Want>,
-    /// Whether [`Call::Want`] is to be made again, because a subscription began.
-    repeats_want: bool,
+    /// The last [`Call::RequestExecutors`].
+    request: Option<ExecutorRequest>,
+    /// Whether [`Call::RequestExecutors`] is to be made again, because a subscription began.
+    repeats_request: bool,
     /// When demand was polled last.
     polled: Timestamp,
     /// When the last tick was.
     ticked: Timestamp,
     reconciliation: Reconciliation,
     unreadable_reports: UnreadableReports,
+    misattributed_updates: MisattributedUpdates,
+    avoided_agents: AvoidedAgents,
 }
 
 impl Controller {
@@ -61,21 +67,35 @@ impl Controller {
             kills: KillRetries::new(recorded_kernel.launches().clone()),
             recorded_kernel,
             options,
-            want: None,
-            repeats_want: false,
+            request: None,
+            repeats_request: false,
             polled: Timestamp::ORIGIN,
             ticked: Timestamp::ORIGIN,
             reconciliation: Reconciliation::default(),
             unreadable_reports: UnreadableReports::default(),
+            misattributed_updates: MisattributedUpdates::default(),
+            avoided_agents: AvoidedAgents::default(),
         }
+    }
+
+    /// Sets whether the manager [binds late](super::cluster_manager::ClusterManager::binds_late).
+    pub(crate) fn with_late_binding(self, binds_late: bool) -> Controller {
+        Controller { avoided_agents: AvoidedAgents::new(binds_late), ..self }
     }
 
     /// Runs what is due: demand polls, ticks, reconciliation, kill retries. Must be called after each event, and at
     /// least once per [`POLL_EVERY`].
     pub(crate) fn run_timers(&mut self, now: Timestamp, out: &mut dyn CallSink) {
         if self.recorded_kernel.has_grid() {
-            return self.run_due_points(now, out);
+            self.run_due_points(now, out);
+        } else {
+            self.run_due_polls(now, out);
         }
+        self.avoided_agents.tell(&self.recorded_kernel, now, out);
+    }
+
+    /// Polls demand and ticks, without a journal.
+    fn run_due_polls(&mut self, now: Timestamp, out: &mut dyn CallSink) {
         if now.since(self.polled) >= POLL_EVERY {
             self.polled = now;
             // If a subscription begins before the call is made, the manager drops the call, and the kernel forgets it.
@@ -128,12 +148,14 @@ impl Controller {
                 if again {
                     self.reconciliation.reconcile_all_executors(&self.recorded_kernel, now, out);
                 }
-                self.repeats_want = true;
+                self.repeats_request = true;
                 self.kills.registered(now, out);
+                self.avoided_agents.registered();
                 out.notice(Notice::Registered { framework_id, again });
             }
             ControllerEvent::Disconnected => {
                 self.kills.disconnected();
+                self.avoided_agents.disconnected();
                 out.notice(Notice::Disconnected);
             }
             ControllerEvent::Update(update) => self.update(&update, now, out),
@@ -143,24 +165,33 @@ impl Controller {
                 out.notice(Notice::AgentLost { agent_id });
             }
             ControllerEvent::ExecutorLost { executor } => {
-                let doubtful = self.recorded_kernel.executor_lost(&executor, now);
-                self.reconciliation.reconcile(
-                    &self.recorded_kernel,
-                    doubtful.into_iter().collect(),
-                    out,
-                );
+                self.executor_lost(&executor, now, out);
                 out.notice(Notice::ExecutorLost { executor });
             }
             ControllerEvent::Message { executor, agent_id, data } => {
                 out.notice(Notice::Message { executor, agent_id, data });
+            }
+            ControllerEvent::Waiting { executor, why } => {
+                out.notice(Notice::Waiting { executor, why });
             }
             ControllerEvent::CallFailed { why } => out.notice(Notice::CallFailed { why }),
             ControllerEvent::Refused { why } => out.notice(Notice::Refused { why }),
         }
     }
 
-    /// Applies a status update and acknowledges it.
+    /// Applies a status update and acknowledges it. Before, it binds the executor if that has no agent yet. Afterwards,
+    /// if the executor lives, it is killed if its agent doesn't take it, and in doubt if its agent was reported lost.
+    /// An update of an agent that doesn't have the executor is only acknowledged, so that the cluster doesn't send it
+    /// again.
     fn update(&mut self, update: &Update, now: Timestamp, out: &mut dyn CallSink) {
+        let Controller { recorded_kernel, avoided_agents, .. } = self;
+        let after = late_binding::bind(recorded_kernel, avoided_agents, update, now, out);
+        if self.is_misattributed(update, out) {
+            if let Some(uuid) = &update.uuid {
+                out.call(Call::Acknowledge { update, uuid });
+            }
+            return;
+        }
         let report = StatusUpdate::new(&update.executor, update.state).because(update.reason);
         let counts_down = self.options.finished_count_down && update.state == TaskState::Finished;
         let limit = if counts_down { LimitRule::CountDown } else { LimitRule::Keep };
@@ -173,8 +204,12 @@ impl Controller {
         if ended {
             self.kills.ended(&update.executor);
         } else if outcome.kill {
-            let agent_id = update.agent_id.as_deref();
-            self.kills.kill_unknown(&update.executor, agent_id, self.options.kill_grace, now, out);
+            let agent_id = update.named_agent();
+            let grace = self.options.kill_grace;
+            if let Some(why) = self.kills.kill_unknown(&update.executor, agent_id, grace, now, out)
+            {
+                out.notice(Notice::CallFailed { why });
+            }
         } else if !update.state.alive() {
             self.kills.not_seen_alive(&update.executor);
         } else if matches!(outcome.change, Change::Returned | Change::Readmitted) {
@@ -188,11 +223,41 @@ impl Controller {
             change: outcome.change,
             message: update.message.clone(),
             reported_at: update.reported_at,
+            reason: update.reason,
+            process: update.process.clone(),
         });
         if let Some(excluded) = outcome.excluded {
             let agent_id = excluded.agent_id.to_string();
             out.notice(Notice::AgentExcluded { agent_id, until: excluded.until });
+            self.avoided_agents.excluded();
         }
+        match after {
+            AfterUpdate::Nothing => {}
+            // Not before the update was applied, which ends the doubt. Nothing if the executor has just ended.
+            AfterUpdate::Doubt => self.executor_lost(&update.executor, now, out),
+            // Nothing if it has just ended.
+            AfterUpdate::Kill(id) => self.kill(vec![id], KillTerms::of(&self.options), now, out),
+        }
+    }
+
+    /// Puts an executor in doubt, and reconciles it.
+    fn executor_lost(&mut self, executor: &str, now: Timestamp, out: &mut dyn CallSink) {
+        let doubtful = self.recorded_kernel.executor_lost(executor, now);
+        let doubtful = doubtful.into_iter().collect();
+        self.reconciliation.reconcile(&self.recorded_kernel, doubtful, out);
+    }
+
+    /// Whether an agent reports an executor that is on another one. Counts and reports such updates. Updates of the
+    /// cluster itself may name no agent.
+    fn is_misattributed(&mut self, update: &Update, out: &mut dyn CallSink) -> bool {
+        let Some(agent_id) = update.named_agent() else { return false };
+        let kernel = self.recorded_kernel.kernel();
+        let Some(actual) = kernel.other_agent(&update.executor, agent_id) else { return false };
+        let report = self.misattributed_updates.count(&update.executor, agent_id, &actual);
+        if let Some(why) = report {
+            out.notice(Notice::CallFailed { why });
+        }
+        true
     }
 
     /// Releases executors whose launch surely had no effect.
@@ -211,6 +276,8 @@ impl Controller {
                 message: "the launch failed".to_owned(),
                 uuid: None,
                 reported_at: None,
+                process: None,
+                facts: None,
             };
             self.update(&update, now, out);
         }
@@ -248,8 +315,11 @@ impl Controller {
         now: Timestamp,
         out: &mut dyn CallSink,
     ) {
+        let grace = self.options.kill_grace;
         for (executor, agent_id) in surplus {
-            self.kills.kill_unknown(executor, Some(agent_id), self.options.kill_grace, now, out);
+            // Empty if the executor wasn't bound.
+            let agent_id = Some(agent_id.as_str()).filter(|id| !id.is_empty());
+            self.kills.kill_surplus(executor, agent_id, grace, now, out);
         }
     }
 
@@ -284,11 +354,12 @@ impl Controller {
             ExecutorCores::WholeOffer => None,
         };
         let memory = config.memory_taken();
-        let want = Want { shape: Shape::default(), executors, cores, memory };
-        let is_new = self.want.map_or(executors > 0, |last| last != want);
-        if std::mem::take(&mut self.repeats_want) || is_new {
-            self.want = Some(want);
-            out.call(Call::Want(&[want]));
+        let request =
+            ExecutorRequest { profile: ResourceProfileId::default(), executors, cores, memory };
+        let is_new = self.request.map_or(executors > 0, |last| last != request);
+        if std::mem::take(&mut self.repeats_request) || is_new {
+            self.request = Some(request);
+            out.call(Call::RequestExecutors(&[request]));
         }
     }
 
@@ -306,6 +377,7 @@ impl Controller {
             out.call(Call::Forget { executor: &executor });
             out.notice(Notice::Forgotten { executor });
         }
+        self.avoided_agents.ticked();
         self.reconciliation.run_timers(&self.recorded_kernel, now, out);
         self.kills.repeat_due(now, out);
     }
@@ -330,14 +402,14 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::config::Config;
+    use crate::config::{Config, ExclusionRule};
     use crate::engine::journal::recording::Recording;
-    use crate::engine::kill_retry::UNKNOWN_TRIES;
+    use crate::engine::kill_retry::{UNKNOWN_MAX, UNKNOWN_TRIES};
     use crate::ids::IdScheme;
     use crate::kernel::{Decisions, Kernel};
     use crate::offer::{Offer, Resource};
 
-    /// A sink that logs kills and reconciliations as text.
+    /// A sink that logs kills, reconciliations, acknowledgements and reports as text.
     #[derive(Default)]
     struct Log(Vec<String>);
 
@@ -345,6 +417,7 @@ mod tests {
         fn call(&mut self, call: Call<'_>) {
             self.0.push(match call {
                 Call::Kill { executor, .. } => format!("kill {executor}"),
+                Call::Acknowledge { update, .. } => format!("acknowledge {}", update.executor),
                 Call::Reconcile(tasks) => {
                     let names: Vec<&str> = tasks.iter().map(|it| it.executor).collect();
                     if names.is_empty() {
@@ -357,7 +430,11 @@ mod tests {
             });
         }
 
-        fn notice(&mut self, _notice: Notice) {}
+        fn notice(&mut self, notice: Notice) {
+            if let Notice::CallFailed { why } = notice {
+                self.0.push(format!("report: {why}"));
+            }
+        }
     }
 
     fn at(seconds: u64) -> Timestamp {
@@ -384,12 +461,7 @@ mod tests {
         now: Timestamp,
         log: &mut Log,
     ) {
-        let executor = executor.to_owned();
-        let agent_id = Some("S0".to_owned());
-        let reason = UpdateReason::Other;
-        let message = String::new();
-        let (uuid, reported_at) = (None, None);
-        let update = Update { executor, agent_id, state, reason, message, uuid, reported_at };
+        let update = Update::new(executor, state).with_agent(format!("S{executor}"));
         controller.handle(ControllerEvent::Update(update), now, log);
     }
 
@@ -436,6 +508,60 @@ mod tests {
             UNKNOWN_TRIES as usize,
             "not for ever"
         );
+    }
+
+    /// Goal: unknown executors without end take bounded memory: each is killed once, a bounded number again, and that
+    /// others aren't is reported once. Those that are gone make room. Method: more unknown executors than are kept.
+    #[test]
+    fn kills_of_unknown_executors_are_bounded() {
+        let mut controller = controller(0);
+        let mut log = Log::default();
+        let more = 10;
+        for number in 0..UNKNOWN_MAX + more {
+            send_update(
+                &mut controller,
+                &format!("u{number}"),
+                TaskState::Running,
+                at(1),
+                &mut log,
+            );
+        }
+        let is_report = |line: &&String| line.starts_with("report: ");
+        assert_eq!(log.0.iter().filter(is_report).count(), 1);
+        let is_kill = |line: &&String| line.starts_with("kill ");
+        assert_eq!(log.0.iter().filter(is_kill).count(), UNKNOWN_MAX + more);
+        assert_eq!(kills(run_seconds(&mut controller, 16, 17)).len(), UNKNOWN_MAX);
+        let mut log = Log::default();
+        send_update(&mut controller, "u0", TaskState::Gone, at(17), &mut log);
+        send_update(&mut controller, "v0", TaskState::Running, at(17), &mut log);
+        send_update(&mut controller, "v1", TaskState::Running, at(17), &mut log);
+        assert_eq!(log.0, ["kill v0", "kill v1"]);
+        assert_eq!(kills(run_seconds(&mut controller, 32, 33)), ["32: kill v0"]);
+    }
+
+    /// Goal: failures that another agent reports don't exclude an executor's agent. Method: an agent with an exclusion
+    /// after two failures; another agent reports both of its executors failed.
+    #[test]
+    fn other_agents_exclude_no_agent() {
+        let rule = ExclusionRule { failures: 2, ..ExclusionRule::default() };
+        let config = Config::builder().executor_limit(Some(2)).exclusion(Some(rule));
+        let kernel = Kernel::new(config.build().unwrap(), IdScheme::plain());
+        let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 9999.0)];
+        for offer in ["o1", "o2"] {
+            let offers = [Offer::new(offer, "S7", "host", &resources, &[])];
+            kernel.handler().resource_offers(&offers, at(0), &mut Decisions::new());
+        }
+        let recorded_kernel = RecordedKernel::from(kernel);
+        let mut controller = Controller::new(recorded_kernel, EngineOptions::default());
+        let mut log = Log::default();
+        // Reported by S0 and S1.
+        send_update(&mut controller, "0", TaskState::Failed, at(1), &mut log);
+        send_update(&mut controller, "1", TaskState::Failed, at(1), &mut log);
+        let kernel = controller.recorded_kernel.kernel();
+        assert_eq!(kernel.totals().executors, 2);
+        let agents = kernel.snapshot(at(1)).agents;
+        assert!(agents.iter().all(|agent| agent.excluded_until.is_none()), "{agents:#?}");
+        assert_eq!(log.0.len(), 2, "one report for each agent: {:?}", log.0);
     }
 
     /// Goal: after a subscription executors are reconciled until the cluster has reported each. Method: two executors,

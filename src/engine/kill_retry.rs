@@ -34,6 +34,9 @@ const AGAIN_IF_ALIVE: Duration = Duration::from_secs(5);
 /// How often the kill of an unknown executor, which the kernel doesn't count, is repeated. If its agent is unreachable
 /// for longer, it is reported, and killed, when it returns.
 pub(super) const UNKNOWN_TRIES: u32 = 20;
+/// The maximum number of unknown executors whose kills are repeated: the cluster may report any number of them. Further
+/// ones are killed once for each report.
+pub(super) const UNKNOWN_MAX: usize = 65_536;
 
 /// How much longer than the timeout of a shutdown a grace is that would end with it.
 const GRACE_BEYOND_TIMEOUT: Duration = Duration::from_secs(5);
@@ -76,6 +79,10 @@ pub(super) struct KillRetries {
     launches: Launches,
     /// By id, so that equal histories make equal calls.
     open: BTreeMap<String, Kill>,
+    /// The number of unknown executors in `open`.
+    unknown: usize,
+    /// Whether it was reported that there are too many unknown executors.
+    excess_reported: bool,
     /// Whether the subscription has ended and the next has not begun.
     disconnected: bool,
 }
@@ -95,7 +102,13 @@ struct Kill {
 
 impl KillRetries {
     pub(super) fn new(launches: Launches) -> KillRetries {
-        KillRetries { launches, open: BTreeMap::new(), disconnected: false }
+        KillRetries {
+            launches,
+            open: BTreeMap::new(),
+            unknown: 0,
+            excess_reported: false,
+            disconnected: false,
+        }
     }
 
     /// Kills an executor that the kernel knows.
@@ -107,18 +120,45 @@ impl KillRetries {
         now: Timestamp,
         out: &mut dyn CallSink,
     ) {
-        let mut kill = Kill::new(Some(&target.agent_id), terms, now);
+        // Empty if the executor isn't bound yet.
+        let agent_id = Some(&*target.agent_id).filter(|id| !id.is_empty());
+        let mut kill = Kill::new(agent_id, terms, now);
         kill.id = Some(target.id);
         if kill.must_wait(&self.launches) {
             kill.again_at = now;
         } else {
             kill.make_call(&executor, now, out);
         }
-        self.open.insert(executor, kill);
+        let former = self.open.insert(executor, kill);
+        self.unknown -= usize::from(former.is_some_and(|kill| kill.is_unknown()));
     }
 
-    /// Kills an unknown executor, which the kernel doesn't count.
+    /// Kills an unknown executor, which the kernel doesn't count. Beyond [`UNKNOWN_MAX`] of them the kill isn't
+    /// repeated; returns the report of that, once.
     pub(super) fn kill_unknown(
+        &mut self,
+        executor: &str,
+        agent_id: Option<&str>,
+        grace: Duration,
+        now: Timestamp,
+        out: &mut dyn CallSink,
+    ) -> Option<String> {
+        if self.unknown < UNKNOWN_MAX || self.open.contains_key(executor) {
+            self.kill_surplus(executor, agent_id, grace, now, out);
+            return None;
+        }
+        out.call(Call::Kill { executor, agent_id, grace });
+        let is_first = !std::mem::replace(&mut self.excess_reported, true);
+        is_first.then(|| {
+            format!(
+                "more than {UNKNOWN_MAX} unknown executors run: kills of others aren't repeated"
+            )
+        })
+    }
+
+    /// Kills an unknown executor, and keeps the kill to repeat it. For executors of a former run that the kernel has no
+    /// room for: the number of those is that of the records of this program, so it isn't limited.
+    pub(super) fn kill_surplus(
         &mut self,
         executor: &str,
         agent_id: Option<&str>,
@@ -129,6 +169,7 @@ impl KillRetries {
         let kill = self.open.entry(executor.to_owned()).or_insert_with(|| {
             let unknown_tries = Some(UNKNOWN_TRIES);
             let terms = KillTerms { grace, repeat_max: AGAIN_AFTER_MAX };
+            self.unknown += 1;
             Kill { unknown_tries, ..Kill::new(agent_id, terms, now) }
         });
         kill.make_call(executor, now, out);
@@ -164,14 +205,19 @@ impl KillRetries {
 
     /// Removes the kill of an executor that has ended or is forgotten.
     pub(super) fn ended(&mut self, executor: &str) {
-        self.open.remove(executor);
+        self.remove(executor);
     }
 
     /// Removes the kill of an unknown executor that the cluster reports as not running: no further report will follow.
     pub(super) fn not_seen_alive(&mut self, executor: &str) {
-        if self.open.get(executor).is_some_and(|kill| kill.unknown_tries.is_some()) {
-            self.open.remove(executor);
+        if self.open.get(executor).is_some_and(Kill::is_unknown) {
+            self.remove(executor);
         }
+    }
+
+    fn remove(&mut self, executor: &str) {
+        let former = self.open.remove(executor);
+        self.unknown -= usize::from(former.is_some_and(|kill| kill.is_unknown()));
     }
 
     /// Repeats the kills that are due.
@@ -184,7 +230,10 @@ impl KillRetries {
                 return true;
             }
             match &mut kill.unknown_tries {
-                Some(0) => return false,
+                Some(0) => {
+                    self.unknown -= 1;
+                    return false;
+                }
                 Some(tries) => *tries -= 1,
                 None => {}
             }
@@ -210,6 +259,11 @@ impl Kill {
         };
         kill.restart_intervals(now);
         kill
+    }
+
+    /// Whether the kernel doesn't know the executor.
+    fn is_unknown(&self) -> bool {
+        self.unknown_tries.is_some()
     }
 
     /// Begins the intervals of repetition anew.

@@ -20,9 +20,14 @@
 //! | `offer_queue`, `handler_thread`, `offer_handler`, `handler_calls` | the way of an offer, in this order |
 //! | `inbox`, `control`, `controller` | the control thread's queue, its loop, and what it does |
 //! | `reconciliation`, `kill_retry`, `launches` | parts of the controller: questions, kills, and what they wait for |
+//! | `late_binding`, `agent_facts`, `avoided_agents` | executors whose agents the cluster chooses, and agents that it must avoid |
+//! | `misattributed` | updates of agents that don't have the executor |
 //! | `gate`, `shutdown` | no call after the manager's stop; the steps of the end |
 //! | `recorded_kernel`, `journal` | the kernel, and the record of what is done with it |
+//! | `trace` | events for the crate `tracing`, with the feature of that name |
 
+mod agent_facts;
+mod avoided_agents;
 mod clock;
 pub mod cluster_manager;
 mod control;
@@ -35,20 +40,25 @@ mod handler_thread;
 mod inbox;
 pub mod journal;
 pub(crate) mod kill_retry;
+mod late_binding;
 pub(crate) mod launches;
+mod misattributed;
 mod notice;
 pub(crate) mod offer_handler;
 pub(crate) mod offer_queue;
 mod owned;
 mod reconciliation;
 pub(crate) mod recorded_kernel;
-mod shape;
+mod recovered;
+mod resource_profile;
 mod shutdown;
 pub(crate) mod sinks;
 mod state;
 mod sync;
 mod threads;
+pub(crate) mod trace;
 mod unreadable_offers;
+mod update;
 
 use std::fmt;
 use std::sync::Arc;
@@ -162,7 +172,10 @@ impl Default for EngineOptions {
 }
 
 /// A running engine; a kernel has one. If it is dropped without [`Engine::shutdown`], it closes the kernel, ends its
-/// threads and stops the manager, but neither kills executors nor waits for them.
+/// threads and stops the manager, but makes no kills and doesn't wait for executors. What becomes of them is up to the
+/// manager's [stop](ClusterManager::stop): `LocalCluster` ends them, and so does `MesosCluster` by tearing the
+/// framework down, unless it is told to leave it (`AtEnd::Leave`). To upgrade a program without ending its executors on
+/// Mesos, configure that, a failover timeout and a framework id file, drop the engine, and start the new program.
 ///
 /// ```
 /// # use offermill::engine::cluster_manager::{Call, ClusterManager, Event, EventSink};
@@ -204,11 +217,20 @@ impl Default for EngineOptions {
 /// engine.set_executor_limit(Some(5))?; // while it runs
 /// assert_eq!(engine.kernel().wanted(), 5);
 /// println!("{}", engine.kernel().explain(engine.clock().now())); // waiting for 5 more executors …
+/// let capacity = engine.kernel().capacity(engine.clock().now()); // what the cluster has, and what is free
+/// println!("{} agents, {} cores are free", capacity.sums().agents, capacity.sums().free.cores);
 ///
 /// let shutdown = engine.shutdown(Duration::from_secs(10)); // kills executors and waits for their ends
 /// assert!(shutdown.drained && shutdown.unfinished.is_empty());
 /// # Ok::<(), offermill::Error>(())
 /// ```
+///
+/// # Reports
+/// Reports of the kernel, such as [`Kernel::snapshot`](crate::Kernel::snapshot) and
+/// [`Kernel::capacity`](crate::Kernel::capacity), are asked for, by any thread and with the time of [`Engine::clock`]:
+/// there is no notice of a new picture of the capacity, because it is rebuilt only for a caller. A host that wants one
+/// each second asks each second; the picture's [version](crate::ClusterCapacity::version) says whether it is another
+/// one. An [`Observer`] can ask, too, on the control thread, which applies no updates meanwhile.
 ///
 /// # Blocking
 /// * [`Engine::shutdown`] returns within its timeout plus [`EngineOptions::shutdown_slack`], whatever hangs; dropping
@@ -259,7 +281,8 @@ impl Engine {
     /// [`Engine::request_executors`], [`Engine::set_locality`], [`Engine::reconfigure`], [`Engine::readmit_agent`] and
     /// [`Engine::close`]: operations on the kernel itself are not recorded, and a player can't repeat the decisions
     /// that follow them. (A close by [`Kernel::close`], [`Kernel::drain`] or [`Kernel::drained`] is recorded with the
-    /// next operation; a batch that is being answered at that moment may have seen it already.)
+    /// next operation. An operation that runs at that moment, such as the answer to a batch or an update, may have seen
+    /// it already; then a player's decision differs.)
     ///
     /// # Errors
     /// As [`Engine::start`].
@@ -376,8 +399,8 @@ impl Engine {
     }
 
     /// Kills executors, with the [grace](EngineOptions::kill_grace) of the options. The kills are repeated until the
-    /// executors' ends are reported. They precede updates that wait to be applied. Never waits, and may be called in an
-    /// [`Observer`].
+    /// executors' ends are reported, or they are forgotten. They precede updates that wait to be applied. Never waits,
+    /// and may be called in an [`Observer`].
     pub fn kill(&self, executors: Vec<ExecutorId>) {
         let terms = KillTerms::of(&self.shared.options);
         self.shared.inbox.send_urgent(ControlMessage::Kill { executors, terms });
@@ -392,8 +415,9 @@ impl Engine {
     }
 
     /// Shuts the engine down: declines further offers, kills all executors, waits up to `timeout` for their ends, then
-    /// stops the manager, which ends the remaining executors by force. Returns the state of each executor at the
-    /// timeout; ends that the manager reports later still reach the observer.
+    /// stops the manager, which ends the remaining executors by force. (With Mesos' `AtEnd::Leave` those that have not
+    /// ended by then may run on.) Returns the state of each executor at the timeout; ends that the manager reports
+    /// later still reach the observer.
     ///
     /// Kills precede all updates that wait to be applied. They are made again with each subscription, when an
     /// executor's agent is reachable again, and else after at most a sixth of `timeout` (1 s at least, 5 min at most),

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use crate::ids::ExecutorId;
 use crate::kernel::{Change, DemandCall};
 use crate::resources::ExecutorResources;
-use crate::status::TaskState;
+use crate::status::{ProcessReport, TaskState, UpdateReason};
 use crate::time::Timestamp;
 
 /// Observes an engine. Called on the engine's control thread, in the order of events, without locks held. Its work
@@ -26,6 +26,11 @@ impl Observer for Unobserved {
 
 /// A notice of something that happened in the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum Notice {
     /// A subscription began.
@@ -59,7 +64,41 @@ pub enum Notice {
         /// The cluster's message; may be empty.
         message: String,
         /// When the executor was in this state for the first time, by the cluster's clock, if the cluster says so.
+        /// A time before 1970 is serialized as none.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::time::serialize_clock_time"))]
         reported_at: Option<SystemTime>,
+        /// The reason for the state.
+        #[cfg_attr(feature = "serde", serde(default))]
+        reason: UpdateReason,
+        /// What the cluster says of the executor's process.
+        #[cfg_attr(feature = "serde", serde(default))]
+        process: Option<Box<ProcessReport>>,
+    },
+    /// An executor was [bound](crate::Kernel::bind) to the agent on which the cluster has started it.
+    Bound {
+        /// The executor's id.
+        executor: String,
+        /// The agent.
+        agent_id: String,
+        /// The agent's host name; empty if it is unknown.
+        hostname: String,
+    },
+    /// The agent on which the cluster has started an executor doesn't take it: it is killed. Reported once per
+    /// executor.
+    Unwelcome {
+        /// The executor's id.
+        executor: String,
+        /// The agent.
+        agent_id: String,
+        /// Why the agent doesn't take it.
+        why: String,
+    },
+    /// Why an executor has not started yet, in the cluster's words; empty if it waits no more.
+    Waiting {
+        /// The executor's id.
+        executor: String,
+        /// The reason.
+        why: String,
     },
     /// An agent was excluded, because too many executors failed on it.
     AgentExcluded {
@@ -108,9 +147,10 @@ pub enum Notice {
         refuse: Duration,
     },
     /// Offers of an agent could not be read. Those whose ids could be read were declined. Each cause is reported once
-    /// per agent; later offers are declined without a notice. At most 256 agents and causes are told apart.
+    /// per agent; later offers are declined without a notice. At most 256 agents and causes are told apart; of further
+    /// ones, the number of offers is reported whenever it reaches a power of ten.
     Unreadable {
-        /// The number of offers in the batch in which they came first.
+        /// The number of offers in the batch in which they came first, or in which a count reached a power of ten.
         offers: usize,
         /// The number of those whose ids could not be read, so that they could not be declined.
         unanswered: usize,
@@ -121,9 +161,10 @@ pub enum Notice {
         /// How long they were refused for.
         refuse: Duration,
     },
-    /// The cluster manager could not carry out a call.
+    /// The cluster manager could not carry out a call; or a subscriber of the crate `tracing` panicked, which is
+    /// reported once per engine.
     CallFailed {
-        /// The call and the reason.
+        /// The call, or the subscriber, and the reason.
         why: String,
     },
     /// The journal was given up: further operations are not recorded. Comes at most once.
@@ -144,7 +185,10 @@ pub enum Notice {
         /// The panic's message.
         why: String,
     },
-    /// The cluster refuses this framework permanently. No further event will come.
+    /// The cluster refuses this framework permanently: nothing can be launched any more, and the engine is to be shut
+    /// down. Few notices follow: updates that were under way, those about the shutdown, and a framework that can't be
+    /// torn down ([`Notice::CallFailed`]). The engine itself refuses a framework's id that it can't use
+    /// ([`foreign_text`](crate::foreign_text)).
     Refused {
         /// The cluster's message.
         why: String,
@@ -153,12 +197,13 @@ pub enum Notice {
 
 /// An executor that was placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PlacedExecutor {
     /// Its id inside the kernel.
     pub id: ExecutorId,
     /// Its id as the cluster knows it.
     pub executor: String,
-    /// Its agent.
+    /// Its agent; empty until it is [bound](crate::Kernel::bind), as the host name is.
     pub agent_id: String,
     /// The agent's host name.
     pub hostname: String,

@@ -9,14 +9,14 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cluster_manager::{Accept, Call, Launch, Shape, TakenResource};
+use super::cluster_manager::{Accept, Call, Launch, ResourceProfileId, TakenResource};
 use super::launches::LaunchBatch;
 use super::notice::PlacedExecutor;
 use super::recorded_kernel::{DueRevives, RecordedKernel};
 use super::sinks::AnswerSink;
 use super::sync::catch;
 use crate::kernel::{Accepted, Decisions, Handler, Placed};
-use crate::launch::{Facts, Launcher};
+use crate::launch::{LaunchContext, Launcher};
 use crate::offer::Offer;
 use crate::time::Timestamp;
 
@@ -207,7 +207,7 @@ impl OfferHandler {
         let pairs = accepted.executors.iter().zip(&names);
         let executors: Vec<Launch<'_>> = pairs
             .map(|(placed, executor)| {
-                let facts = Facts {
+                let context = LaunchContext {
                     executor,
                     app,
                     agent_id: first.agent_id,
@@ -219,10 +219,10 @@ impl OfferHandler {
                 };
                 Launch {
                     executor,
-                    shape: Shape::default(),
+                    profile: ResourceProfileId::default(),
                     resources: placed.resources,
                     pieces: taken_pieces(accepted, placed, offers),
-                    command: self.launcher.command(&facts),
+                    command: self.launcher.command(&context),
                 }
             })
             .collect();

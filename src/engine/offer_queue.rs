@@ -257,6 +257,7 @@ mod tests {
 
     use super::*;
     use crate::engine::encoded::{EncodedOffers, OfferPlace};
+    use crate::offer::Binding;
 
     fn owned(id: &str) -> QueuedOffer {
         QueuedOffer::Owned(OwnedOffer {
@@ -269,7 +270,8 @@ mod tests {
             region: None,
             zone: None,
             maintenance_in: None,
-            shape: None,
+            profile: None,
+            binding: Binding::Immediate,
         })
     }
 

@@ -3,22 +3,24 @@
 use std::cell::OnceCell;
 use std::time::Duration;
 
-use crate::limits::{ATTRIBUTE_BYTES_MAX, FOREIGN_ID_BYTES_MAX, HOSTNAME_BYTES_MAX};
-use crate::offer::attributes::{self, Items, OwnedAttribute, OwnedAttributeValue};
+use crate::limits::{FOREIGN_ID_BYTES_MAX, HOSTNAME_BYTES_MAX};
+use crate::offer::attributes::{self, Items, OwnedAttribute};
 use crate::offer::{
-    Attribute, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind, Reservations, ReservedBy,
-    Resource, Revocability, Value,
+    Attribute, Binding, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind, Reservations,
+    ReservedBy, Resource, Revocability, Value,
 };
-use crate::resources::{ExecutorResources, PortRange, Scalar};
+use crate::resources::{PortRange, Scalar};
 
-use super::shape::Shape;
-use crate::kernel::Recovered;
+use super::agent_facts::is_short;
+use super::resource_profile::ResourceProfileId;
 
 /// Why an offer that [isn't bounded](OwnedOffer::is_bounded) isn't used.
+pub(super) const WITHOUT_ID: &str = "it has no id";
 pub(super) const LONG_TEXT: &str = "an id, a name or an attribute is too long";
 
 /// An [`Offer`] that owns its parts.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct OwnedOffer {
     /// See [`Offer::id`].
@@ -39,31 +41,29 @@ pub struct OwnedOffer {
     pub zone: Option<String>,
     /// See [`Offer::maintenance_in`].
     pub maintenance_in: Option<Duration>,
-    /// The executor shape that this offer has room for, from managers that are asked for executors.
-    pub shape: Option<Shape>,
+    /// The resource profile that this offer has room for, from managers that are asked for executors.
+    pub profile: Option<ResourceProfileId>,
+    /// See [`Offer::binding`].
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub binding: Binding,
 }
 
 impl OwnedOffer {
     /// Whether its ids, its names and its attributes are as short as [`limits`](crate::limits) require.
     pub(crate) fn is_bounded(&self) -> bool {
-        let is_short = |text: &String| text.len() <= ATTRIBUTE_BYTES_MAX;
         let is_name = |text: &String| text.len() <= FOREIGN_ID_BYTES_MAX;
-        let is_bounded = |attribute: &OwnedAttribute| match &attribute.value {
-            OwnedAttributeValue::Text(text) => is_short(text),
-            OwnedAttributeValue::Set(items) => items.iter().all(is_short),
-            OwnedAttributeValue::Scalar(_) | OwnedAttributeValue::Ranges(_) => true,
-        };
         let names = [Some(&self.role), self.region.as_ref(), self.zone.as_ref()];
         [&self.id, &self.agent_id].into_iter().all(is_name)
             && names.into_iter().flatten().all(is_name)
             && self.resources.iter().all(|it| it.reservations.roles().all(is_name))
             && self.hostname.len() <= HOSTNAME_BYTES_MAX
-            && self.attributes.iter().all(|it| is_short(&it.name) && is_bounded(it))
+            && self.attributes.iter().all(is_short)
     }
 }
 
 /// A [`Resource`] that owns its parts.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct OwnedResource {
     /// See [`Resource::name`].
@@ -78,24 +78,29 @@ pub struct OwnedResource {
 
 /// [`Reservations`] that own their parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum OwnedReservations {
-    /// See [`Reservations::Old`].
-    Old {
+    /// See [`Reservations::PreRefinement`].
+    PreRefinement {
         /// The role that the resource is reserved for, or [`DEFAULT_ROLE`].
         role: String,
         /// The principal and labels of the reservation, if it was made while the agent ran.
         dynamic: Option<OwnedReservedBy>,
     },
-    /// See [`Reservations::Refined`].
-    Refined(Vec<OwnedReservation>),
+    /// See [`Reservations::PostRefinement`].
+    PostRefinement(Vec<OwnedReservation>),
 }
 
 impl OwnedReservations {
     /// The roles that the resource is reserved for.
     fn roles(&self) -> impl Iterator<Item = &String> {
         let (role, stack) = match self {
-            OwnedReservations::Old { role, .. } => (Some(role), &[][..]),
-            OwnedReservations::Refined(stack) => (None, &stack[..]),
+            OwnedReservations::PreRefinement { role, .. } => (Some(role), &[][..]),
+            OwnedReservations::PostRefinement(stack) => (None, &stack[..]),
         };
         role.into_iter().chain(stack.iter().map(|reservation| &reservation.role))
     }
@@ -103,6 +108,7 @@ impl OwnedReservations {
 
 /// A [`Reservation`] that owns its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OwnedReservation {
     /// See [`Reservation::kind`].
     pub kind: ReservationKind,
@@ -114,6 +120,7 @@ pub struct OwnedReservation {
 
 /// A [`ReservedBy`] that owns its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OwnedReservedBy {
     /// See [`ReservedBy::principal`].
     pub principal: Option<String>,
@@ -123,6 +130,11 @@ pub struct OwnedReservedBy {
 
 /// A [`Value`] that owns its parts.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum OwnedValue {
     /// A quantity.
@@ -152,8 +164,15 @@ impl OwnedOffer {
             region: None,
             zone: None,
             maintenance_in: None,
-            shape: None,
+            profile: None,
+            binding: Binding::Immediate,
         }
+    }
+
+    /// Creates a permit for one executor, which the cluster itself places; see [`Offer::late`].
+    #[must_use]
+    pub fn late(id: impl Into<String>, resources: Vec<OwnedResource>) -> OwnedOffer {
+        OwnedOffer { binding: Binding::Late, ..OwnedOffer::new(id, "", "", resources) }
     }
 
     /// Sets the role that the offer is allocated to.
@@ -180,19 +199,25 @@ impl OwnedOffer {
         OwnedOffer { maintenance_in: Some(maintenance_in), ..self }
     }
 
-    /// Sets the executor shape that the offer has room for.
+    /// Sets the resource profile that the offer has room for.
     #[must_use]
-    pub fn with_shape(self, shape: Shape) -> OwnedOffer {
-        OwnedOffer { shape: Some(shape), ..self }
+    pub fn with_profile(self, profile: ResourceProfileId) -> OwnedOffer {
+        OwnedOffer { profile: Some(profile), ..self }
     }
 }
 
 impl OwnedResource {
-    /// An unreserved, firm resource.
+    /// An unreserved, non-revocable resource.
     #[must_use]
     pub fn new(name: impl Into<String>, value: OwnedValue) -> OwnedResource {
-        let reservations = OwnedReservations::Old { role: DEFAULT_ROLE.to_owned(), dynamic: None };
-        OwnedResource { name: name.into(), reservations, value, revocability: Revocability::Firm }
+        let reservations =
+            OwnedReservations::PreRefinement { role: DEFAULT_ROLE.to_owned(), dynamic: None };
+        OwnedResource {
+            name: name.into(),
+            reservations,
+            value,
+            revocability: Revocability::NonRevocable,
+        }
     }
 
     /// An unreserved scalar.
@@ -243,15 +268,15 @@ impl OwnedReservations {
     /// The principals and labels of the reservations that have them.
     fn records(&self) -> Vec<&OwnedReservedBy> {
         match self {
-            OwnedReservations::Old { dynamic, .. } => dynamic.iter().collect(),
-            OwnedReservations::Refined(stack) => stack.iter().map(|one| &one.by).collect(),
+            OwnedReservations::PreRefinement { dynamic, .. } => dynamic.iter().collect(),
+            OwnedReservations::PostRefinement(stack) => stack.iter().map(|one| &one.by).collect(),
         }
     }
 
     fn stack(&self) -> &[OwnedReservation] {
         match self {
-            OwnedReservations::Old { .. } => &[],
-            OwnedReservations::Refined(stack) => stack,
+            OwnedReservations::PreRefinement { .. } => &[],
+            OwnedReservations::PostRefinement(stack) => stack,
         }
     }
 }
@@ -308,10 +333,10 @@ pub(super) fn borrow_offers<'a>(
             let own = split(&mut records, resource.reservations.records().len());
             let stack = split(&mut stacks, resource.reservations.stack().len());
             let reservations = match &resource.reservations {
-                OwnedReservations::Old { role, .. } => {
-                    Reservations::Old { role, dynamic: own.first() }
+                OwnedReservations::PreRefinement { role, .. } => {
+                    Reservations::PreRefinement { role, dynamic: own.first() }
                 }
-                OwnedReservations::Refined(_) => Reservations::Refined(stack),
+                OwnedReservations::PostRefinement(_) => Reservations::PostRefinement(stack),
             };
             resource.borrow(reservations, split(&mut items, resource.items().len()))
         };
@@ -340,51 +365,9 @@ fn join_parts<'a>(
         region: offer.region.as_deref(),
         zone: offer.zone.as_deref(),
         maintenance_in: offer.maintenance_in,
+        binding: offer.binding,
     };
     owned.iter().map(join).collect()
-}
-
-/// An executor of a former run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RecoveredExecutor {
-    /// Its id.
-    pub executor: String,
-    /// The agent that it is on.
-    pub agent_id: String,
-    /// The agent's host name.
-    pub hostname: String,
-    /// The resources that it takes.
-    pub resources: ExecutorResources,
-}
-
-impl RecoveredExecutor {
-    /// Creates the record of an executor of a former run.
-    #[must_use]
-    pub fn new(
-        executor: impl Into<String>,
-        agent_id: impl Into<String>,
-        hostname: impl Into<String>,
-        resources: ExecutorResources,
-    ) -> RecoveredExecutor {
-        RecoveredExecutor {
-            executor: executor.into(),
-            agent_id: agent_id.into(),
-            hostname: hostname.into(),
-            resources,
-        }
-    }
-}
-
-/// Borrows executors of a former run as a kernel takes them.
-pub(super) fn borrow_former(former: &[RecoveredExecutor]) -> Vec<Recovered<'_>> {
-    let borrowed = former.iter().map(|it| Recovered {
-        executor: &it.executor,
-        agent_id: &it.agent_id,
-        hostname: &it.hostname,
-        resources: it.resources,
-    });
-    borrowed.collect()
 }
 
 impl From<&Offer<'_>> for OwnedOffer {
@@ -399,7 +382,8 @@ impl From<&Offer<'_>> for OwnedOffer {
             region: offer.region.map(str::to_owned),
             zone: offer.zone.map(str::to_owned),
             maintenance_in: offer.maintenance_in,
-            shape: None,
+            profile: None,
+            binding: offer.binding,
         }
     }
 }
@@ -424,11 +408,11 @@ impl From<&Resource<'_>> for OwnedResource {
 impl From<&Reservations<'_>> for OwnedReservations {
     fn from(reservations: &Reservations<'_>) -> OwnedReservations {
         match reservations {
-            Reservations::Old { role, dynamic } => OwnedReservations::Old {
+            Reservations::PreRefinement { role, dynamic } => OwnedReservations::PreRefinement {
                 role: (*role).to_owned(),
                 dynamic: dynamic.map(OwnedReservedBy::from),
             },
-            Reservations::Refined(stack) => OwnedReservations::Refined(
+            Reservations::PostRefinement(stack) => OwnedReservations::PostRefinement(
                 stack
                     .iter()
                     .map(|one| OwnedReservation {
@@ -473,14 +457,17 @@ mod tests {
 
     fn reservations() -> impl Strategy<Value = OwnedReservations> {
         let old = ("[a-c*]", prop::option::of(records()))
-            .prop_map(|(role, dynamic)| OwnedReservations::Old { role, dynamic });
+            .prop_map(|(role, dynamic)| OwnedReservations::PreRefinement { role, dynamic });
         let kind = prop_oneof![Just(ReservationKind::Static), Just(ReservationKind::Dynamic)];
         let one = (kind, "[a-c]", records()).prop_map(|(kind, role, by)| OwnedReservation {
             kind,
             role,
             by,
         });
-        prop_oneof![old, prop::collection::vec(one, 0..4).prop_map(OwnedReservations::Refined)]
+        prop_oneof![
+            old,
+            prop::collection::vec(one, 0..4).prop_map(OwnedReservations::PostRefinement)
+        ]
     }
 
     fn values() -> impl Strategy<Value = OwnedValue> {
@@ -529,7 +516,8 @@ mod tests {
                 region: None,
                 zone: None,
             maintenance_in: None,
-                shape: None,
+                profile: None,
+                binding: Binding::Immediate,
             }).collect();
             let parts = BorrowedParts::default();
             let borrowed = borrow_offers(&batch, &parts).iter();

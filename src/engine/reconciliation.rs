@@ -1,6 +1,7 @@
 //! Reconciliation: when the cluster is asked about the states of which executors.
 //!
-//! * Executors in doubt are reconciled every 15 s.
+//! * Executors in doubt are reconciled every 15 s. Executors without an agent, which may wait for hours, are in doubt
+//!   only if something was reported about them, not because of the launch timeout.
 //! * All executors are reconciled after each further subscription and every 15 min: those that the kernel knows by
 //!   name, and implicitly all others that the cluster has, because a forgotten executor may have returned unreported.
 //!
@@ -92,7 +93,7 @@ impl Reconciliation {
         }
         if now.since(self.doubtful_at) >= DOUBTFUL_EVERY {
             self.doubtful_at = now;
-            let doubtful = recorded_kernel.kernel().reconcile(Scope::Doubtful, now);
+            let doubtful = recorded_kernel.kernel().reconcile(Scope::InDoubt, now);
             self.reconcile(recorded_kernel, doubtful, out);
         }
         if !self.unanswered.is_empty() && now >= self.again_at {

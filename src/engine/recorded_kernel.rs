@@ -4,16 +4,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::agent_facts::{AgentFacts, bind_to};
 use super::cluster_manager::RecoveredExecutor;
 use super::journal::recording::Recording;
 use super::journal::{GridPoint, Operation, OperationOutcome};
 use super::launches::Launches;
-use super::owned::borrow_former;
+use super::recovered::borrow_former;
 use super::sync::Deadline;
 use crate::config::Config;
 use crate::error::Error;
 use crate::ids::ExecutorId;
-use crate::kernel::{self, Decisions, Handler, Kernel, LimitRule, Target};
+use crate::kernel::{self, Bound, Decisions, Handler, Kernel, LimitRule, Target};
 use crate::offer::Offer;
 use crate::status::StatusUpdate;
 use crate::time::Timestamp;
@@ -114,6 +115,22 @@ impl RecordedKernel {
             let StatusUpdate { executor, state, reason } = *update;
             let executor = executor.to_owned();
             (Operation::Update { executor, state, reason, limit }, OperationOutcome::from(outcome))
+        })
+    }
+
+    /// [`Kernel::bind`].
+    pub(crate) fn bind(
+        &self,
+        executor: &str,
+        agent_id: &str,
+        facts: Option<&AgentFacts>,
+        now: Timestamp,
+    ) -> Bound {
+        let run = |at| bind_to(agent_id, facts, |agent| self.kernel.bind(executor, agent, at));
+        self.record(now, run, |bound| {
+            let facts = facts.cloned().unwrap_or_default();
+            let (executor, agent_id) = (executor.to_owned(), agent_id.to_owned());
+            (Operation::Bind { executor, agent_id, facts }, OperationOutcome::Bound(bound.clone()))
         })
     }
 

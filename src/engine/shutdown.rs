@@ -53,10 +53,13 @@ use super::kill_retry::KillTerms;
 use super::state::EngineState;
 use super::sync::Deadline;
 use super::threads::Thread;
+use super::trace;
 use crate::kernel::{DrainReport, Drained};
+use crate::status::Fate;
 
 /// How an engine ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Shutdown {
     /// Whether every executor whose resources were counted has ended.
@@ -182,9 +185,15 @@ impl ShutdownSequence {
         let ShutdownSequence { shared, handlers, control, journal, started } = self;
         let late_handlers = join_handlers(&shared, handlers, deadlines);
         if let Some(timeout) = timeout {
+            trace::drain_began(timeout);
             kill(&shared, timeout);
         }
         let drain = drain(&shared, deadlines);
+        if timeout.is_some() {
+            let is_left = |fate| matches!(fate, Fate::Alive | Fate::Unreachable);
+            let left = drain.executors.iter().filter(|executor| is_left(executor.fate)).count();
+            trace::drain_ended(drain.drained, left);
+        }
         close_gates(&shared, deadlines);
         let mut unfinished = Vec::new();
         if started {

@@ -20,6 +20,11 @@ pub(crate) trait AnswerSink {
 pub(crate) trait CallSink {
     /// Makes a call. If it fails, reports [`Notice::CallFailed`].
     fn call(&mut self, call: Call<'_>);
+    /// Like [`CallSink::call`]; returns `false` if the call failed.
+    fn try_call(&mut self, call: Call<'_>) -> bool {
+        self.call(call);
+        true
+    }
     /// Reports a notice to the observer.
     fn notice(&mut self, notice: Notice);
 }

@@ -4,16 +4,14 @@ use std::sync::Arc;
 
 use super::EngineOptions;
 use super::clock::Clock;
-use super::cluster_manager::{
-    ClusterManager, Event, Events, OwnedOffer, RecoveredExecutor, Update,
-};
+use super::cluster_manager::{ClusterManager, Event, Events, OwnedOffer, RecoveredExecutor};
 use super::control_message::ControlMessage;
 use super::controller::ControllerEvent;
 use super::gate::{Gate, Open};
 use super::inbox::Inbox;
 use super::notice::PlacedExecutor;
 use super::offer_queue::{OfferQueue, QueuedOffer};
-use super::owned::LONG_TEXT;
+use super::owned::{LONG_TEXT, WITHOUT_ID};
 use super::recorded_kernel::RecordedKernel;
 use super::sync::{Deadline, Mutex, lock};
 use super::unreadable_offers::RefusedOffer;
@@ -129,7 +127,7 @@ impl EngineState {
         let mut adopted = Vec::new();
         let mut surplus = Vec::new();
         for (it, id) in executors.into_iter().zip(ids) {
-            let RecoveredExecutor { executor, agent_id, hostname, resources } = it;
+            let RecoveredExecutor { executor, agent_id, hostname, resources, .. } = it;
             match id {
                 Some(id) => {
                     adopted.push(PlacedExecutor { id, executor, agent_id, hostname, resources })
@@ -146,23 +144,27 @@ impl EngineState {
         self.offer_queue.reset(self.recorded_kernel.registered(framework_id, self.clock.now()));
     }
 
-    /// Queues offers, and has those declined whose ids, names or attributes are too long.
+    /// Queues offers, and has those declined whose ids, names or attributes are too long. Those without an id can't be
+    /// answered, and are only reported.
     fn receive_offers(&self, offers: Vec<OwnedOffer>) {
-        let (offers, refused): (Vec<_>, Vec<_>) =
-            offers.into_iter().partition(OwnedOffer::is_bounded);
-        if !refused.is_empty() {
-            let short = |id: String| Some(id).filter(|id| id.len() <= FOREIGN_ID_BYTES_MAX);
-            let refused = refused.into_iter().map(|offer| RefusedOffer {
-                id: short(offer.id).unwrap_or_default(),
-                agent_id: short(offer.agent_id),
-                why: LONG_TEXT.to_owned(),
-            });
+        let is_usable = |offer: &OwnedOffer| !offer.id.is_empty() && offer.is_bounded();
+        let (offers, refused): (Vec<_>, Vec<_>) = offers.into_iter().partition(is_usable);
+        let refused = refused.into_iter().map(|offer| {
+            let why = if offer.id.is_empty() { WITHOUT_ID } else { LONG_TEXT };
+            RefusedOffer::new(offer.id, why).with_agent(Some(offer.agent_id))
+        });
+        self.refuse_offers(refused.collect());
+        self.queue_offers(offers.into_iter().map(QueuedOffer::Owned).collect());
+    }
+
+    /// Has offers declined by the control thread.
+    fn refuse_offers(&self, offers: Vec<RefusedOffer>) {
+        if !offers.is_empty() {
             self.send_control(ControlMessage::Unreadable {
                 epoch: self.recorded_kernel.kernel().epoch(),
-                offers: refused.collect(),
+                offers: offers.into_iter().map(RefusedOffer::bounded).collect(),
             });
         }
-        self.queue_offers(offers.into_iter().map(QueuedOffer::Owned).collect());
     }
 
     /// Queues offers; those that find no room are declined by the control thread.
@@ -185,17 +187,15 @@ fn bounded(event: ControllerEvent) -> ControllerEvent {
         problems.find_map(|(what, id)| length_problem(what, id, FOREIGN_ID_BYTES_MAX))
     };
     let problem = match &event {
-        ControllerEvent::Update(Update { executor, agent_id, uuid, .. }) => {
-            let agent_id = agent_id.as_deref().unwrap_or_default();
-            let is_long = uuid.as_ref().is_some_and(|uuid| uuid.len() > FOREIGN_ID_BYTES_MAX);
-            problem(&[("its executor's id", executor), ("its agent's id", agent_id)])
-                .or_else(|| is_long.then(|| "its uuid is too long".to_owned()))
-                .map(|why| format!("an update was ignored: {why}"))
+        ControllerEvent::Update(update) => {
+            update.length_problem().map(|why| format!("an update was ignored: {why}"))
         }
         ControllerEvent::AgentLost { agent_id } => problem(&[("its id", agent_id)])
             .map(|why| format!("the loss of an agent was ignored: {why}")),
         ControllerEvent::ExecutorLost { executor } => problem(&[("its id", executor)])
             .map(|why| format!("the loss of an executor was ignored: {why}")),
+        ControllerEvent::Waiting { executor, .. } => problem(&[("its id", executor)])
+            .map(|why| format!("a reason why an executor waits was ignored: {why}")),
         ControllerEvent::Message { executor, agent_id, .. } => {
             problem(&[("its executor's id", executor), ("its agent's id", agent_id)])
                 .map(|why| format!("a message of an executor was ignored: {why}"))
@@ -220,6 +220,7 @@ impl Events for EngineState {
             Event::Encoded(offers) => {
                 return self.queue_offers(offers.into_each().map(QueuedOffer::Encoded).collect());
             }
+            Event::Unreadable(offers) => return self.refuse_offers(offers),
             Event::Rescinded { offer_id } => {
                 self.offer_queue.rescind(&offer_id);
                 return;
@@ -244,6 +245,9 @@ impl Events for EngineState {
             Event::ExecutorLost { executor } => ControllerEvent::ExecutorLost { executor },
             Event::Message { executor, agent_id, data } => {
                 ControllerEvent::Message { executor, agent_id, data }
+            }
+            Event::Waiting { executor, why } => {
+                ControllerEvent::Waiting { executor, why: cut_message(why) }
             }
             Event::CallFailed { why } => ControllerEvent::CallFailed { why: cut_message(why) },
             Event::Refused { why } => ControllerEvent::Refused { why: cut_message(why) },

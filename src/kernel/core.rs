@@ -2,6 +2,7 @@
 
 use crossbeam_utils::CachePadded;
 
+use super::reports::capacity::CapacityCell;
 use super::state::admission::Admission;
 use super::state::adopted::Adopted;
 use super::state::agents::AgentTable;
@@ -44,6 +45,7 @@ pub(crate) struct Core {
     pub(super) unknown_updates: CachePadded<AtomicU64>,
     /// The next snapshot's number. Relaxed: it only hands out numbers.
     pub(super) snapshots: CachePadded<AtomicU64>,
+    pub(super) capacity: CachePadded<CapacityCell>,
     /// When agents were last searched for those to forget, in milliseconds.
     pub(super) swept_at: CachePadded<AtomicU64>,
 }
@@ -68,6 +70,7 @@ impl Core {
             unreachable: CachePadded::new(AtomicU64::new(0)),
             unknown_updates: CachePadded::new(AtomicU64::new(0)),
             snapshots: CachePadded::new(AtomicU64::new(1)),
+            capacity: CachePadded::new(CapacityCell::new()),
             swept_at: CachePadded::new(AtomicU64::new(0)),
         }
     }

@@ -42,6 +42,8 @@ pub(crate) enum SharedWord {
     Executor,
     /// The agents of executors, apart from their cells. Which of them share a line depends on the allocator.
     Hints,
+    /// What is recorded of agents' offers, apart from their cells.
+    Offered,
     /// The counters and near misses of a handler, by its position among the handlers given.
     Own(usize),
     /// What polls, ticks and reports write: the counters' lock, and times.
@@ -113,6 +115,7 @@ impl WordAddresses {
         self.add(SharedWord::AgentSlab, next_generation);
         self.add(SharedWord::Maps, by_id);
         cells.iter().for_each(|(_, cell)| self.add(SharedWord::Agent, cell));
+        cells.hints().for_each(|record| self.add(SharedWord::Offered, record));
     }
 
     fn add<T>(&mut self, word: SharedWord, place: &T) {
@@ -137,7 +140,7 @@ impl WordAddresses {
     /// Sums up writes by kind of word.
     pub(crate) fn count(&self, writes: &[Write]) -> BTreeMap<SharedWord, Count> {
         let line = |write: &Write| match self.word(write.address) {
-            word @ (SharedWord::Own(_) | SharedWord::Hints) => (word, 0),
+            word @ (SharedWord::Own(_) | SharedWord::Hints | SharedWord::Offered) => (word, 0),
             word => (word, write.address / LINE),
         };
         let mut touched: Vec<(SharedWord, usize)> = writes.iter().map(line).collect();

@@ -9,6 +9,7 @@
 //!                     agents can     how many       then one word:          pieces
 //!                     take one       (pure)         admission               (pure)
 //!
+//! bind ────────────► agents, executors: one compare-exchange decides whether an executor is on the agent
 //! status_update ───► executors: one compare-exchange decides which thread frees ─► agents, admission, drain
 //! ```
 //!
@@ -16,7 +17,7 @@
 //! |---|---|
 //! | `reason` | why offers are declined |
 //! | `offers` | answers offers: candidates, placement, commit, resource carving, locality |
-//! | `lifecycle` | applies status updates, losses, timeouts and limits; adoption; drain |
+//! | `lifecycle` | applies status updates, losses, timeouts and limits; late binding; adoption; drain |
 //! | `reports` | snapshots, explanations, counters, the consistency check |
 //! | `state` | every word that threads share |
 
@@ -34,6 +35,7 @@ use std::sync::Arc;
 
 pub(crate) use self::core::Core;
 pub use lifecycle::adoption::Recovered;
+pub use lifecycle::binding::Bound;
 pub use lifecycle::doubt::Scope;
 pub use lifecycle::drain::{DrainFuture, DrainReport, Drained};
 pub use lifecycle::expiry::{GivenUp, Ticked};
@@ -43,11 +45,17 @@ pub use offers::handler::Handler;
 pub use offers::piece::{Amount, Piece};
 pub use offers::remainder::{Left, LeftResources, Remainder};
 pub use reason::{Decline, Reason, ReasonKind};
+pub use reports::capacity::ClusterCapacity;
+pub use reports::capacity_agent::{AgentResources, RoleOffer};
+pub use reports::capacity_shard::CapacitySums;
 pub use reports::check::Violation;
+pub use reports::cluster_lack::{ClusterLack, LargestAgent};
 pub use reports::explain::{Declined, ExcludedAgents, Explanation, Miss};
-pub use reports::snapshot::{AgentState, ExecutorView, Phase, Snapshot, Totals};
+pub use reports::snapshot::{AgentState, ExecutorView, Phase, Snapshot};
+pub use reports::totals::Totals;
 pub use state::counters::{DeclineCounts, OfferCounts};
 pub use state::demand::DemandCall;
+pub use state::offered::ResourceSums;
 pub use state::target::Target;
 
 use crate::config::{Config, ExecutorCores};
@@ -130,8 +138,9 @@ impl Kernel {
     /// A duplicate changes nothing. Resources are freed exactly once, by the first of several concurrent updates.
     /// Updates of unknown executors are tolerated and counted. Only failures that are the agent's fault count towards
     /// its exclusion, each once; kills, losses by partition, drains, invalid offers and descriptions that the cluster
-    /// rejects (`TASK_ERROR`, unless [`Conduct::rejections_count`](crate::config::Conduct::rejections_count)) don't.
-    /// Apply an update before you acknowledge it.
+    /// rejects (`TASK_ERROR`, unless
+    /// [`Compatibility::rejections_count`](crate::config::Compatibility::rejections_count)) don't. Apply an update
+    /// before you acknowledge it.
     ///
     /// Once an update that excludes an agent has returned, no executor is placed there until the exclusion ends.
     ///
@@ -192,6 +201,12 @@ impl Kernel {
     /// Returns whether running executors hold at least `ratio` (0 to 1) of the [expected
     /// cores](Kernel::cores_expected).
     ///
+    /// As in Spark (`spark.scheduler.minRegisteredResourcesRatio`), that is a share of what was asked for, whatever the
+    /// cluster has: [`Kernel::capacity`] isn't considered. If less is there than was asked for, the framework waits for
+    /// as long as it wants (`spark.scheduler.maxRegisteredResourcesWaitingTime`), because agents may come; a share of
+    /// what is there would let it begin at once on a cluster whose first agent has just been offered. A host that wants
+    /// such a share compares `used` with the sums of the picture.
+    ///
     /// Counts executors at each call: O(executors).
     #[must_use]
     pub fn sufficient_resources_registered(&self, ratio: f64) -> bool {
@@ -220,7 +235,7 @@ impl Kernel {
     /// Records that the cluster reported an agent as lost. This is a hint: nothing is freed. Once it has returned, no
     /// executor is placed on the agent for 10 s, and the executors there are in doubt until an update arrives. Returns
     /// them, to be reconciled. Executors of a batch that is not answered yet may be missing, since their launch has not
-    /// left; [`Scope::Doubtful`] returns them later.
+    /// left; [`Scope::InDoubt`] returns them later.
     ///
     /// An agent that the kernel doesn't know yet is remembered, too, for 15 min, without a host name until it is
     /// offered. A report without an agent id changes nothing. O(executors) if there are any on the agent.
@@ -368,7 +383,8 @@ impl Kernel {
 
     /// Applies timeouts. Unreachable executors are given up and later forgotten, as the config says. Agents that were
     /// not offered for 15 min are forgotten, unless they hold executors, are excluded or suspect, or have failures that
-    /// may still count towards an exclusion. Call it about once per second.
+    /// may still count towards an exclusion. Offers that are declined alike, because a cap is reached or the kernel is
+    /// closed, don't count: agents aren't looked at. Call it about once per second.
     ///
     /// An executor is given up, and then forgotten, only if its current absence has lasted long enough, however often
     /// it returns while ticks and updates run concurrently. Times later than 2⁴⁸ ms (8900 years) after the origin count

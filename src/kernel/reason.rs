@@ -10,6 +10,7 @@ use crate::time::Timestamp;
 
 /// An offer that is declined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Decline {
     /// Position of the offer in the batch.
@@ -30,6 +31,11 @@ impl Decline {
 
 /// Why an offer is declined, in numbers: what was asked for and what was offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum Reason {
     /// The kernel is closed.
@@ -107,7 +113,9 @@ pub enum Reason {
         /// The port.
         port: u16,
     },
-    /// Another thread used or removed the agent between plan and commit. Its next offer is considered again.
+    /// Another thread used or removed the agent between plan and commit. Its next offer is considered again. Its text
+    /// ([`ReasonKind::as_str`]), which journals and `offermill run --json` have, is `raced`; with the feature `serde`
+    /// it is `contended`.
     Contended,
     /// Executors are wanted on other hosts, or the agent's host has an executor or gets one in the same batch.
     Locality {
@@ -118,6 +126,11 @@ pub enum Reason {
 
 /// The kinds of [`Reason`], for counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum ReasonKind {
     /// See [`Reason::Stopping`].

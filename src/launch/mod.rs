@@ -18,7 +18,7 @@ pub use setup::{
     Container, ContainerKind, ContainerLabel, Network, PortMapping, Protocol, SecretSource, Setup,
     Uri, Volume,
 };
-pub use template::CommandTemplate;
+pub use template::{CommandTemplate, PLACEHOLDERS};
 
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
@@ -31,11 +31,11 @@ pub struct Command {
     /// Variables that are added to the environment.
     pub environment: Vec<(String, String)>,
     /// How the arguments are passed to the cluster.
-    pub form: Form,
+    pub form: CommandForm,
     /// The setup that executors share, if any.
     pub setup: Option<Arc<Setup>>,
-    /// Steps that a shell performs before it starts the program. Only for [`Form::Shell`].
-    pub prelude: Prelude,
+    /// Steps that a shell performs before it starts the program. Only for [`CommandForm::Shell`].
+    pub prologue: ShellPrologue,
 }
 
 impl Command {
@@ -57,7 +57,7 @@ impl Command {
 
     /// Sets how the arguments are passed.
     #[must_use]
-    pub fn with_form(self, form: Form) -> Command {
+    pub fn with_form(self, form: CommandForm) -> Command {
         Command { form, ..self }
     }
 
@@ -71,7 +71,7 @@ impl Command {
 /// Steps that a shell performs before it starts the program. All values are quoted, so the shell never interprets them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Prelude {
+pub struct ShellPrologue {
     /// Changes into the first folder with a name that begins with this text.
     pub folder: Option<Arc<str>>,
     /// A path that is prepended to `LD_LIBRARY_PATH`.
@@ -80,19 +80,19 @@ pub struct Prelude {
 
 /// How a command's arguments are passed to the cluster. In both forms the program receives them unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Form {
+pub enum CommandForm {
     /// As a list, without a shell.
     #[default]
     Argv,
     /// As a fully quoted line for `/bin/sh -c`: [`Command::shell_line`]. For containers with a shell as entry point,
-    /// for agents that accept nothing else, and for commands with a [`Prelude`].
+    /// for agents that accept nothing else, and for commands with a [`ShellPrologue`].
     Shell,
 }
 
-/// The facts about one executor from which its command is built.
+/// What a [`Launcher`] is told about one executor to build its command.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Facts<'a> {
+pub struct LaunchContext<'a> {
     /// The executor's id.
     pub executor: &'a str,
     /// The cluster's id for this framework.
@@ -111,8 +111,8 @@ pub struct Facts<'a> {
     pub port: Option<u16>,
 }
 
-impl<'a> Facts<'a> {
-    /// Creates the facts about an executor, for tests of a launcher: `app` is empty, and there are no GPUs and no port.
+impl<'a> LaunchContext<'a> {
+    /// Creates the context of an executor, for tests of a launcher: `app` is empty, and there are no GPUs and no port.
     #[must_use]
     pub const fn new(
         executor: &'a str,
@@ -120,33 +120,33 @@ impl<'a> Facts<'a> {
         hostname: &'a str,
         cores: MilliCpus,
         memory: Mebibytes,
-    ) -> Facts<'a> {
+    ) -> LaunchContext<'a> {
         let (app, gpus, port) = ("", Gpus::ZERO, None);
-        Facts { executor, app, agent_id, hostname, cores, memory, gpus, port }
+        LaunchContext { executor, app, agent_id, hostname, cores, memory, gpus, port }
     }
 
     /// Sets the cluster's id for this framework.
     #[must_use]
-    pub const fn with_app(self, app: &'a str) -> Facts<'a> {
-        Facts { app, ..self }
+    pub const fn with_app(self, app: &'a str) -> LaunchContext<'a> {
+        LaunchContext { app, ..self }
     }
 
     /// Sets the number of GPUs.
     #[must_use]
-    pub const fn with_gpus(self, gpus: Gpus) -> Facts<'a> {
-        Facts { gpus, ..self }
+    pub const fn with_gpus(self, gpus: Gpus) -> LaunchContext<'a> {
+        LaunchContext { gpus, ..self }
     }
 
     /// Sets the fixed port.
     #[must_use]
-    pub const fn with_port(self, port: Option<u16>) -> Facts<'a> {
-        Facts { port, ..self }
+    pub const fn with_port(self, port: Option<u16>) -> LaunchContext<'a> {
+        LaunchContext { port, ..self }
     }
 }
 
 /// Builds the commands of executors. Handler threads call it once per executor, without holding a lock.
 pub trait Launcher: Send + Sync {
-    /// Returns the command of the executor that `facts` describe. It must not block for long, because the handler
+    /// Returns the command of the executor that `context` describes. It must not block for long, because the handler
     /// thread waits for it.
-    fn command(&self, facts: &Facts<'_>) -> Command;
+    fn command(&self, context: &LaunchContext<'_>) -> Command;
 }

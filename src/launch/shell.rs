@@ -1,10 +1,10 @@
 //! Conversion of a command's argument list to a quoted shell line.
 
-use super::{Command, Prelude};
+use super::{Command, ShellPrologue};
 use crate::error::Error;
 
 /// Characters, besides ASCII letters and digits, that have no special meaning to a shell in any position.
-pub(super) const PLAIN: &str = "%+,-./:=@_";
+const PLAIN: &str = "%+,-./:=@_";
 
 impl Command {
     /// Returns a line with which `/bin/sh -c` executes this command with exactly these arguments. All arguments are
@@ -39,9 +39,9 @@ impl Command {
             }
             Some(_) => {}
         }
-        let Prelude { folder, library_path } = &self.prelude;
-        let prelude = [folder, library_path].into_iter().flatten().map(|text| &**text);
-        for text in self.argv.iter().map(String::as_str).chain(prelude) {
+        let ShellPrologue { folder, library_path } = &self.prologue;
+        let prologue = [folder, library_path].into_iter().flatten().map(|text| &**text);
+        for text in self.argv.iter().map(String::as_str).chain(prologue) {
             if text.contains(['\0', '\n', '\r']) {
                 return refused(text, "without NUL and line breaks, since a shell runs it");
             }

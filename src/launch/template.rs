@@ -1,29 +1,36 @@
-//! [`CommandTemplate`]: an argument list with placeholders for an executor's facts.
+//! [`CommandTemplate`]: an argument list with placeholders for an executor's own values.
 
 use std::sync::Arc;
 
-use super::shell::PLAIN;
-use super::{Command, Facts, Form, Launcher, Prelude, Setup};
+use super::{Command, CommandForm, LaunchContext, Launcher, Setup, ShellPrologue};
+
+/// The names of the placeholders of a [`CommandTemplate`], without braces.
+pub const PLACEHOLDERS: [&str; 7] =
+    ["EXECUTOR_ID", "APP_ID", "AGENT_ID", "HOSTNAME", "CORES", "MEMORY_MB", "PORT"];
 
 /// An argument list in which the placeholders `{{EXECUTOR_ID}}`, `{{APP_ID}}`, `{{AGENT_ID}}`, `{{HOSTNAME}}`,
-/// `{{CORES}}`, `{{MEMORY_MB}}` and `{{PORT}}` are replaced by the facts of an executor. The same facts are passed as
+/// `{{CORES}}`, `{{MEMORY_MB}}` and `{{PORT}}` are replaced by an executor's own values. The same values are passed as
 /// the environment variables `OFFERMILL_EXECUTOR_ID` and so on.
 ///
-/// Each argument remains one argument for all values: either no shell is involved, or the argument is quoted. In the
-/// text that a shell executes (the argument after `sh -c`), a value with characters that are special to shells is
-/// replaced by its variable, as in `"$OFFERMILL_HOSTNAME"`: the shell never parses a value as a command. Better write
-/// the variables there. A value may begin with `-`: a program that could take it for an option is better given
-/// `--host={{HOSTNAME}}`. Other text in double braces is unchanged. Without a fixed port, `{{PORT}}` is unchanged as
-/// well, and `OFFERMILL_PORT` is not set.
+/// Each argument remains one argument for all values. An argument may be text that a shell executes (`sh -c TEXT`, `su
+/// USER -c TEXT`, `ssh HOST TEXT`), and the host name, the agent's id and the application's id come from the cluster.
+/// Therefore in these three every character besides letters, digits and `%+,-.:@_` is replaced by `_`, and at the
+/// beginning each besides letters, digits, `:` and `_`: a program could take `-x` for an option. An empty one becomes
+/// `_`. Names of hosts and ids of Mesos contain no other characters, so for them nothing changes. The environment
+/// variables are unchanged.
+///
+/// Other text in double braces is unchanged. Without a fixed port, `{{PORT}}` is unchanged as well, and
+/// `OFFERMILL_PORT` is not set. So it is with `{{AGENT_ID}}` and `{{HOSTNAME}}` as long as the executor's agent isn't
+/// known, because the cluster chooses it after the launch: its manager fills them in.
 ///
 /// ```
-/// use offermill::launch::{CommandTemplate, Facts, Launcher};
+/// use offermill::launch::{CommandTemplate, LaunchContext, Launcher};
 /// use offermill::resources::{Mebibytes, MilliCpus};
 ///
 /// let argv = ["worker", "--id={{EXECUTOR_ID}}"].map(str::to_owned).to_vec();
 /// let template = CommandTemplate::new(argv).variable("THREADS", "{{CORES}}");
 /// let (cores, memory) = (MilliCpus::from_cores(2), Mebibytes::new(1024));
-/// let command = template.command(&Facts::new("etl-1.7", "agent-1", "a1.example", cores, memory));
+/// let command = template.command(&LaunchContext::new("etl-1.7", "agent-1", "a1.example", cores, memory));
 /// assert_eq!(command.argv, ["worker", "--id=etl-1.7"]);
 /// assert!(command.environment.contains(&("THREADS".to_owned(), "2".to_owned())));
 /// ```
@@ -31,7 +38,7 @@ use super::{Command, Facts, Form, Launcher, Prelude, Setup};
 pub struct CommandTemplate {
     argv: Vec<String>,
     environment: Vec<(String, String)>,
-    form: Form,
+    form: CommandForm,
     setup: Option<Arc<Setup>>,
 }
 
@@ -39,7 +46,7 @@ impl CommandTemplate {
     /// Creates a template of `argv` without variables of its own.
     #[must_use]
     pub fn new(argv: Vec<String>) -> CommandTemplate {
-        CommandTemplate { argv, environment: Vec::new(), form: Form::default(), setup: None }
+        CommandTemplate { argv, environment: Vec::new(), form: CommandForm::default(), setup: None }
     }
 
     /// Adds an environment variable. Placeholders in its value are filled in.
@@ -51,7 +58,7 @@ impl CommandTemplate {
 
     /// Sets the form of the command.
     #[must_use]
-    pub fn form(mut self, form: Form) -> Self {
+    pub fn form(mut self, form: CommandForm) -> Self {
         self.form = form;
         self
     }
@@ -65,86 +72,49 @@ impl CommandTemplate {
 }
 
 impl Launcher for CommandTemplate {
-    fn command(&self, facts: &Facts<'_>) -> Command {
+    fn command(&self, context: &LaunchContext<'_>) -> Command {
         let mut known = vec![
-            ("EXECUTOR_ID", facts.executor.to_owned()),
-            ("APP_ID", facts.app.to_owned()),
-            ("AGENT_ID", facts.agent_id.to_owned()),
-            ("HOSTNAME", facts.hostname.to_owned()),
-            ("CORES", facts.cores.to_string()),
-            ("MEMORY_MB", facts.memory.get().to_string()),
+            ("EXECUTOR_ID", context.executor.to_owned()),
+            ("APP_ID", context.app.to_owned()),
+            ("CORES", context.cores.to_string()),
+            ("MEMORY_MB", context.memory.get().to_string()),
         ];
-        if let Some(port) = facts.port {
+        if !context.agent_id.is_empty() {
+            known.push(("AGENT_ID", context.agent_id.to_owned()));
+            known.push(("HOSTNAME", context.hostname.to_owned()));
+        }
+        if let Some(port) = context.port {
             known.push(("PORT", port.to_string()));
         }
-        let quoted = known.iter().map(|(name, value)| (*name, quoted(name, value)));
-        let quoted: Vec<(&str, String)> = quoted.collect();
-        let shell_text = shell_text(&self.argv);
-        let argument = |(place, argument): (usize, &String)| match Some(place) == shell_text {
-            true => fill(argument, &quoted),
-            false => fill(argument, &known),
-        };
-        let argv = self.argv.iter().enumerate().map(argument).collect();
+        debug_assert!(known.iter().all(|(name, _)| PLACEHOLDERS.contains(name)));
+        let pairs = known.iter().map(|(name, value)| (format!("OFFERMILL_{name}"), value.clone()));
+        let mut environment: Vec<(String, String)> = pairs.collect();
+        for (name, value) in &mut known {
+            if FOREIGN.contains(name) {
+                *value = word(value);
+            }
+        }
+        let argv = self.argv.iter().map(|argument| fill(argument, &known)).collect();
         let own = self.environment.iter().map(|(name, value)| (name.clone(), fill(value, &known)));
-        let facts = known.iter().map(|(name, value)| (format!("OFFERMILL_{name}"), value.clone()));
-        let environment = facts.chain(own).collect();
-        let (setup, prelude) = (self.setup.clone(), Prelude::default());
-        Command { argv, environment, form: self.form, setup, prelude }
+        environment.extend(own);
+        let (setup, prologue) = (self.setup.clone(), ShellPrologue::default());
+        Command { argv, environment, form: self.form, setup, prologue }
     }
 }
 
-/// The programs that execute the argument after `-c`.
-const SHELLS: [&str; 16] = [
-    "sh", "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "tcsh", "yash", "zsh",
-    "su", "runuser", "script", "sg",
-];
-/// Their options that take the next argument as their value, besides those that end with `o` or `O`.
-const OPTIONS_WITH_VALUE: [&str; 2] = ["--rcfile", "--init-file"];
-/// The long forms of `-c`.
-const COMMAND_OPTIONS: [&str; 2] = ["--command", "--session-command"];
+/// The placeholders whose values come from the cluster.
+const FOREIGN: [&str; 3] = ["APP_ID", "AGENT_ID", "HOSTNAME"];
 
-/// The place of the argument that a shell executes, also if the shell is started by
-/// another program, as in `timeout 10 sh -c TEXT`.
-fn shell_text(argv: &[String]) -> Option<usize> {
-    let is_shell =
-        |argument: &String| SHELLS.contains(&argument.rsplit('/').next().unwrap_or_default());
-    let shell = argv.iter().position(is_shell)?;
-    let mut is_command = false;
-    let mut is_value = false;
-    for (place, argument) in argv.iter().enumerate().skip(shell + 1) {
-        if std::mem::take(&mut is_value) {
-            continue;
-        }
-        if let Some((option, _)) = argument.split_once('=')
-            && COMMAND_OPTIONS.contains(&option)
-        {
-            return Some(place);
-        }
-        match argument.strip_prefix(['-', '+']) {
-            Some(options) if !options.starts_with('-') => {
-                is_command |= argument.starts_with('-') && options.contains('c');
-                // As in `-o pipefail` and `+O extglob`.
-                is_value = options.ends_with(['o', 'O']);
-            }
-            Some(_) => {
-                is_command |= COMMAND_OPTIONS.contains(&argument.as_str());
-                is_value = OPTIONS_WITH_VALUE.contains(&argument.as_str());
-            }
-            None if is_command => return Some(place),
-            // A script, or a user's name as in `su USER -c TEXT`: a `-c` may follow.
-            None => {}
-        }
-    }
-    None
-}
-
-/// A value in the text of a shell command, or its variable if it may mean something to a shell. A variable's value is
-/// never parsed, whatever quotation marks are around it.
-fn quoted(name: &str, value: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || PLAIN.contains(c);
-    match value.chars().all(is_plain) {
-        true => value.to_owned(),
-        false => format!("\"$OFFERMILL_{name}\""),
+/// A text of the cluster as a word, never an empty one, that means nothing to a shell in any position, is no option and
+/// leads to no other folder. A shell can't be told by its name: many programs start one with one of their arguments.
+fn word(text: &str) -> String {
+    let replaced = |(at, c): (usize, char)| {
+        let plain = if at == 0 { ":_" } else { "%+,-.:@_" };
+        if c.is_alphanumeric() || plain.contains(c) { c } else { '_' }
+    };
+    match text.is_empty() {
+        true => "_".to_owned(),
+        false => text.char_indices().map(replaced).collect(),
     }
 }
 
@@ -177,8 +147,8 @@ mod tests {
     use super::*;
     use crate::resources::{Mebibytes, MilliCpus};
 
-    fn facts() -> Facts<'static> {
-        Facts {
+    fn context() -> LaunchContext<'static> {
+        LaunchContext {
             executor: "etl-1-0.0",
             app: "{{CORES}}",
             agent_id: "a-1",
@@ -190,7 +160,7 @@ mod tests {
         }
     }
 
-    /// Goal: each placeholder is replaced by its fact, once, and nothing else changes. Method: a value that looks like
+    /// Goal: each placeholder is replaced by its value, once, and nothing else changes. Method: a value that looks like
     /// a placeholder, a host name that looks like a command, unknown and unfinished placeholders.
     #[test]
     fn placeholders_are_filled_in_once_and_stay_one_argument() {
@@ -203,66 +173,81 @@ mod tests {
         ];
         let template =
             CommandTemplate::new(argv.map(str::to_owned).to_vec()).variable("M", "{{MEMORY_MB}}m");
-        let command = template.command(&facts());
+        let command = template.command(&context());
         assert_eq!(
             command.argv,
-            ["run", "etl-1-0.0@h; rm -rf /", "{{CORES}}", "{{X}} {{PORT}} {{", "{{2}}"]
+            ["run", "etl-1-0.0@h__rm_-rf__", "__CORES__", "{{X}} {{PORT}} {{", "{{2}}"]
         );
         assert!(command.environment.contains(&("M".to_owned(), "512m".to_owned())));
         assert!(command.environment.contains(&("OFFERMILL_CORES".to_owned(), "2".to_owned())));
     }
 
-    /// Goal: in the text of a shell command no value is parsed as a command, and usual values are filled in. Method: a
-    /// host name that is a command, in each kind of quotation marks, in the ways to start a shell; a real shell prints
-    /// it.
+    /// Goal: what only the cluster will know is left to its manager. Method: an executor without an agent.
     #[test]
-    fn values_are_no_shell_commands() {
-        let argv = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-        let hostile = Facts { hostname: "a$(echo X)`echo X`'\"; echo X; #", ..facts() };
-        let text = "echo {{HOSTNAME}}; echo \"{{HOSTNAME}}\"; echo '{{HOSTNAME}}'; echo {{CORES}}";
-        for words in [
-            &["sh", "-c", text][..],
-            &["/bin/bash", "-o", "pipefail", "-ec", text],
-            &["timeout", "10", "sh", "-ec", text],
-            &["bash", "-O", "extglob", "-c", text],
-            &["bash", "-c", "+O", "extglob", text],
-            &["bash", "--rcfile", "x", "-c", text],
-            &["su", "nobody", "-c", text],
-            &["fish", "-c", text],
-        ] {
-            let command = CommandTemplate::new(argv(words)).command(&hostile);
-            let filled = command.argv.last().unwrap();
-            assert!(!filled.contains("echo X") && filled.ends_with("echo 2"), "{filled}");
-        }
-        for words in [
-            &["sh", "{{HOSTNAME}}"][..],
-            &["sh", "-c", "x", "{{HOSTNAME}}"],
-            &["-c", "{{HOSTNAME}}"],
-            &["bash", "-O", "extglob", "{{HOSTNAME}}"],
-        ] {
-            let command = CommandTemplate::new(argv(words)).command(&hostile);
-            assert_eq!(command.argv.last().unwrap(), hostile.hostname);
-        }
-        let usual = Facts { hostname: "a-1.example", ..facts() };
-        let command =
-            CommandTemplate::new(argv(&["sh", "-c", "echo {{HOSTNAME}}"])).command(&usual);
-        assert_eq!(command.argv[2], "echo a-1.example");
+    fn an_unknown_agent_is_left_to_the_manager() {
+        let argv = ["run", "{{AGENT_ID}}@{{HOSTNAME}}", "{{CORES}}"].map(str::to_owned).to_vec();
+        let context = LaunchContext { agent_id: "", hostname: "", ..context() };
+        let command = CommandTemplate::new(argv).command(&context);
+        assert_eq!(command.argv, ["run", "{{AGENT_ID}}@{{HOSTNAME}}", "2"]);
+        let is_agent = |name: &str| name.ends_with("AGENT_ID") || name.ends_with("HOSTNAME");
+        assert!(!command.environment.iter().any(|(name, _)| is_agent(name)));
     }
 
-    /// Goal: the same. Method: a real shell prints the value, and nothing else.
+    /// Goal: no program can take a value of the cluster for a command, an option or another folder. Method: host names,
+    /// ids of agents and of applications with each ASCII character, at the beginning and later, in an argument and in a
+    /// variable; usual ones stay as they are.
+    #[test]
+    fn values_of_the_cluster_are_words() {
+        let argv = ["su", "-c{{HOSTNAME}} {{AGENT_ID}} {{APP_ID}}"].map(str::to_owned).to_vec();
+        let template = CommandTemplate::new(argv).variable("OPTIONS", "{{HOSTNAME}}");
+        for c in (0..128u8).map(char::from) {
+            let value = format!("{c}x{c}");
+            let context =
+                LaunchContext { hostname: &value, agent_id: &value, app: &value, ..context() };
+            let command = template.command(&context);
+            let filled = command.argv[1].strip_prefix("-c").unwrap();
+            let [first, second, third] = filled.split(' ').collect::<Vec<_>>()[..] else {
+                panic!("{value:?}: {filled}")
+            };
+            assert_eq!((first, second), (second, third));
+            let is_word = |c: char| c.is_ascii_alphanumeric() || "%+,-.:@_".contains(c);
+            let is_option = first.starts_with(['-', '+', '.', '@', '%', ',']);
+            assert!(first.chars().all(is_word) && !is_option, "{first}");
+            assert_eq!(first.chars().count(), 3);
+            assert!(command.environment.contains(&("OPTIONS".to_owned(), first.to_owned())));
+            assert!(command.environment.contains(&("OFFERMILL_HOSTNAME".to_owned(), value)));
+        }
+        assert_eq!(word(""), "_");
+        for usual in ["a-1.example", "10.0.0.1", "fe80::1%eth0", "0a1b-S12", "rechner.größe"] {
+            assert_eq!(word(usual), usual);
+        }
+    }
+
+    /// Goal: whatever program starts a shell, it executes no value as a command. Method: real shells in four spellings
+    /// print a host name that is a command, and the variable, which is unchanged.
     #[cfg(unix)]
     #[test]
-    fn a_shell_prints_values_as_they_are() {
-        let hostile = Facts { hostname: "a$(echo X)`echo X`'\"; echo X; #", ..facts() };
-        let argv = ["sh", "-c", "printf '%s\\n' {{HOSTNAME}} \"{{HOSTNAME}}\""];
-        let command = CommandTemplate::new(argv.map(str::to_owned).to_vec()).command(&hostile);
-        let output = std::process::Command::new(&command.argv[0])
-            .args(&command.argv[1..])
-            .envs(command.environment)
-            .output()
-            .unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert!(text.starts_with(&format!("{}\n", hostile.hostname)), "{text}");
-        assert!(!text.lines().any(|line| line == "X"), "{text}");
+    fn a_shell_executes_no_value() {
+        let hostile = LaunchContext { hostname: "a$(echo X)`echo X`'\"; echo X; #", ..context() };
+        let text =
+            "printf '%s\\n' {{HOSTNAME}} \"{{HOSTNAME}}\" '{{HOSTNAME}}' \"$OFFERMILL_HOSTNAME\"";
+        for start in [
+            &["sh", "-c"][..],
+            &["env", "-S", "sh -ec"],
+            &["bash", "-oc", "pipefail"],
+            &["xargs", "-a", "/dev/null", "sh", "-c"],
+        ] {
+            let argv = start.iter().copied().chain([text]).map(str::to_owned).collect();
+            let command = CommandTemplate::new(argv).command(&hostile);
+            let output = std::process::Command::new(&command.argv[0])
+                .args(&command.argv[1..])
+                .envs(command.environment)
+                .output()
+                .unwrap();
+            let printed = String::from_utf8(output.stdout).unwrap();
+            let filled = "a__echo_X__echo_X_____echo_X___";
+            let lines = [filled, filled, filled, hostile.hostname];
+            assert_eq!(printed.lines().collect::<Vec<_>>(), lines, "{start:?}");
+        }
     }
 }

@@ -191,7 +191,7 @@ impl Visitor<'_> for ForeignText {
 }
 
 /// Returns JSON in which bytes that aren't UTF-8, and escapes of lone surrogates, are replaced by U+FFFD.
-pub(super) fn repair_json(record: &[u8]) -> Vec<u8> {
+pub(crate) fn repair_json(record: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(record).into_owned().into_bytes();
     let mut repaired = Vec::with_capacity(text.len());
     let mut rest = &text[..];

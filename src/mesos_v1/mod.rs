@@ -9,7 +9,7 @@
 
 pub mod codec;
 pub mod json;
-mod lenient;
+pub(crate) mod lenient;
 pub mod messages;
 pub mod offers;
 pub mod record_io;

@@ -12,12 +12,15 @@ use std::fmt;
 
 /// The maximum number of digits of a length.
 const DIGITS_MAX: u32 = 20;
+/// The maximum length of a record that is skipped because it is longer than allowed, in bytes. It takes no memory, but
+/// the records after it have to wait for its end.
+pub const SKIPPED_BYTES_MAX: u64 = 1 << 32;
 
 /// Assembles records from the pieces of a stream.
 ///
 /// It holds at most twice as many bytes as it received, whatever length the stream announces, and copies each byte
-/// a constant number of times. After an error it ignores all further input, because the start of the next record is
-/// unknown.
+/// a constant number of times. A record that is longer than allowed is [skipped](RecordError::Skipped). After any other
+/// error the reader ignores all further input, because the start of the next record is unknown.
 ///
 /// ```
 /// use offermill::mesos_v1::record_io::RecordReader;
@@ -34,10 +37,10 @@ const DIGITS_MAX: u32 = 20;
 pub struct RecordReader {
     record_bytes_max: usize,
     state: Parse,
-    complete: VecDeque<Vec<u8>>,
-    /// The number of records that were completed so far.
+    /// Complete records and errors, in the order of the stream.
+    read: VecDeque<Result<Vec<u8>, RecordError>>,
+    /// The number of records that were completed so far, with those that were skipped.
     completed: u64,
-    error: Option<RecordError>,
 }
 
 /// What the next byte belongs to.
@@ -47,6 +50,8 @@ enum Parse {
     Length { length: u64, digits: u32 },
     /// A record, and the number of missing bytes, which is at least one.
     Record { record: Vec<u8>, missing: usize },
+    /// A record that is skipped, and the number of missing bytes, which is at least one.
+    Skipped { missing: u64 },
     /// Nothing, because there was an error.
     Failed,
 }
@@ -60,9 +65,8 @@ impl RecordReader {
         RecordReader {
             record_bytes_max,
             state: BETWEEN_RECORDS,
-            complete: VecDeque::new(),
+            read: VecDeque::new(),
             completed: 0,
-            error: None,
         }
     }
 
@@ -79,8 +83,13 @@ impl RecordReader {
                             self.state = Parse::Record { record: Vec::new(), missing }
                         }
                         Err(error) => {
-                            self.error = Some(error);
-                            self.state = Parse::Failed;
+                            self.read.push_back(Err(error));
+                            self.state = match error {
+                                RecordError::Skipped { length, .. } => {
+                                    Parse::Skipped { missing: length }
+                                }
+                                _ => Parse::Failed,
+                            };
                         }
                     }
                 }
@@ -91,7 +100,17 @@ impl RecordReader {
                     *missing -= part.len();
                     rest = others;
                     if *missing == 0 {
-                        self.complete.push_back(std::mem::take(record));
+                        self.read.push_back(Ok(std::mem::take(record)));
+                        self.completed += 1;
+                        self.state = BETWEEN_RECORDS;
+                    }
+                }
+                Parse::Skipped { missing } => {
+                    let skipped =
+                        usize::try_from(*missing).map_or(rest.len(), |it| it.min(rest.len()));
+                    rest = rest.get(skipped..).unwrap_or_default();
+                    *missing -= skipped as u64;
+                    if *missing == 0 {
                         self.completed += 1;
                         self.state = BETWEEN_RECORDS;
                     }
@@ -101,16 +120,14 @@ impl RecordReader {
         }
     }
 
-    /// Returns the next complete record. An error is returned once, after the records before it.
+    /// Returns the next complete record. An error is returned once, after the records before it; that of a record that
+    /// is skipped, as soon as its length is known.
     #[allow(clippy::should_implement_trait, reason = "none yet doesn't mean that none will come")]
     pub fn next(&mut self) -> Option<Result<Vec<u8>, RecordError>> {
-        match self.complete.pop_front() {
-            Some(record) => Some(Ok(record)),
-            None => self.error.take().map(Err),
-        }
+        self.read.pop_front()
     }
 
-    /// Returns the number of records that were completed so far.
+    /// Returns the number of records that were completed so far, with those that were skipped.
     #[must_use]
     pub fn completed(&self) -> u64 {
         self.completed
@@ -140,7 +157,10 @@ fn length_with(
         b'\n' if *digits > 0 => match usize::try_from(*length) {
             Ok(0) => Err(RecordError::Empty),
             Ok(length) if length <= record_bytes_max => Ok(Some(length)),
-            _ => Err(RecordError::Long { length: *length, record_bytes_max }),
+            _ if *length <= SKIPPED_BYTES_MAX => {
+                Err(RecordError::Skipped { length: *length, record_bytes_max })
+            }
+            _ => Err(RecordError::Long { length: *length }),
         },
         _ => Err(RecordError::NoLength { byte }),
     }
@@ -167,12 +187,17 @@ pub enum RecordError {
     ManyDigits,
     /// A record has the length 0.
     Empty,
-    /// A record is longer than allowed.
-    Long {
-        /// The record's length in bytes. It saturates at the largest number.
+    /// A record is longer than allowed. Its bytes are skipped, and the records after it are read.
+    Skipped {
+        /// The record's length, in bytes.
         length: u64,
         /// The maximum length, in bytes.
         record_bytes_max: usize,
+    },
+    /// A record is longer than [`SKIPPED_BYTES_MAX`].
+    Long {
+        /// The record's length in bytes. It saturates at the largest number.
+        length: u64,
     },
 }
 
@@ -190,10 +215,16 @@ impl fmt::Display for RecordError {
                 write!(f, "a record's length has more than {DIGITS_MAX} digits")
             }
             RecordError::Empty => f.write_str("a record has the length 0"),
-            RecordError::Long { length, record_bytes_max } => {
+            RecordError::Skipped { length, record_bytes_max } => {
                 write!(
                     f,
                     "a record has {length} bytes, but {record_bytes_max} is the most that is allowed"
+                )
+            }
+            RecordError::Long { length } => {
+                write!(
+                    f,
+                    "a record has {length} bytes, and at most {SKIPPED_BYTES_MAX} are skipped"
                 )
             }
         }
@@ -256,14 +287,15 @@ mod tests {
             prop_assert_eq!(&read(stream.as_bytes(), 12, &cuts), &whole);
             let all: Vec<usize> = (0..stream.len()).collect();
             prop_assert_eq!(&read(stream.as_bytes(), 12, &all), &whole);
-            prop_assert!(whole.iter().rev().skip(1).all(Result::is_ok), "{:?}", whole);
+            let goes_on = |it: &Result<_, _>| matches!(it, Ok(_) | Err(RecordError::Skipped { .. }));
+            prop_assert!(whole.iter().rev().skip(1).all(goes_on), "{:?}", whole);
         }
     }
 
     /// Goal: each error is reported as such, after the records before it. Method: one stream per error.
     #[test]
     fn mistakes() {
-        let long = |length| RecordError::Long { length, record_bytes_max: 9 };
+        let long = |length| RecordError::Long { length };
         for (stream, error) in [
             ("\n", RecordError::NoLength { byte: b'\n' }),
             (" 1\na", RecordError::NoLength { byte: b' ' }),
@@ -273,7 +305,7 @@ mod tests {
             ("0\n", RecordError::Empty),
             ("00000000000000000000\n", RecordError::Empty),
             ("000000000000000000001\na", RecordError::ManyDigits),
-            ("10\n", long(10)),
+            ("4294967297\n", long(SKIPPED_BYTES_MAX + 1)),
             ("18446744073709551615\n", long(u64::MAX)),
             ("99999999999999999999\n", long(u64::MAX)),
         ] {
@@ -286,6 +318,26 @@ mod tests {
             assert!(error.to_string().len() < 100, "{error}");
         }
         assert_eq!(read(b"00000000000000000001\na", 9, &[]), [Ok(b"a".to_vec())]);
+    }
+
+    /// Goal: a record that is longer than allowed is reported and skipped, takes no memory, and what comes after it is
+    /// read. Method: one between others, of lengths around the limit, in one piece and byte by byte.
+    #[test]
+    fn long_records_are_skipped() {
+        for length in [10, 11, 1000] {
+            let stream = framed(&[b"a".to_vec(), vec![b'1'; length], b"b".to_vec()]);
+            let skipped = RecordError::Skipped { length: length as u64, record_bytes_max: 9 };
+            let expected = [Ok(b"a".to_vec()), Err(skipped), Ok(b"b".to_vec())];
+            let all: Vec<usize> = (0..stream.len()).collect();
+            assert_eq!(read(&stream, 9, &[]), expected);
+            assert_eq!(read(&stream, 9, &all), expected);
+        }
+        let mut reader = RecordReader::new(9);
+        reader.push(b"4294967296\n");
+        (0..100).for_each(|_| reader.push(&[b'1'; 1000]));
+        assert!(matches!(reader.state, Parse::Skipped { missing: 4_294_867_296 }));
+        assert!(matches!(reader.next(), Some(Err(RecordError::Skipped { .. }))));
+        assert_eq!((reader.next(), reader.is_between_records()), (None, false));
     }
 
     /// Goal: a length alone takes no memory, and bytes take at most twice their number. Method: the largest length,

@@ -27,6 +27,7 @@ const ALLOWED: &str = "NAME:VALUE[;...], where a value is a number, [FROM-TO,...
 
 /// An [`Attribute`] that owns its parts.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OwnedAttribute {
     /// Its name.
     pub name: String,
@@ -36,15 +37,57 @@ pub struct OwnedAttribute {
 
 /// An [`AttributeValue`] that owns its parts. Parsing and printing round-trip.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum OwnedAttributeValue {
     /// Text.
     Text(String),
-    /// A number.
-    Scalar(f64),
+    /// A number. With the feature `serde`, text formats such as JSON have an infinite number or none as text: `inf`,
+    /// `-inf`, `NaN`.
+    Scalar(#[cfg_attr(feature = "serde", serde(with = "scalar"))] f64),
     /// Intervals.
     Ranges(Vec<PortRange>),
     /// Named items.
     Set(Vec<String>),
+}
+
+/// Numbers that JSON can't express, too: it would have `null`, which can't be read back.
+#[cfg(feature = "serde")]
+mod scalar {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum NumberOrText {
+        Number(f64),
+        Text(String),
+    }
+
+    pub(super) fn serialize<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() && !number.is_finite() {
+            return serializer.collect_str(number);
+        }
+        number.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        if !deserializer.is_human_readable() {
+            return f64::deserialize(deserializer);
+        }
+        match NumberOrText::deserialize(deserializer)? {
+            NumberOrText::Number(number) => Ok(number),
+            NumberOrText::Text(text) => match &*text {
+                "inf" => Ok(f64::INFINITY),
+                "-inf" => Ok(f64::NEG_INFINITY),
+                "NaN" => Ok(f64::NAN),
+                _ => Err(D::Error::custom("expected a number, \"inf\", \"-inf\" or \"NaN\"")),
+            },
+        }
+    }
 }
 
 /// Parses attributes; an empty text means none.

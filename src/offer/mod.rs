@@ -4,9 +4,11 @@
 //! them, and passes on the [`Offer`]s. The kernel copies an agent's id once, when it first sees the agent.
 
 pub mod attributes;
+mod binding;
 mod reservation;
 mod resource;
 
+pub use binding::{Binding, BoundAgent};
 pub use reservation::{Label, Reservation, ReservationKind, Reservations, ReservedBy};
 pub use resource::{Resource, ResourceKind, Revocability, Value};
 
@@ -43,7 +45,8 @@ use crate::resources::PortRange;
 pub struct Offer<'a> {
     /// The offer's id. If it is empty, the offer is declined as malformed.
     pub id: &'a str,
-    /// The id of the agent whose resources are offered. If it is empty, the offer is declined as malformed.
+    /// The id of the agent whose resources are offered. If it is empty, the offer is declined as malformed, unless its
+    /// executor is [bound late](Binding::Late).
     pub agent_id: &'a str,
     /// The agent's host name, for reports and for the executor's `{{HOSTNAME}}`.
     pub hostname: &'a str,
@@ -62,6 +65,8 @@ pub struct Offer<'a> {
     pub zone: Option<&'a str>,
     /// The time until the agent's planned maintenance begins; zero if it has begun, `None` if none is planned.
     pub maintenance_in: Option<Duration>,
+    /// When its executors are bound to an agent. [`Binding::Late`] has an effect only if there is no `agent_id`.
+    pub binding: Binding,
 }
 
 impl<'a> Offer<'a> {
@@ -84,7 +89,25 @@ impl<'a> Offer<'a> {
             region: None,
             zone: None,
             maintenance_in: None,
+            binding: Binding::Immediate,
         }
+    }
+
+    /// Creates a permit for one executor, which the cluster itself places: an offer without an agent, to the default
+    /// role. No more than one executor is placed on it, however much it offers. Nothing is known of the agent yet, so
+    /// no rule about agents applies: constraint, exclusion, locality wait.
+    ///
+    /// [`Kernel::bind`](crate::Kernel::bind) shows the rest of its way.
+    #[must_use]
+    pub const fn late(id: &'a str, resources: &'a [Resource<'a>]) -> Offer<'a> {
+        let mut offer = Offer::new(id, "", "", resources, &[]);
+        offer.binding = Binding::Late;
+        offer
+    }
+
+    /// Whether it is a permit for an executor whose agent isn't known yet.
+    pub(crate) fn is_late(&self) -> bool {
+        self.binding == Binding::Late && self.agent_id.is_empty() && !self.id.is_empty()
     }
 
     /// Sets the role that the offer is allocated to.

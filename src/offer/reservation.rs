@@ -1,4 +1,4 @@
-//! Reservations of a resource, in the old and the refined form of Mesos' API.
+//! Reservations of a resource, in the pre- and the post-refinement form of Mesos' API.
 
 use super::DEFAULT_ROLE;
 
@@ -6,7 +6,7 @@ use super::DEFAULT_ROLE;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reservations<'a> {
     /// The form for frameworks without the capability `RESERVATION_REFINEMENT`.
-    Old {
+    PreRefinement {
         /// The role that the resource is reserved for, or [`DEFAULT_ROLE`].
         role: &'a str,
         /// Who made the reservation, if it is dynamic; `None` if it is static.
@@ -14,7 +14,7 @@ pub enum Reservations<'a> {
     },
     /// The form with that capability: each reservation refines the one before it, and the role of the last one counts.
     /// An empty stack means unreserved.
-    Refined(&'a [Reservation<'a>]),
+    PostRefinement(&'a [Reservation<'a>]),
 }
 
 /// One reservation of a stack.
@@ -30,6 +30,11 @@ pub struct Reservation<'a> {
 
 /// Whether a reservation is static or dynamic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum ReservationKind {
     /// Made by the agent's configuration.
     Static,
@@ -50,16 +55,19 @@ pub struct ReservedBy<'a> {
 pub type Label<'a> = (&'a str, Option<&'a str>);
 
 impl<'a> Reservations<'a> {
-    /// Unreserved, in the old form.
-    pub const NONE: Reservations<'static> = Reservations::Old { role: DEFAULT_ROLE, dynamic: None };
+    /// Unreserved, in the pre-refinement form.
+    pub const NONE: Reservations<'static> =
+        Reservations::PreRefinement { role: DEFAULT_ROLE, dynamic: None };
 
     /// Returns the role that the resource is effectively reserved for, or [`DEFAULT_ROLE`].
     #[inline]
     #[must_use]
     pub fn role(&self) -> &'a str {
         match self {
-            Reservations::Old { role, .. } => role,
-            Reservations::Refined(stack) => stack.last().map_or(DEFAULT_ROLE, |last| last.role),
+            Reservations::PreRefinement { role, .. } => role,
+            Reservations::PostRefinement(stack) => {
+                stack.last().map_or(DEFAULT_ROLE, |last| last.role)
+            }
         }
     }
 
@@ -106,9 +114,9 @@ mod tests {
             let stack = stack(&roles);
             let by = ReservedBy::default();
             let forms = [
-                Reservations::Old { role: &own, dynamic: None },
-                Reservations::Old { role: &own, dynamic: Some(&by) },
-                Reservations::Refined(&stack),
+                Reservations::PreRefinement { role: &own, dynamic: None },
+                Reservations::PreRefinement { role: &own, dynamic: Some(&by) },
+                Reservations::PostRefinement(&stack),
             ];
             let (names, path): (Vec<&str>, Vec<&str>) = (own.split('/').collect(), offered.split('/').collect());
             let open = own == "*" || offered == "*" || path.starts_with(&names);
@@ -116,7 +124,7 @@ mod tests {
                 prop_assert_eq!(form.role(), &own);
                 prop_assert_eq!(form.open_to(&offered), open, "{:?} to {}", form, &offered);
             }
-            prop_assert!(Reservations::Refined(&[]).open_to(&offered));
+            prop_assert!(Reservations::PostRefinement(&[]).open_to(&offered));
         }
     }
 }

@@ -24,7 +24,7 @@ impl<'a> Resource<'a> {
     #[must_use]
     pub fn new(name: &'a str, value: Value<'a>) -> Resource<'a> {
         let kind = ResourceKind::of(name, &value);
-        let (revocability, reservations) = (Revocability::Firm, Reservations::NONE);
+        let (revocability, reservations) = (Revocability::NonRevocable, Reservations::NONE);
         Resource { name, kind, revocability, reservations, value }
     }
 
@@ -41,16 +41,16 @@ impl<'a> Resource<'a> {
         Self::new(name, Value::Ranges(ranges))
     }
 
-    /// Adds a static reservation for `role`, in the old form. [`DEFAULT_ROLE`] removes the reservation.
+    /// Adds a static reservation for `role`, in the pre-refinement form. [`DEFAULT_ROLE`] removes the reservation.
     #[must_use]
     pub const fn reserved_for(self, role: &'a str) -> Resource<'a> {
-        self.with_reservations(Reservations::Old { role, dynamic: None })
+        self.with_reservations(Reservations::PreRefinement { role, dynamic: None })
     }
 
-    /// Adds a dynamic reservation for `role`, in the old form.
+    /// Adds a dynamic reservation for `role`, in the pre-refinement form.
     #[must_use]
     pub const fn reserved_by(self, role: &'a str, by: &'a ReservedBy<'a>) -> Resource<'a> {
-        self.with_reservations(Reservations::Old { role, dynamic: Some(by) })
+        self.with_reservations(Reservations::PreRefinement { role, dynamic: Some(by) })
     }
 
     /// Sets the reservations.
@@ -131,11 +131,16 @@ impl ResourceKind {
 
 /// Whether a resource can be revoked, is shared, or is a disk. If several apply, the last one counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum Revocability {
-    /// Neither revocable nor shared.
+    /// None of the others: neither revocable, nor shared, nor a disk.
     #[default]
-    Firm,
+    NonRevocable,
     /// Mesos may revoke it at any time. Used only if [enabled](crate::ConfigBuilder::revocable).
     Revocable,
     /// Several tasks may use it at once. Never used: Mesos shares only persistent volumes, which executors don't use.

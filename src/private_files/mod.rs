@@ -11,7 +11,7 @@
 //! | A file that is locked can't be opened by others from then on | [`open_lock`] |
 //! | A pipe is written only if it belongs to this user or to root, and others can't write it | [`open_output`] |
 //! | A link in the place of a file or folder that the user named is followed only if it belongs to this user or to root, and so is each link that it leads to | [`resolve`], [`PrivateFolder::open`] |
-//! | Whose text a file may have that the user named, and who may read it, is said | [`Exposure`], [`open_input`] |
+//! | Whose text a file may have that the user named, and who may read it, is said | [`FileAccess`], [`open_input`] |
 //!
 //! Not checked are links and folders among the parents of a path that the user named.
 //!
@@ -33,7 +33,7 @@ use rustix::process::{getegid, geteuid};
 
 pub use file::{check_replaceable, create_file, open_file, open_lock, open_output, replace};
 pub use folder::PrivateFolder;
-pub use input::{Exposure, open_input};
+pub use input::{FileAccess, open_input};
 pub use links::resolve;
 
 /// The mode of new files, 0600, for the standard library. Systems differ in the type that rustix takes.

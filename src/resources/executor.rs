@@ -4,6 +4,7 @@ use super::{Gpus, Mebibytes, MilliCpus};
 
 /// The resources that one executor takes from its offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ExecutorResources {
     /// Cores.
     pub cores: MilliCpus,

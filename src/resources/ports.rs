@@ -4,6 +4,7 @@ use std::fmt;
 
 /// A closed interval of ports or of other numbers, as in Mesos' `RANGES`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PortRange {
     /// The first number of the interval.
     pub begin: u64,

@@ -7,6 +7,7 @@ use std::fmt;
 /// Mesos rounds every scalar to three decimals (`llround(value * 1000)` in its `values.cpp`), and so does this type.
 /// Sums and differences are exact and never leave fragments such as 1e-17 cpus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Scalar(u64);
 
 impl Scalar {
@@ -109,6 +110,7 @@ impl std::error::Error for ScalarError {}
 
 /// Processor time, in thousandths of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MilliCpus(u64);
 
 impl MilliCpus {
@@ -149,6 +151,7 @@ impl fmt::Display for MilliCpus {
 
 /// Memory, in MiB (2²⁰ bytes; Mesos calls them MB).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Mebibytes(u64);
 
 impl Mebibytes {
@@ -176,6 +179,7 @@ impl fmt::Display for Mebibytes {
 
 /// Whole GPUs: Mesos knows no fractions of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Gpus(u32);
 
 impl Gpus {
@@ -254,7 +258,7 @@ mod tests {
         }
     }
 
-    /// Goal: quantities print as people write them. Method: one of each shape.
+    /// Goal: quantities print as people write them. Method: one of each kind.
     #[test]
     fn cores_print_without_trailing_zeros() {
         assert_eq!(MilliCpus::from_cores(2).to_string(), "2");

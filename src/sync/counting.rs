@@ -20,7 +20,7 @@ use std::borrow::Borrow;
 use std::cell::RefCell;
 use std::hash::Hash;
 use std::sync::atomic::{self, Ordering};
-use std::sync::{Arc, LockResult, MutexGuard};
+use std::sync::{Arc, LockResult, MutexGuard, TryLockResult};
 
 use super::real;
 
@@ -128,6 +128,11 @@ impl<T> Mutex<T> {
         record(self, How::Exchange);
         self.0.lock()
     }
+
+    pub(crate) fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
+        record(self, How::Exchange);
+        self.0.try_lock()
+    }
 }
 
 /// The real one; records stores.
@@ -141,6 +146,10 @@ impl<T> Swap<T> {
 
     pub(crate) fn load(&self) -> real::SwapGuard<T> {
         self.0.load()
+    }
+
+    pub(crate) fn load_full(&self) -> Arc<T> {
+        self.0.load_full()
     }
 
     pub(crate) fn store(&self, value: Arc<T>) {

@@ -35,6 +35,12 @@ impl<T> Swap<T> {
         self.0.load()
     }
 
+    /// Returns the value to keep: counts an owner.
+    #[inline]
+    pub(crate) fn load_full(&self) -> Arc<T> {
+        self.0.load_full()
+    }
+
     #[inline]
     pub(crate) fn store(&self, value: Arc<T>) {
         self.0.store(value);

@@ -79,6 +79,10 @@ impl<T> Swap<T> {
         self.0.load().1
     }
 
+    pub(crate) fn load_full(&self) -> Arc<T> {
+        self.load()
+    }
+
     pub(crate) fn store(&self, value: Arc<T>) {
         let index = {
             let mut values = self.0.values.lock().unwrap_or_else(PoisonError::into_inner);

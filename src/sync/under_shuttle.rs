@@ -75,6 +75,10 @@ impl<T> Swap<T> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    pub(crate) fn load_full(&self) -> Arc<T> {
+        self.load()
+    }
+
     pub(crate) fn store(&self, value: Arc<T>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = value;
     }

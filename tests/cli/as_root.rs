@@ -229,6 +229,10 @@ fn executors_do_not_run_as_root_by_default() {
         );
         assert!(refused.contains(&sentence), "{refused}");
     }
+    // It is reported together with other problems.
+    let flags = ["run", "--master", "mesos://h", "--executor-cores", "y", "--", "true"];
+    let errors = String::from_utf8(shared.run(0, &flags).stderr).unwrap();
+    assert!(errors.contains("offermill.mesos.user is") && errors.contains("cores is"), "{errors}");
     let shown = |user| {
         let flags = ["run", "--master", "mesos://h", "--print-config", "--", "true"];
         let output = shared.run(user, &flags);

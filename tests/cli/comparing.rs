@@ -281,3 +281,30 @@ fn tasks_have_what_those_of_spark_have() {
     let ended = replay(&["--compat", "spark-3.5"], &format!("{}\n{}\n", early[0], early[2]));
     assert!(ended.output.contains(" --app-id null --hostname a1.example"), "{}", ended.output);
 }
+
+/// Goal: a scenario that ends in the middle of a line isn't compared without a difference if answers to later events
+/// are expected. Method: a scenario without its last characters, with all its answers, and with those of the rest.
+#[test]
+fn a_cut_scenario_is_a_difference_if_answers_are_left() {
+    for compat in [&[][..], &["--compat", "spark-3.5"]] {
+        let folder = Folder::new();
+        let text = scenario(&json!({}), &[json!({"kill": []}), json!({"stop": true})]);
+        let cut = &text[..text.len() - 4];
+        folder.write("expected.jsonl", &replay(compat, &text).output);
+        folder.write("fewer.jsonl", &replay(compat, cut).output);
+        folder.write("scenario.jsonl", cut);
+        let compared = |expected| {
+            let arguments = ["replay", "scenario.jsonl", "--expect", expected];
+            finish(&folder, &[&arguments[..], compat].concat())
+        };
+        assert_eq!(compared("fewer.jsonl").code, Some(0));
+        let ended = compared("expected.jsonl");
+        assert_eq!(ended.code, Some(1), "{}", ended.output);
+        let told =
+            "answers are expected up to event 2, but the scenario ends in the middle of line 4\n";
+        assert!(ended.output.contains(told), "{}", ended.output);
+        let told =
+            "1 scenario compared only up to where the scenario ends in the middle of a line\n";
+        assert!(ended.output.ends_with(told), "{}", ended.output);
+    }
+}

@@ -37,6 +37,24 @@ fn ctl_sends_a_command() {
     assert!(errors.starts_with("offermill: no run answers at"), "{errors}");
 }
 
+/// Goal: a forgotten socket is told. Method: a command in its place, and a socket that isn't there.
+#[test]
+fn a_forgotten_socket_is_told() {
+    let folder = Folder::new();
+    let hint = "the socket comes before the command: offermill ctl SOCKET COMMAND";
+    for (words, is_forgotten) in
+        [(["ctl", "load", "pending=3"], true), (["ctl", "or", "status"], false)]
+    {
+        let ended = offermill(&folder.0, &words).output().unwrap();
+        let errors = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(
+            (ended.status.code(), errors.contains(hint)),
+            (Some(4), is_forgotten),
+            "{errors}"
+        );
+    }
+}
+
 /// Goal: a reply that was cut off is no reply. Method: a listener in the place of a run, which sends replies of each
 /// kind without their ends, and then whole ones.
 #[test]

@@ -76,8 +76,8 @@ fn a_stopped_run_is_replayed() {
     folder.assert_deserted();
 }
 
-/// Goal: the journal of a killed run replays up to its last whole line. Method: SIGKILL; then remove the journal's last
-/// bytes.
+/// Goal: the journal of a killed run replays up to its last whole line, and that expected answers are left is a
+/// difference. Method: SIGKILL; then remove the journal's last bytes.
 #[test]
 fn a_killed_run_is_replayed_as_far_as_it_goes() {
     let folder = Folder::new();
@@ -93,7 +93,8 @@ fn a_killed_run_is_replayed_as_far_as_it_goes() {
     let journal = fs::read_to_string(folder.0.join("J")).unwrap();
     folder.write("J", &journal[..journal.len() - 9]);
     let replayed = replay(&folder);
-    assert_eq!(replayed.code, Some(0), "{}{}", replayed.output, replayed.errors);
+    assert_eq!(replayed.code, Some(1), "{}{}", replayed.output, replayed.errors);
+    assert!(replayed.output.contains("compared only up to where"), "{}", replayed.output);
     assert!(replayed.errors.contains("in the middle of this line"), "{}", replayed.errors);
     folder.assert_deserted();
 }

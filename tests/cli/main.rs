@@ -9,6 +9,10 @@
 //! | [`unread`] | runs go on and end as usual while nobody reads their output |
 //! | [`settings`] | the precedence of settings, and the rejection of invalid ones |
 //! | [`controlling`] | commands to a live run |
+//! | [`spark_startup`] | what Spark's executors get before they can ask their driver |
+//! | [`steering`] | runs that another program steers |
+//! | [`steering_commands`] | commands to such runs: their bounds, and what is repeated |
+//! | [`steering_ends`] | ends of such runs, their parents and their pipes |
 //! | [`status`] | the status of a run agrees with itself |
 //! | [`spark`] | Spark's settings and `--print-config` |
 //! | [`spark_executors`] | Spark's executors are launched as by Spark |
@@ -40,6 +44,10 @@ mod settings;
 mod simulating;
 mod spark;
 mod spark_executors;
+mod spark_startup;
 mod status;
+mod steering;
+mod steering_commands;
+mod steering_ends;
 mod support;
 mod unread;

@@ -42,7 +42,19 @@ const BAD: &[(&[&str], &str)] = &[
         &["--principal", "p", "--secret-file", "nowhere"],
         "--secret-file must be a file with a secret (No such file",
     ),
+    (
+        &["--principal", "p", "--secret-file", "."],
+        "--secret-file is \".\", but must be a file with a secret (",
+    ),
     (&["--principal", "p", "--secret-file", "empty"], "--secret-file must not be empty"),
+    (
+        &["-c", "offermill.mesos.caFileOnly=true"],
+        "offermill.mesos.caFileOnly (--conf) is \"true\", but must be false, or there must be a CA file too",
+    ),
+    (
+        &["--master", "https://127.0.0.1:1", "-c", "offermill.mesos.caFile=empty"],
+        "offermill.mesos.caFile (--conf) is \"empty\", but must be a file of certificates in PEM (it contains none)",
+    ),
     (
         &["--principal", "p", "--secret-file", "secret"],
         "--secret-file would go over the network unencrypted to mesos://127.0.0.1:1; use \
@@ -96,6 +108,15 @@ const BAD: &[(&[&str], &str)] = &[
             "offermill.mesos.clientKeyFile=nowhere",
         ],
         "offermill.mesos.clientKeyFile (--conf) is \"nowhere\", but must be a file with a private key (",
+    ),
+    (
+        &[
+            "-c",
+            "offermill.mesos.clientCertificateFile=secret",
+            "-c",
+            "offermill.mesos.clientKeyFile=secret",
+        ],
+        "offermill.mesos.clientCertificateFile (--conf) is \"secret\", but must be for masters at https://",
     ),
     (
         &["-c", "offermill.mesos.encoding=xml"],
@@ -187,6 +208,30 @@ fn bad_settings_are_refused() {
         let lines = ended.errors.lines().filter(|line| !line.contains("chmod")).count();
         assert_eq!(lines, 1, "{flags:?}: {}", ended.errors);
     }
+}
+
+/// Goal: certificates and keys that come through pipes are read once: a pipe has its text only once. Method: a program
+/// that writes each of the three files into a pipe once, and a run with these pipes, which finds no master.
+#[test]
+fn certificates_may_come_through_pipes() {
+    let folder = Folder::new();
+    let files = [
+        ("caFile", include_str!("../mesos/fake/certificates/authority.pem")),
+        ("clientCertificateFile", include_str!("../mesos/fake/certificates/client.pem")),
+        ("clientKeyFile", include_str!("../mesos/fake/certificates/client-key.pem")),
+    ];
+    for (name, text) in files {
+        let pipe = folder.0.join(name);
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        std::thread::spawn(move || std::fs::write(pipe, text));
+    }
+    let settings = files.map(|(name, _)| format!("offermill.mesos.{name}={name}"));
+    let conf = settings.iter().flat_map(|setting| ["-c", setting.as_str()]);
+    let master = ["--master", "https://127.0.0.1:1"];
+    let flags: Vec<&str> = master.into_iter().chain(conf).collect();
+    let ended = finish(&folder, &on_mesos(&flags));
+    assert_eq!(ended.code, Some(4), "{}", ended.errors);
+    assert!(ended.output.contains("no master of https://127.0.0.1:1"), "{}", ended.output);
 }
 
 /// Goal: items of containers' lists that can't be parsed are removed with a remark, as in Spark. Method: one in each

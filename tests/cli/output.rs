@@ -99,9 +99,10 @@ fn a_run_that_waits_says_why() {
     let flags = ["--master", "local-cluster[2,3,64]", "--num-executors", "3"];
     let flags = [&flags[..], &["--executor-cores", "2", "--plain"]].concat();
     let mut run = Run::start(&folder, &small(&flags, &["sleep", "1000"]));
-    let waits = run.line(|line| line.contains("waiting for"));
     let why = "  waiting for 1 more executor: too few cores (agent-";
-    assert!(waits.contains(why) && waits.ends_with(": 1 of 2 cores)"), "{waits}");
+    // On a busy machine the run may wait for offers before that.
+    let waits = run.line(|line| line.contains(why));
+    assert!(waits.ends_with(": 1 of 2 cores)"), "{waits}");
     run.signal("INT");
     let ended = run.end();
     assert_eq!(ended.code, Some(0), "{}", ended.output);

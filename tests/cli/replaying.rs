@@ -217,6 +217,7 @@ fn what_is_no_scenario_is_refused() {
     folder.write("good.jsonl", &good);
     folder.write("odd.jsonl", &format!("{good}{{\"offrs\":[]}}\n"));
     folder.write("empty.jsonl", "");
+    folder.write("answers.jsonl", &replay(&[], &good).output);
     folder.write("headless.jsonl", "{\"stop\":true}\n");
     folder.write(
         "late.jsonl",
@@ -228,7 +229,8 @@ fn what_is_no_scenario_is_refused() {
     for (files, told) in [
         (&["odd.jsonl"][..], "odd.jsonl:3: column 8: unknown event \"offrs\", expected one of"),
         (&["empty.jsonl"], "empty.jsonl:1: no complete line, expected a head"),
-        (&["headless.jsonl"], "headless.jsonl:1: column 7: unknown field `stop`, expected one of"),
+        (&["answers.jsonl"], "answers.jsonl:1: this is a file of answers, expected the journal"),
+        (&["headless.jsonl"], "headless.jsonl:1: column 7: unknown key \"stop\", expected one of"),
         (&["latin.jsonl"], "latin.jsonl:1: not UTF-8, expected"),
         (&["late.jsonl"], "late.jsonl:4: its time is 4 ms, expected 5 to"),
         (&["later.jsonl"], "later.jsonl:3: its time is 86400001 ms, expected 0 to 86400000"),
@@ -366,5 +368,40 @@ fn a_readmission_is_an_event() {
     assert!(results.contains(&&json!(true)) && results.contains(&&json!(false)), "{results:?}");
     assert!(answers.iter().any(|answer| answer["offers"] == json!(["o2"])), "{}", ended.output);
     assert!(!answers.iter().any(|answer| answer["offers"] == json!(["o1"])), "{}", ended.output);
+    assert_eq!(replay(&["--compat", "spark-3.5"], &text).code, Some(0));
+}
+
+/// Goal: permits, bindings and former executors without an agent are in journals. Method: a scenario with each; an
+/// executor is bound, another is unwelcome, and a third binding comes too late. Spark knows none of them.
+#[test]
+fn executors_are_bound_in_a_replay() {
+    let mut permit = offer("p1", "", 1.0, &json!([]));
+    (permit["late"], permit["host"]) = (json!(true), json!(""));
+    let ssd = json!([{"name": "disk", "text": "ssd"}]);
+    let bound = |task: &str, attributes: &Value| {
+        let facts = json!({"task": task, "agent": "a1", "host": "h1", "attributes": attributes});
+        json!({"bound": facts})
+    };
+    let former = json!({
+        "executor": "pod-1", "agent": "", "host": "", "millicores": 1000, "mem": 512, "late": true
+    });
+    let ended = json!({"status": {"task": "pod-1", "agent": "a1", "state": "TASK_FAILED"}});
+    let events = [
+        json!({"former": [former]}),
+        json!({"offers": [permit]}),
+        bound("1", &ssd),
+        bound("1", &json!([])),
+        bound("pod-1", &json!([])),
+        ended,
+        bound("pod-1", &ssd),
+    ];
+    let config = json!({"spark.mesos.constraints": "disk:ssd"});
+    let text = scenario(&config, &events);
+    let ended = replay(&[], &text);
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    let answers = ended.output.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let bound: Vec<Value> =
+        answers.filter_map(|answer| answer["result"].get("bound").cloned()).collect();
+    assert_eq!(bound, ["settled", "already", "unwelcome", "nothing"], "{}", ended.output);
     assert_eq!(replay(&["--compat", "spark-3.5"], &text).code, Some(0));
 }

@@ -64,6 +64,8 @@ fn complaints_show_no_known_secret() {
     let flags = [
         "--master",
         "mesos://127.0.0.1:1",
+        "-c",
+        "offermill.mesos.user=nobody",
         "--principal",
         "p",
         "--secret-file",
@@ -125,4 +127,34 @@ fn variables_come_from_the_environment_and_from_files() {
         assert_eq!(code, Some(2));
         assert!(errors.contains(why) && !errors.contains(CANARY), "{errors}");
     }
+}
+
+/// Goal: a secret among executors' variables is remarked on if it is given by its Spark key, too: in `--conf`, and in a
+/// properties file that others may read. Other variables are not. Method: one of each, in files of two modes.
+#[test]
+fn variables_by_their_keys_are_remarked_on() {
+    let folder = Folder::new();
+    let secret = format!("spark.executorEnv.DB_PASSWORD={CANARY}");
+    let path = folder.write("spark.conf", &format!("{secret}\n"));
+    let plain = folder.write("plain.conf", "spark.executorEnv.ZONE=east\n");
+    std::fs::set_permissions(&plain, PermissionsExt::from_mode(0o644)).unwrap();
+    let errors = |flags: &[&str]| {
+        let all = [&["--master", "local[1]", "--print-config"], flags, &["--", "true"]].concat();
+        let ended = run(&folder, &all, &[]);
+        assert_eq!(ended.code, Some(0), "{}", ended.errors);
+        assert!(!ended.errors.contains(CANARY), "{}", ended.errors);
+        ended.errors
+    };
+    let told = errors(&["-c", &secret]);
+    let remark = "spark.executorEnv.DB_PASSWORD (--conf) can be read by everybody who lists this machine's processes; \
+                  use --env NAME or --env-file instead";
+    assert!(told.contains(remark), "{told}");
+    assert!(!errors(&["-c", "spark.executorEnv.ZONE=east"]).contains("can be read"));
+    for (mode, is_remarked) in [(0o644, true), (0o600, false)] {
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        let told = errors(&["--properties-file", "spark.conf"]);
+        let remark = "\"spark.conf\" has a secret in it and can be read by";
+        assert_eq!(told.contains(remark), is_remarked, "{told}");
+    }
+    assert!(!errors(&["--properties-file", "plain.conf"]).contains("can be read"));
 }

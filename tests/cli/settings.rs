@@ -29,7 +29,7 @@ fn overridden_values_are_checked() {
         assert!(told.contains(&format!("offermill: {key} (--conf) is \"")), "{told}");
     }
     assert_eq!(told.matches(overridden).count(), 3, "{told}");
-    assert_eq!(keyless, "offermill: ignored: \"spark.conf\" has a value without a key");
+    assert_eq!(keyless, "offermill: ignored: line 3 of \"spark.conf\" has a value without a key");
 }
 
 /// Goal: a run may begin without executors if a command can add some. Method: with and without a control socket.
@@ -191,7 +191,15 @@ const BAD: &[(&[&str], &str)] = &[
     (&["--max-executor-failures", "0"], "--max-executor-failures is \"0\", but must be"),
     (&["--placement", "best"], "--placement is \"best\", but must be round-robin or consolidate"),
     (&["--name", "a/b"], "--name is \"a/b\", but must be 1 to 190 bytes without '/'"),
-    (&["--env", "X"], "an --env must be NAME=VALUE, or the NAME of a variable that is set"),
+    (&["--env", "X"], "offermill: --env must be NAME=VALUE, or the NAME of a variable that is set"),
+    (&["--env", "A=1", "--env", "X"], "--env number 2 of 2 must be NAME=VALUE, or the NAME"),
+    (&["--env", "PATH=x"], "(no such file in the PATH that is given to executors)"),
+    (&["--shutdown-timeout", "2.5s"], "for a fraction take a smaller unit: 2500ms, not 2.5s"),
+    (&["--executor-memory", "2.5g"], "for a fraction take a smaller unit: 2560m, not 2.5g"),
+    (
+        &["--master", "spark://h:7077"],
+        "--master is \"spark://h:7077\", but must be local, local[*]",
+    ),
     (&["--conf", "x"], "--conf is \"x\", but must be KEY=VALUE"),
     (
         &["--conf", "spark.ssl.keyPassword: hunter3"],
@@ -213,7 +221,7 @@ const BAD: &[(&[&str], &str)] = &[
     (&["-c", "memory=1g"], "memory (--conf) is not a setting; see --help"),
     (
         &["-c", "spark.blockManager.port=80"],
-        "spark.blockManager.port (--conf) is \"80\", but must be a whole number from 1024",
+        "spark.blockManager.port (--conf) is \"80\", but must be 0 or a whole number from 1024 to 65535",
     ),
     (
         &["-c", "spark.mesos.rejectOfferDuration=9999d"],
@@ -228,7 +236,36 @@ const BAD: &[(&[&str], &str)] = &[
         "--work-dir is \"/dev/null\", but must be a folder in which sandboxes can be created",
     ),
     (&["--bad-flag"], "unexpected argument '--bad-flag'"),
+    (&["--shutdown-timeout", "-1s"], "--shutdown-timeout is \"-1s\", but must not be negative"),
+    (&["--exclude-for", "soon"], ", or forever"),
+    (&["--exclude-after", "300"], "must be a whole number from 1 to 255, or never"),
+    (
+        &["--master", "mesos://127.0.0.1:1", "-c", "offermill.unreachableTimeout=soon"],
+        "unreachableTimeout (--conf) is \"soon\", but must be a whole number and one of us, ms, s",
+    ),
+    (&["-c", "spark.blockManager.port=80"], "must be 0 or a whole number from 1024 to 65535"),
+    (&["-c", "spark.executor.failuresValidityInterval=soon"], ", or forever"),
+    (&["-c", "spark.dynamicAllocation.cachedExecutorIdleTimeout=soon"], ", or never"),
 ];
+
+/// Goal: a word that `--print-config` shows for a setting is accepted as its value. Method: the settings that have such
+/// a word.
+#[test]
+fn words_that_are_shown_are_accepted() {
+    let folder = Folder::new();
+    for (key, word) in [
+        ("spark.dynamicAllocation.cachedExecutorIdleTimeout", "never"),
+        ("spark.dynamicAllocation.shuffleTracking.timeout", "never"),
+        ("spark.executor.failuresValidityInterval", "forever"),
+    ] {
+        let shown = finish(&folder, &["run", "--print-config", "--", "true"]);
+        let line = shown.output.lines().find(|line| line.contains(key)).unwrap_or_default();
+        assert!(line.contains(word), "{line:?}");
+        let setting = format!("{key}={word}");
+        let ended = finish(&folder, &["run", "--print-config", "-c", &setting, "--", "true"]);
+        assert_eq!(ended.code, Some(0), "{key}: {}", ended.errors);
+    }
+}
 
 /// Goal: an invalid setting is rejected in a sentence with its name, its value and the allowed values; nothing is
 /// started and nothing is left on disk. Method: one setting of each kind.
@@ -242,6 +279,69 @@ fn bad_settings_are_refused() {
         assert!(ended.errors.contains(sentence), "{flags:?}: {}", ended.errors);
         assert_eq!(ended.output, "", "{flags:?}");
         assert!(!folder.0.join("sandboxes").exists(), "{flags:?}");
+    }
+}
+
+/// Goal: a socket that is given twice is said to be this run's own, not another process's. Method: the same path twice.
+#[test]
+fn a_socket_that_is_given_twice_is_told() {
+    let flags = ["--num-executors", "1", "--control", "twice", "--control", "twice"];
+    let ended = finish(&Folder::new(), &small(&flags, &["true"]));
+    assert_eq!(ended.code, Some(2), "{}", ended.errors);
+    let told = "--control is \"twice\", but is given twice: this run listens there already";
+    assert!(ended.errors.contains(told), "{}", ended.errors);
+}
+
+/// Goal: a command without `--` before it is told where it belongs; a wrong flag isn't told that. Method: the messages.
+#[test]
+fn a_command_without_its_separator_gets_a_tip() {
+    let folder = Folder::new();
+    let tip = "tip: the executors' command comes after `--`";
+    for (words, has_tip) in [
+        (&["run", "--num-executors", "1", "sleep", "60"][..], true),
+        (&["run", "--bad-flag"], false),
+        (&["run", "x", "--", "true"], false),
+    ] {
+        let ended = finish(&folder, words);
+        assert_eq!(ended.code, Some(2));
+        assert_eq!(ended.errors.contains(tip), has_tip, "{words:?}: {}", ended.errors);
+    }
+}
+
+/// Goal: a text that looks like a placeholder and stays as it is gets a remark. Method: one with a slip, one that
+/// nobody knows, a port without a port, and two that are no names.
+#[test]
+fn unknown_placeholders_are_remarked_on() {
+    let folder = Folder::new();
+    let command = ["echo", "{{EXECUTORID}} {{X}}", "{{PORT}}{{HOSTNAME}}", "{{}} {{a b}}"];
+    let ended = finish(&folder, &small(&["--num-executors", "1", "--until-finished"], &command));
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    let stays = "in the command stays as it is: it";
+    let told = [
+        format!(
+            "offermill: {{{{EXECUTORID}}}} {stays} is no placeholder; is {{{{EXECUTOR_ID}}}} meant?"
+        ),
+        format!("offermill: {{{{PORT}}}} {stays} has no value without a fixed port"),
+        format!("offermill: {{{{X}}}} {stays} is no placeholder"),
+    ];
+    assert_eq!(ended.errors.lines().collect::<Vec<_>>(), told);
+    assert!(folder.outputs()[0].starts_with("{{EXECUTORID}} {{X}} {{PORT}}"));
+}
+
+/// Goal: messages about a properties file name the line. Method: a bad value, an unknown setting of Offermill, and a
+/// value without a key.
+#[test]
+fn properties_files_are_quoted_by_line() {
+    let folder = Folder::new();
+    folder.write("p", "# a\n=v\nspark.executor.cores x\n\nofferm\\\n  ill.bla 7\n");
+    let ended = finish(&folder, &["run", "--properties-file", "p", "--", "true"]);
+    assert_eq!(ended.code, Some(2));
+    for told in [
+        "ignored: line 2 of \"p\" has a value without a key",
+        "spark.executor.cores (p, line 3) is \"x\", but must be",
+        "offermill.bla (p, line 5) is not a setting",
+    ] {
+        assert!(ended.errors.contains(told), "{}", ended.errors);
     }
 }
 

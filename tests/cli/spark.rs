@@ -15,6 +15,7 @@ const VARIABLES: &[&str] = &[
     "SPARK_MESOS_PRINCIPAL_FILE",
     "SPARK_MESOS_SECRET",
     "SPARK_MESOS_SECRET_FILE",
+    "_SPARK_AUTH_SECRET",
 ];
 
 /// Runs `offermill run` with these flags and variables.
@@ -78,7 +79,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("spark.excludeOnFailure.timeout", "1h"),
     ("spark.excludeOnFailure.application.maxFailedExecutorsPerNode", "2"),
     ("spark.executor.maxNumFailures", "3"),
-    ("spark.executor.failuresValidityInterval", "for ever"),
+    ("spark.executor.failuresValidityInterval", "forever"),
     ("spark.mesos.secret", "unset"),
 ];
 

@@ -87,6 +87,7 @@ const LACKS: &[(&[&str], &str)] = &[
         &[],
         "there is no command for executors: give one after \"--\", or --spark-driver for Spark's",
     ),
+    (&["--spark-driver", "foo"], "--spark-driver is \"foo\", but must be spark://"),
     (
         &["--spark-driver", URL],
         "the place of Spark is missing: give spark.mesos.executor.home or SPARK_HOME\n",

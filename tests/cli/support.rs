@@ -50,7 +50,7 @@ impl Folder {
         outputs
     }
 
-    /// The live processes in the folder: executors, their children, and wardens.
+    /// The live processes in the folder: executors, their children, and watchdogs.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let numbers = fs::read_dir("/proc").unwrap().filter_map(|entry| {
             let number: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
@@ -124,7 +124,7 @@ impl Run {
         (Run::watch(child), input)
     }
 
-    fn watch(mut child: Child) -> Run {
+    pub(crate) fn watch(mut child: Child) -> Run {
         let (sender, lines) = channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));

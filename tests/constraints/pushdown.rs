@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use offermill::constraint::{Check, Predicate, Repeats, Subject, Superset};
+use offermill::constraint::{Check, ConstraintPushdown, DuplicateAttributes, Predicate, Subject};
 use offermill::{AttributeValue, Constraint, Offer};
 use proptest::prelude::*;
 
@@ -47,12 +47,12 @@ fn passes(check: &Check, offer: &Offer<'_>) -> bool {
     }
 }
 
-fn lets_pass(superset: &Superset, offer: &Offer<'_>) -> bool {
+fn lets_pass(pushdown: &ConstraintPushdown, offer: &Offer<'_>) -> bool {
     let group = |group: &Vec<Check>| group.iter().all(|check| passes(check, offer));
-    superset.is_everything() || superset.groups().iter().any(group)
+    pushdown.is_everything() || pushdown.groups().iter().any(group)
 }
 
-/// A matcher for the part of RE2's syntax that supersets use. It computes the set of all possible ends of a match.
+/// A matcher for the part of RE2's syntax that pushdowns use. It computes the set of all possible ends of a match.
 struct Reader<'a> {
     rest: &'a str,
     text: &'a [u8],
@@ -193,16 +193,16 @@ proptest! {
     #[test]
     fn what_matches_is_never_hidden(text in constraint(), agent in agent()) {
         let constraint = Constraint::parse(&text).unwrap();
-        let superset = constraint.superset(Repeats::Allowed);
-        prop_assert!(superset.groups().iter().all(|group| !group.is_empty()));
-        let met = agent.offer(0, |offer| (constraint.check(offer).is_ok(), lets_pass(&superset, offer)));
-        prop_assert!(!met.0 || met.1, "{} asks for {}", text, superset);
+        let pushdown = constraint.pushdown(DuplicateAttributes::Allowed);
+        prop_assert!(pushdown.groups().iter().all(|group| !group.is_empty()));
+        let met = agent.offer(0, |offer| (constraint.check(offer).is_ok(), lets_pass(&pushdown, offer)));
+        prop_assert!(!met.0 || met.1, "{} asks for {}", text, pushdown);
 
-        let superset = constraint.superset(Repeats::RuledOut);
+        let pushdown = constraint.pushdown(DuplicateAttributes::RuledOut);
         let met = agent.without_repeats().offer(0, |offer| {
-            (constraint.check(offer).is_ok(), lets_pass(&superset, offer))
+            (constraint.check(offer).is_ok(), lets_pass(&pushdown, offer))
         });
-        prop_assert!(!met.0 || met.1, "{} asks for {} without repeats", text, superset);
+        prop_assert!(!met.0 || met.1, "{} asks for {} without repeats", text, pushdown);
     }
 
     /// Goal: if a text is checked at all, it is checked exactly. Method: a random pattern or list, plain and negated,
@@ -214,12 +214,12 @@ proptest! {
             (format!("expr:: @hostname not {question}"), !hostname.is_empty()),
         ] {
             let Ok(constraint) = Constraint::parse(&constraint) else { return Ok(()) };
-            let superset = constraint.superset(Repeats::Allowed);
+            let pushdown = constraint.pushdown(DuplicateAttributes::Allowed);
             let offer = Offer::new("o", "S1", &hostname, &[], &[]);
-            let (met, passed) = (constraint.check(&offer).is_ok(), lets_pass(&superset, &offer));
-            prop_assert!(!met || passed, "{} asks for {}", constraint, superset);
-            let text = superset.to_string();
-            if known && !text.contains("exists") && !superset.is_everything() {
+            let (met, passed) = (constraint.check(&offer).is_ok(), lets_pass(&pushdown, &offer));
+            prop_assert!(!met || passed, "{} asks for {}", constraint, pushdown);
+            let text = pushdown.to_string();
+            if known && !text.contains("exists") && !pushdown.is_everything() {
                 prop_assert_eq!(met, passed, "{} asks for {}", constraint, text);
             }
         }

@@ -1,5 +1,7 @@
 //! Declined offers write nothing that another thread reads or writes, except in the few cases below.
 
+use std::time::Duration;
+
 use super::counts::DECLINED;
 use super::scenes::{Counts, NOW, Scene, Size, after, config, expected};
 use crate::config::{ExclusionRule, ExecutorGpus};
@@ -98,8 +100,8 @@ fn a_cap_is_noted_once_a_call() {
     }
 }
 
-/// Goal: over time, little is written: a candidate's cell once per minute, and the nearest miss, which is the handler's
-/// own. Method: a batch after a minute, and the one after it.
+/// Goal: over time, little is written: a candidate's cell and record once per minute, and the nearest miss, which is
+/// the handler's own. Method: a batch after a minute, and the one after it.
 #[test]
 fn a_candidate_is_seen_once_a_minute() {
     let small = Size { memory: 0.0, ..ROOMY };
@@ -107,7 +109,10 @@ fn a_candidate_is_seen_once_a_minute() {
     scene.offer(small, NOW);
     scene.offer(small, NOW);
     let minute = scene.offer(small, after(60));
-    let counts = scene.count(&minute);
+    let mut counts = scene.count(&minute);
+    // The lock and the number of the record.
+    let recorded = counts.remove(&SharedWord::Offered);
+    assert!(recorded.is_none_or(|record| record.writes == 2 * AGENTS as u64), "{recorded:?}");
     assert!(
         counts.keys().all(|word| matches!(word, SharedWord::Agent | SharedWord::Own(0))),
         "{counts:?}"
@@ -115,4 +120,49 @@ fn a_candidate_is_seen_once_a_minute() {
     assert!(counts.get(&SharedWord::Agent).is_none_or(|count| count.writes == AGENTS as u64));
     let soon = scene.offer(small, after(60));
     assert_eq!(scene.count(&soon), expected(DECLINED));
+}
+
+/// Goal: an agent's record is written when it offers something else, once and by whichever handler sees it; declines of
+/// the same offer write nothing, nor do offers of what a launch has left. Method: offers of one size, then of another,
+/// to two handlers in turn; then a launch and offers of the rest.
+#[test]
+fn what_is_offered_is_written_when_it_changes() {
+    let agents = AGENTS as u64;
+    let mut scene = Scene::new(config());
+    let mut other = Scene::beside(&scene.kernel);
+    scene.warm_up(Size::of(AGENTS, 1));
+    let small = |memory| Size { memory, ..Size::of(AGENTS, 4) };
+    for handler in [&mut scene, &mut other] {
+        handler.offer(small(0.5), NOW);
+    }
+    let writes = other.offer(small(0.25), NOW);
+    let mut counts = other.count(&writes);
+    // The lock and the number of the record; the fingerprint.
+    let record = counts.remove(&SharedWord::Offered).unwrap();
+    assert_eq!((record.writes, counts[&SharedWord::Agent].writes), (2 * agents, agents));
+    assert_eq!(counts[&SharedWord::Agent].lines, agents);
+    for handler in [&mut scene, &mut other] {
+        let writes = handler.offer(small(0.25), NOW);
+        assert_eq!(handler.count(&writes), expected(DECLINED));
+    }
+    scene.kernel.set_executor_limit(Some(AGENTS as u32)).unwrap();
+    scene.offer(Size::of(AGENTS, 4), NOW);
+    assert_eq!(scene.started().len(), AGENTS);
+    scene.kernel.set_executor_limit(None).unwrap();
+    let left = Size { agents: AGENTS, cores: 3.0, memory: 3.0 };
+    let writes = scene.offer(left, NOW);
+    assert!(!scene.count(&writes).contains_key(&SharedWord::Offered), "nothing new was offered");
+}
+
+/// Goal: if the capacity is switched off, offers that change write nothing. Method: offers of one size, then of
+/// another.
+#[test]
+fn what_is_not_recorded_is_not_written() {
+    let mut scene = Scene::new(config().capacity_refresh(Duration::MAX));
+    let small = |memory| Size { memory, ..Size::of(AGENTS, 4) };
+    scene.offer(small(0.75), NOW);
+    for memory in [0.5, 0.25] {
+        let writes = scene.offer(small(memory), NOW);
+        assert_eq!(scene.count(&writes), expected(DECLINED));
+    }
 }

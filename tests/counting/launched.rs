@@ -34,6 +34,9 @@ fn growing_writes_one_word_more_and_a_stack_less() {
     let writes = scene.offer(Size::of(10, 2), NOW);
     let mut counts = expected(launched(10, 20));
     counts.remove(&SharedWord::Stack);
+    // The agents offer memory now, which is recorded.
+    let recorded = [(SharedWord::Agent, 10, 0), (SharedWord::Offered, 20, 1)];
+    let counts = and(counts, &recorded);
     assert_eq!(scene.count(&writes), and(counts, &[(SharedWord::Grown, 1, 1)]));
 }
 

@@ -59,9 +59,8 @@ fn updates_applied_together_write_the_sums_once() {
 fn a_failure_writes_its_agents_line() {
     let scene = ten(unique());
     let writes = scene.update(scene.started()[0], TaskState::Failed);
-    // The time of the failure, the time when the agent was seen, and the lock of failure times, twice: all on the
-    // agent's line.
-    let more = [(SharedWord::Agent, 4, 0)];
+    // The time of the failure, the time when the agent was seen, and the lock of failure times, all on one line.
+    let more = [(SharedWord::Agent, 3, 0)];
     assert_eq!(scene.count(&writes), and(expected(ENDED), &more));
 }
 

@@ -1,4 +1,4 @@
-//! What the engine asks of the cluster manager as the executor limit, shapes and subscriptions change.
+//! What the engine asks of the cluster manager as the executor limit, the resource profile and subscriptions change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,10 +27,10 @@ fn demand_is_followed() {
     assert_eq!(calls, [DemandCall::Suppress, DemandCall::Revive]);
 }
 
-/// Goal: a manager that is asked for executors learns each change of their number and of their shape, and all of it
-/// again with each subscription. Method: subscribe, change the memory alone, then subscribe again.
+/// Goal: a manager that is asked for executors learns each change of their number and of their resources, and all of
+/// it again with each subscription. Method: subscribe, change the memory alone, then subscribe again.
 #[test]
-fn wants_follow_shapes_and_subscriptions() {
+fn requests_follow_sizes_and_subscriptions() {
     let cluster = Arc::new(Recorder::default());
     let engine = Engine::start(
         kernel(Some(3)),
@@ -41,15 +41,15 @@ fn wants_follow_shapes_and_subscriptions() {
     );
     let engine = engine.unwrap();
     let mut expected = vec![vec![(3, 128)]];
-    assert_eq!(cluster.wants_when(1), expected);
+    assert_eq!(cluster.requests_when(1), expected);
     let larger = engine.kernel().config().to_builder().memory_overhead(Some(Mebibytes::new(100)));
     engine.kernel().reconfigure(larger.build().unwrap());
     expected.push(vec![(3, 200)]);
-    assert_eq!(cluster.wants_when(2), expected);
+    assert_eq!(cluster.requests_when(2), expected);
     for again in [false, true] {
         cluster.send(Event::Registered { framework_id: "F".to_owned(), again });
         expected.push(vec![(3, 200)]);
-        assert_eq!(cluster.wants_when(expected.len()), expected);
+        assert_eq!(cluster.requests_when(expected.len()), expected);
     }
     engine.shutdown(Duration::ZERO);
 }

@@ -1,12 +1,18 @@
 //! The engine with a cluster manager that records calls and sends the events of the test.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
+mod binding;
+mod capacity;
 mod demand;
 mod journal;
 mod journal_changes;
 mod panics;
 mod recorder;
+#[cfg(feature = "serde")]
+mod serialized;
 mod shutdown;
+#[cfg(feature = "tracing")]
+mod traced;
 mod unreadable;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -98,7 +104,7 @@ fn no_call_precedes_the_end_of_the_start() {
         noted.store(compared.load(Ordering::Relaxed), Ordering::Relaxed);
     }));
     let fixture = Fixture::around(cluster, Some(2), |_| {});
-    fixture.cluster.wait_for(|call| matches!(call, Call::Want(_)).then_some(()));
+    fixture.cluster.wait_for(|call| matches!(call, Call::RequestExecutors(_)).then_some(()));
     assert_eq!(early.load(Ordering::Relaxed), 0);
     assert!(calls.load(Ordering::Relaxed) > 0);
 }

@@ -11,7 +11,7 @@ use offermill::TaskState;
 use offermill::engine::cluster_manager::Event;
 use offermill::engine::journal::{Journal, JournalEntry};
 use offermill::engine::{Engine, EngineOptions, Notice, Shutdown};
-use offermill::launch::{Command, CommandTemplate, Facts, Launcher};
+use offermill::launch::{Command, CommandTemplate, LaunchContext, Launcher};
 
 use crate::kernel;
 use crate::recorder::{Call, FnObserver, Notices, Recorder, encoded, offer, update};
@@ -22,9 +22,9 @@ use crate::shutdown::{Counter, start};
 struct Faulty(AtomicUsize);
 
 impl Launcher for Faulty {
-    fn command(&self, facts: &Facts<'_>) -> Command {
+    fn command(&self, context: &LaunchContext<'_>) -> Command {
         assert_ne!(self.0.fetch_add(1, Ordering::Relaxed), 1, "no second command");
-        CommandTemplate::new(vec!["run".to_owned()]).command(facts)
+        CommandTemplate::new(vec!["run".to_owned()]).command(context)
     }
 }
 
@@ -232,7 +232,7 @@ fn shut_down(engine: Engine, timeout: Duration) -> Shutdown {
 struct Thrower;
 
 impl Launcher for Thrower {
-    fn command(&self, _facts: &Facts<'_>) -> Command {
+    fn command(&self, _context: &LaunchContext<'_>) -> Command {
         panic_any(Grenade);
     }
 }
@@ -266,6 +266,9 @@ fn a_launcher_may_throw_what_panics() {
             _ => None,
         };
         assert_eq!(notices.wait_for_many(batch, panicked).len(), batch);
+        // Only now is there room for an executor again.
+        let lost = |notice: &Notice| matches!(notice, Notice::Updated { .. }).then_some(());
+        assert_eq!(notices.wait_for_many(batch, lost).len(), batch);
     }
     let report = shut_down(engine, Duration::from_secs(30));
     assert!(report.drained && report.unfinished.is_empty() && cluster.stopped());

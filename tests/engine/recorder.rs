@@ -31,8 +31,10 @@ pub(crate) enum Call {
     /// By name; none means all.
     Reconcile(Vec<String>),
     Acknowledge(String),
-    /// Of each shape, the number of executors and the memory of each in MiB.
-    Want(Vec<(u32, u64)>),
+    /// Of each resource profile, the number of executors and the memory of each in MiB.
+    RequestExecutors(Vec<(u32, u64)>),
+    /// The agents, in order.
+    Avoid(Vec<String>),
     Other,
 }
 
@@ -58,6 +60,7 @@ pub(crate) struct Recorder {
     changed: Condvar,
     /// Whether it has no reader of encoded offers.
     without_reader: bool,
+    binds_late: bool,
     /// Held by a test to block all calls.
     calls_lock: Mutex<()>,
     /// Held by a test to block the answers to offers.
@@ -76,6 +79,11 @@ impl Recorder {
     /// A recorder without a reader of encoded offers.
     pub(crate) fn without_reader() -> Recorder {
         Recorder { without_reader: true, ..Recorder::default() }
+    }
+
+    /// A recorder of a cluster that chooses the agents.
+    pub(crate) fn that_binds_late() -> Recorder {
+        Recorder { binds_late: true, ..Recorder::default() }
     }
 
     pub(crate) fn send(&self, event: Event) {
@@ -108,6 +116,22 @@ impl Recorder {
         state.calls.iter().find_map(wanted).unwrap()
     }
 
+    /// Waits until the calls so far are as wanted.
+    pub(crate) fn wait_until(&self, is_wanted: impl Fn(&[Call]) -> bool) {
+        let state = self.state.lock().unwrap();
+        let missing = |state: &mut State| !is_wanted(&state.calls);
+        let (state, waited) = self.changed.wait_timeout_while(state, PATIENCE, missing).unwrap();
+        assert!(!waited.timed_out(), "timed out; calls: {:?}", state.calls);
+    }
+
+    /// Waits until the last of those calls about which `is_it` says something is one for which it says yes.
+    pub(crate) fn wait_for_last(&self, is_it: impl Fn(&Call) -> Option<bool>) {
+        let state = self.state.lock().unwrap();
+        let missing = |state: &mut State| state.calls.iter().rev().find_map(&is_it) != Some(true);
+        let (state, waited) = self.changed.wait_timeout_while(state, PATIENCE, missing).unwrap();
+        assert!(!waited.timed_out(), "timed out; calls: {:?}", state.calls);
+    }
+
     /// The declined offers with how long they are refused for, once there are `count`.
     pub(crate) fn declined_when(&self, count: usize) -> Vec<(String, Duration)> {
         let declined = |state: &State| -> Vec<(String, Duration)> {
@@ -127,19 +151,19 @@ impl Recorder {
     }
 
     /// The executors that were wanted, in the order of the calls, once there are `count` calls.
-    pub(crate) fn wants_when(&self, count: usize) -> Vec<Vec<(u32, u64)>> {
-        let wants = |state: &State| -> Vec<Vec<(u32, u64)>> {
+    pub(crate) fn requests_when(&self, count: usize) -> Vec<Vec<(u32, u64)>> {
+        let demands = |state: &State| -> Vec<Vec<(u32, u64)>> {
             let rows = state.calls.iter().filter_map(|call| match call {
-                Call::Want(wants) => Some(wants.clone()),
+                Call::RequestExecutors(demand) => Some(demand.clone()),
                 _ => None,
             });
             rows.collect()
         };
         let state = self.state.lock().unwrap();
-        let missing = |state: &mut State| wants(state).len() < count;
+        let missing = |state: &mut State| demands(state).len() < count;
         let (state, waited) = self.changed.wait_timeout_while(state, PATIENCE, missing).unwrap();
         assert!(!waited.timed_out(), "timed out; calls: {:?}", state.calls);
-        wants(&state)
+        demands(&state)
     }
 
     /// The offers that were accepted so far.
@@ -251,6 +275,10 @@ impl ClusterManager for Recorder {
         (!self.without_reader).then(|| Box::new(Reader) as _)
     }
 
+    fn binds_late(&self) -> bool {
+        self.binds_late
+    }
+
     fn stop(&self) {
         self.on_stop.iter().for_each(|hook| hook(()));
         self.state.lock().unwrap().stopped = true;
@@ -316,8 +344,11 @@ fn record(call: cluster_manager::Call<'_>) -> Call {
         cluster_manager::Call::Acknowledge { update, .. } => {
             Call::Acknowledge(update.executor.clone())
         }
-        cluster_manager::Call::Want(wants) => {
-            Call::Want(wants.iter().map(|want| (want.executors, want.memory.get())).collect())
+        cluster_manager::Call::RequestExecutors(demands) => Call::RequestExecutors(
+            demands.iter().map(|it| (it.executors, it.memory.get())).collect(),
+        ),
+        cluster_manager::Call::Avoid(agents) => {
+            Call::Avoid(agents.iter().map(|it| it.agent_id.to_owned()).collect())
         }
         _ => Call::Other,
     }

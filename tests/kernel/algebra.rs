@@ -46,7 +46,7 @@ fn entries() -> impl Strategy<Value = Entry> {
     let set = Just(("cpus", Amount::Set(vec!["a".to_owned(), "b".to_owned()])));
     let named = prop_oneof![6 => scalar, 4 => memory, 2 => ranges, 1 => set];
     let revocability = prop_oneof![
-        6 => Just(Revocability::Firm),
+        6 => Just(Revocability::NonRevocable),
         4 => Just(Revocability::Revocable),
         1 => select(vec![Revocability::Shared, Revocability::Disk]),
     ];
@@ -66,11 +66,11 @@ fn offers() -> impl Strategy<Value = OfferLine> {
         ("gpus", Amount::Scalar(2.0)),
         ("ports", Amount::Ranges(vec![PortRange::new(31_000, 31_000)])),
     ];
-    let firm = |(name, amount): (&str, Amount)| {
+    let non_revocable = |(name, amount): (&str, Amount)| {
         let (name, reserved) = (name.to_owned(), Reserved::none());
-        Entry { name, reserved, revocability: Revocability::Firm, amount }
+        Entry { name, reserved, revocability: Revocability::NonRevocable, amount }
     };
-    let usual: Vec<Entry> = usual.into_iter().map(firm).collect();
+    let usual: Vec<Entry> = usual.into_iter().map(non_revocable).collect();
     let entries = (any::<bool>(), vec(entries(), 0..12)).prop_map(move |(with_usual, mut more)| {
         more.extend(usual.iter().filter(|_| with_usual).cloned());
         more

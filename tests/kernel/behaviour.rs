@@ -1,11 +1,14 @@
 //! Tests of the kernel's documented behaviour: one readable example per sentence.
 
 mod adopting;
-mod conduct;
+mod binding;
+mod capacity;
+mod compatibility;
 mod demand;
 mod documented;
 mod draining;
 mod explaining;
+mod lacking;
 mod locality;
 mod placing;
 mod policing;

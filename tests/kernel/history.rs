@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use offermill::{Change, DemandCall, Fate, Scope, TaskState, Timestamp, UpdateReason};
 
-use crate::reference::{Answer, Effect, Known, Life, Model, Said};
+use crate::reference::{Agent, Answer, Bound, Effect, Known, Life, Model, Said};
 use crate::world::{OfferData, Setup};
 use corners::Corner;
 pub(crate) use subject::Subject;
@@ -25,7 +25,16 @@ pub(crate) enum Whom {
     Text(&'static str),
 }
 
-/// An executor of a former run.
+impl Whom {
+    fn number(&self) -> Option<u64> {
+        match self {
+            Whom::Number(number) => Some(*number),
+            Whom::Text(_) => None,
+        }
+    }
+}
+
+/// An executor of a former run. Without an agent, it isn't bound yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Relic {
     pub(crate) name: &'static str,
@@ -73,6 +82,12 @@ pub(crate) enum Event {
         state: TaskState,
         reason: UpdateReason,
     },
+    /// The cluster names the agent on which it has started an executor, and its zone, if that is known.
+    Bind {
+        whom: Whom,
+        agent: &'static str,
+        zone: Option<Option<&'static str>>,
+    },
     Kill(Vec<u64>),
     AgentLost(&'static str),
     /// An agent's exclusion is ended.
@@ -112,6 +127,7 @@ pub(crate) enum Expected {
     Effect(Effect),
     Numbers(BTreeSet<u64>),
     Flag(bool),
+    Bound(Bound),
     Call(Option<DemandCall>),
     Aged(BTreeSet<u64>, BTreeSet<u64>),
     /// The adopted executors. `None` if adoption is no longer possible.
@@ -202,6 +218,14 @@ impl Scene {
         match &step.event {
             Event::Update { whom: Whom::Number(number), .. }
             | Event::ExecutorLost(Whom::Number(number)) => known(number),
+            Event::Bind { whom, agent, .. } => {
+                let is_known = |agent: &Agent| agent.known == Known::Yes;
+                let is_placed = match whom {
+                    Whom::Number(number) => known(number),
+                    Whom::Text(_) => true,
+                };
+                is_placed && self.model.agents.get(*agent).is_none_or(is_known)
+            }
             Event::Kill(numbers) => numbers.iter().all(known),
             Event::AgentLost(agent) | Event::Readmit(agent) => {
                 let agent = self.model.agents.get(*agent);
@@ -256,11 +280,10 @@ impl Scene {
             }
             Event::Replaced { .. } | Event::Rescinded => Expected::Nothing,
             Event::Update { whom, state, reason } => {
-                let number = match whom {
-                    Whom::Number(number) => Some(*number),
-                    Whom::Text(_) => None,
-                };
-                Expected::Effect(model.update(number, *state, *reason, now))
+                Expected::Effect(model.update(whom.number(), *state, *reason, now))
+            }
+            Event::Bind { whom, agent, zone } => {
+                Expected::Bound(model.bind(whom.number(), agent, *zone, now))
             }
             Event::Kill(numbers) => Expected::Numbers(model.kill(numbers)),
             Event::AgentLost(agent) => Expected::Numbers(model.agent_lost(agent, now)),

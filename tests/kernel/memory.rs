@@ -69,11 +69,11 @@ fn a_million_agents_leave_nothing_behind() {
     kernel.check().unwrap();
 }
 
-/// Goal: an agent takes at most 256 bytes without texts, including a handler's memory of it; each further handler that
-/// knows it takes at most 128 more. Method: 100 000 agents, all of them candidates; the memory that is freed with the
-/// handler is the handler's.
+/// Goal: an agent takes at most 420 bytes without texts, including a handler's memory of it and the record of its
+/// offer; each further handler that knows it takes at most 128 more. Method: 100 000 agents, all of them candidates;
+/// the memory that is freed with the handler is the handler's.
 #[test]
-fn an_agent_costs_at_most_256_bytes() {
+fn an_agent_costs_at_most_420_bytes() {
     const AGENTS: usize = 100_000;
     let agents: Vec<String> = (0..AGENTS).map(|number| format!("agent-{number:06}")).collect();
     let resources = [Resource::scalar("cpus", 0.5)];
@@ -98,7 +98,7 @@ fn an_agent_costs_at_most_256_bytes() {
     let shared = all.bytes_current as usize - handlers - ids - HOSTNAME.len() * AGENTS;
     let (shared, handlers) = (shared / AGENTS, (handlers - ids) / AGENTS);
     println!("bytes an agent, texts aside: {shared}, and {handlers} in a handler");
-    assert!(shared + handlers <= 256, "{shared} bytes");
+    assert!(shared + handlers <= 420, "{shared} bytes");
     assert!(handlers <= 128, "{handlers} bytes in a handler");
 }
 
@@ -211,6 +211,13 @@ fn the_steady_state_allocates_nothing() {
     let (count, decisions) = allocations(&Setup::default(), &small, 0);
     assert_eq!(decisions.declines()[0].reason.kind(), ReasonKind::Memory);
     assert_eq!(count, 0, "declined for being small");
+
+    let part = [Resource::scalar("cpus", 0.5)];
+    let offer = |agent, role| Offer::new("offer", agent, HOSTNAME, &part, &[]).with_role(role);
+    let in_roles: Vec<Offer<'_>> =
+        agents.iter().flat_map(|agent| ["eng", "*"].map(|role| offer(agent, role))).collect();
+    let (count, _) = allocations(&Setup::default(), &in_roles, 0);
+    assert_eq!(count, 0, "offered to two roles, which is recorded again from time to time");
 
     let limited = Setup { limit: Some(0), ..Setup::default() };
     let (count, decisions) = allocations(&limited, &offers, 0);

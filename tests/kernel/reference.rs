@@ -5,6 +5,8 @@
 //! [`Known`]).
 
 mod adopting;
+mod binding;
+mod capacity;
 mod offers;
 mod totals;
 mod updates;
@@ -17,6 +19,8 @@ use offermill::resources::MilliCpus;
 use offermill::{DemandCall, Fate, ReasonKind, Timestamp};
 
 use crate::world::{Setup, secs};
+pub(crate) use binding::Bound;
+pub(crate) use capacity::{LastOffered, Size};
 pub(crate) use offers::{Answer, Said, Started};
 pub(crate) use updates::Effect;
 
@@ -43,7 +47,12 @@ impl Life {
 /// An executor that was placed or adopted.
 #[derive(Clone, Debug)]
 pub(crate) struct Executor {
+    /// Empty if it isn't bound.
     pub(crate) agent: String,
+    /// Whether it was placed or adopted without an agent.
+    pub(crate) late: bool,
+    /// Whether the agent that it was found on doesn't take it.
+    unwelcome: bool,
     pub(crate) cores: u64,
     pub(crate) memory: u64,
     pub(crate) gpus: u64,
@@ -82,6 +91,10 @@ pub(crate) struct Agent {
     pub(crate) met: bool,
     /// When an executor failed on the agent, if none has been placed there since.
     failed: Option<Timestamp>,
+    /// What it offered in each batch in which it was a candidate.
+    pub(crate) offered: Vec<LastOffered>,
+    /// The sizes of executors in force when it was offered.
+    pub(crate) sizes: BTreeSet<Option<Size>>,
 }
 
 impl Agent {
@@ -95,6 +108,8 @@ impl Agent {
             candidate_at: now,
             met: true,
             failed: None,
+            offered: Vec::new(),
+            sizes: BTreeSet::new(),
         }
     }
 
@@ -315,6 +330,13 @@ impl Model {
     /// Returns the numbers of all executors that have not ended.
     pub(crate) fn living(&self) -> impl Iterator<Item = u64> + '_ {
         (0..).zip(&self.executors).filter(|(_, executor)| executor.life.live()).map(|(n, _)| n)
+    }
+
+    /// Whether an executor is on no agent yet.
+    #[allow(dead_code)]
+    pub(crate) fn is_unbound(&self, number: u64) -> bool {
+        let executor = &self.executors[number as usize];
+        executor.life.live() && executor.agent.is_empty()
     }
 
     /// Returns how many executors live on an agent.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use offermill::config::{Conduct, UnreachableRule};
+use offermill::config::{Compatibility, UnreachableRule};
 use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{
     Change, Decisions, DrainReport, ExecutorId, Fate, Handler, IdScheme, Kernel, Phase, Reason,
@@ -414,12 +414,12 @@ fn promises_hold_with_plain_ids() {
     stress(IdScheme::plain(), Setup::default(), false, seed() + 7);
 }
 
-/// Goal: the same with Spark's conduct, and while hosts are wanted for a while, again and again. Method: the same; the
-/// thread that changes settings requests executors on half of the hosts.
+/// Goal: the same with Spark's behaviour, and while hosts are wanted for a while, again and again. Method: the same;
+/// the thread that changes settings requests executors on half of the hosts.
 #[test]
 fn promises_hold_while_hosts_are_wanted() {
     let locality_wait = Some(Duration::from_millis(100));
-    let base = Setup { conduct: Conduct::SPARK_3_5, locality_wait, ..Setup::default() };
+    let base = Setup { compatibility: Compatibility::SPARK_3_5, locality_wait, ..Setup::default() };
     stress(IdScheme::plain(), base, false, seed() + 14);
 }
 

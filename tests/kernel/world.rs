@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use offermill::config::{
-    Conduct, ExclusionRule, ExecutorCores, ExecutorGpus, Placement, RefuseDurations,
+    Compatibility, ExclusionRule, ExecutorCores, ExecutorGpus, Placement, RefuseDurations,
     UnreachableRule,
 };
 use offermill::resources::{Gpus, Mebibytes, MilliCpus, PortRange};
 use offermill::{
-    Attribute, Config, Constraint, DEFAULT_ROLE, Offer, Resource, Revocability, Timestamp,
+    Attribute, Binding, Config, Constraint, DEFAULT_ROLE, Offer, Resource, Revocability, Timestamp,
 };
 
 pub(crate) fn at(millis: u64) -> Timestamp {
@@ -37,12 +37,17 @@ pub(crate) enum Amount {
 impl Entry {
     pub(crate) fn scalar(name: &'static str, value: f64) -> Entry {
         let amount = Amount::Scalar(value);
-        Entry { name, amount, role: DEFAULT_ROLE, revocability: Revocability::Firm }
+        Entry { name, amount, role: DEFAULT_ROLE, revocability: Revocability::NonRevocable }
     }
 
     pub(crate) fn ports(begin: u64, end: u64) -> Entry {
         let amount = Amount::Ports(vec![PortRange::new(begin, end)]);
-        Entry { name: "ports", amount, role: DEFAULT_ROLE, revocability: Revocability::Firm }
+        Entry {
+            name: "ports",
+            amount,
+            role: DEFAULT_ROLE,
+            revocability: Revocability::NonRevocable,
+        }
     }
 
     pub(crate) fn reserved_for(self, role: &'static str) -> Entry {
@@ -70,6 +75,8 @@ pub(crate) struct OfferData {
     pub(crate) host: String,
     pub(crate) role: &'static str,
     pub(crate) zone: Option<&'static str>,
+    /// Whether its executor is bound late, if it names no agent.
+    pub(crate) late: bool,
     pub(crate) entries: Vec<Entry>,
 }
 
@@ -78,7 +85,17 @@ impl OfferData {
         let entries = vec![Entry::scalar("cpus", cpus), Entry::scalar("mem", memory)];
         let id = format!("offer of {agent}");
         let (agent, host) = (agent.to_owned(), "host".to_owned());
-        OfferData { id, agent, host, role: DEFAULT_ROLE, zone: None, entries }
+        OfferData { id, agent, host, role: DEFAULT_ROLE, zone: None, late: false, entries }
+    }
+
+    /// A permit for an executor that is bound late.
+    pub(crate) fn late(cpus: f64, memory: f64) -> OfferData {
+        OfferData { late: true, ..OfferData::new("", cpus, memory) }
+    }
+
+    /// Whether it is whole, and a permit.
+    pub(crate) fn is_permit(&self) -> bool {
+        self.late && self.agent.is_empty() && !self.id.is_empty()
     }
 
     pub(crate) fn with(mut self, entry: Entry) -> OfferData {
@@ -115,8 +132,10 @@ pub(crate) fn lend<R>(batch: &[OfferData], use_them: impl FnOnce(&[Offer<'_>]) -
         .iter()
         .zip(resources.iter().zip(&attributes))
         .map(|(offer_data, (resources, attributes))| {
-            Offer::new(&offer_data.id, &offer_data.agent, &offer_data.host, resources, attributes)
-                .with_role(offer_data.role)
+            let OfferData { id, agent, host, role, late, .. } = offer_data;
+            let mut offer = Offer::new(id, agent, host, resources, attributes).with_role(role);
+            offer.binding = if *late { Binding::Late } else { Binding::Immediate };
+            offer
         })
         .collect();
     use_them(&offers)
@@ -142,7 +161,7 @@ pub(crate) struct Setup {
     pub(crate) refuse: RefuseDurations,
     pub(crate) exclusion: Option<ExclusionRule>,
     pub(crate) consolidate: bool,
-    pub(crate) conduct: Conduct,
+    pub(crate) compatibility: Compatibility,
     pub(crate) locality_wait: Option<Duration>,
     pub(crate) unreachable: UnreachableRule,
     pub(crate) launch_timeout: Duration,
@@ -167,7 +186,7 @@ impl Default for Setup {
             refuse: RefuseDurations::default(),
             exclusion: Some(ExclusionRule::default()),
             consolidate: false,
-            conduct: Conduct::default(),
+            compatibility: Compatibility::default(),
             locality_wait: None,
             unreachable: UnreachableRule::default(),
             launch_timeout: secs(180),
@@ -201,11 +220,12 @@ impl Setup {
             .refuse_durations(self.refuse)
             .exclusion(self.exclusion)
             .placement(placement)
-            .conduct(self.conduct)
+            .compatibility(self.compatibility)
             .locality_wait(self.locality_wait)
             .unreachable(self.unreachable)
             .launch_timeout(self.launch_timeout)
             .revive_interval(self.revive_interval)
+            .capacity_refresh(Duration::ZERO)
             .build()
             .unwrap()
     }

@@ -175,7 +175,7 @@ fn govern(harness: &Harness, mut rng: Rng) {
             _ => harness.kernel.set_executor_limit(Some(limit)).unwrap(),
         }
         let _ = (harness.kernel.config(), harness.kernel.executor_limit(), harness.kernel.wanted());
-        let doubted = harness.kernel.reconcile(Scope::Doubtful, harness.now());
+        let doubted = harness.kernel.reconcile(Scope::InDoubt, harness.now());
         if rng.below(4) == 0 {
             harness.kernel.kill_executors(doubted.iter().map(|target| target.id));
         }

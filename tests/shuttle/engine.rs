@@ -12,7 +12,7 @@ use offermill::engine::cluster_manager::{
     Call, ClusterManager, Event, EventSink, OwnedOffer, OwnedResource, Update,
 };
 use offermill::engine::{Engine, EngineOptions, Notice, Observer, Unobserved};
-use offermill::launch::{Command, CommandTemplate, Facts, Launcher};
+use offermill::launch::{Command, CommandTemplate, LaunchContext, Launcher};
 use offermill::resources::Scalar;
 use offermill::{Error, ExecutorId, IdScheme, Kernel, TaskState, Timestamp};
 use shuttle::sync::{Condvar, Mutex};
@@ -134,8 +134,8 @@ impl ClusterManager for Cluster {
 struct Run;
 
 impl Launcher for Run {
-    fn command(&self, facts: &Facts<'_>) -> Command {
-        CommandTemplate::new(vec!["run".to_owned()]).command(facts)
+    fn command(&self, context: &LaunchContext<'_>) -> Command {
+        CommandTemplate::new(vec!["run".to_owned()]).command(context)
     }
 }
 

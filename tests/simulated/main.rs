@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod determinism;
+mod late;
 mod regressions;
 mod size;
 mod worlds;

@@ -40,3 +40,31 @@ fn a_question_that_overtakes_a_launch() {
         expect_sound(text.parse().unwrap());
     }
 }
+
+/// Goal: the checker doesn't expect an executor to be reconciled while its batch is open, nor at once afterwards.
+/// Method: a launch that is 4 s late, during which the clock jumps by an hour. (The checker reported invariant 19: the
+/// launch was in doubt at once, and its batch was closed just before the check.)
+#[test]
+fn a_clock_that_jumps_while_a_launch_is_late() {
+    let text = "seed=5514 agents=2 agent-cores=5 agent-mib=4096 executors=2 executor-millicores=0 executor-mib=1536 \
+                overhead-mib=100 core-cap-millicores=5000 exclude-after=3 exclude-for=300s release-after=60s \
+                handlers=1 queue=2 batch=3 lifetime=5s healed-at=30s shutdown-timeout=0s\n\
+                0.336s answers-delayed percent=73 lasts=52.485s amount=4184\n\
+                0.994s agent-partitioned lasts=20s\n\
+                17.112s core-cap-changes amount=9500\n\
+                22.34s clock-jumps amount=3600000";
+    expect_sound(text.parse().unwrap());
+}
+
+/// Goal: the checker expects the loss of an agent that was never met to be remembered as long as agents are. Method:
+/// agents that die before the cluster has chosen them for an executor. (The checker reported invariant 25.)
+#[test]
+fn an_agent_that_is_lost_before_it_is_met() {
+    let text = "seed=213 agents=3 agent-cores=4 agent-mib=1024 executors=1 executor-millicores=3000 executor-mib=768 \
+                overhead-mib=0 binds-late=1 exclude-after=1 exclude-for=10s release-after=300s handlers=1 \
+                queue=10000 batch=3 lifetime=120s healed-at=400s shutdown-timeout=0s\n\
+                248.902s agent-dies lasts=200s amount=1\n\
+                369.703s messages-lost percent=92 lasts=15.971s\n\
+                374.45s agent-dies agent=2 lasts=1s amount=1";
+    expect_sound(text.parse().unwrap());
+}

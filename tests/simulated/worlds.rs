@@ -11,7 +11,8 @@ use crate::{expect_sound, number_from_environment, play, seeds};
 const CI_SEEDS: u64 = 400;
 
 /// Goal: whatever fails, no invariant is violated, and afterwards the framework recovers. Method: random scenarios of
-/// each severity, checked completely after each step. With as many scenarios as in CI each corner case must be reached.
+/// each severity, checked completely after each step; each of them once more on a cluster that chooses the agents of
+/// executors itself. With as many scenarios as in CI each corner case must be reached.
 #[test]
 fn random_worlds_are_sound() {
     let first = number_from_environment("OFFERMILL_SEED", 1);
@@ -20,12 +21,15 @@ fn random_worlds_are_sound() {
     let mut corners = BTreeMap::new();
     for severity in [Severity::None, Severity::Mild, Severity::Harsh] {
         for seed in first..first + count {
-            let report = expect_sound(Scenario::generate(seed, severity)).report();
-            steps += report.steps;
-            offers += report.offers;
-            placed += report.placed;
-            for (corner, times) in report.corners {
-                *corners.entry(corner).or_insert(0) += times;
+            let scenario = Scenario::generate(seed, severity);
+            for scenario in [scenario.clone().with_late_binding(), scenario] {
+                let report = expect_sound(scenario).report();
+                steps += report.steps;
+                offers += report.offers;
+                placed += report.placed;
+                for (corner, times) in report.corners {
+                    *corners.entry(corner).or_insert(0) += times;
+                }
             }
         }
     }

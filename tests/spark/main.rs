@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`asking`] | does Spark's own backend make the decisions that `offermill replay` predicts? (ignored, too) |
 //! | [`shuffle`] | does the application register with shuffle services, even if they misbehave? |
+//! | [`plugin`] | do Spark's drivers get executors from the plug-in, and does it tell them why executors end? (ignored, too) |
 //! | [`real`] | do Spark's own executors run Spark's own jobs if Offermill places them? (ignored by a plain `cargo test`; `.ci/spark` runs them) |
 
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -14,6 +15,7 @@ mod eventually;
 #[path = "../mesos/http.rs"]
 #[allow(dead_code)]
 mod http;
+mod plugin;
 mod real;
 mod shuffle;
 #[path = "../cli/support.rs"]

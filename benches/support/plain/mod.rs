@@ -176,7 +176,7 @@ impl Plain {
                 _ => continue,
             };
             if let Value::Scalar(scalar) = resource.value
-                && resource.revocability == Revocability::Firm
+                && resource.revocability == Revocability::NonRevocable
             {
                 *sum = sum.saturating_add(scalar.thousandths());
             }

@@ -68,8 +68,8 @@ pub(super) fn cut(
     for reserved in [true, false] {
         for (resource, at) in offer.resources.iter().zip(0u32..) {
             let Value::Scalar(scalar) = resource.value else { continue };
-            let firm = resource.revocability == Revocability::Firm;
-            if resource.kind != kind || !firm || resource.is_reserved() != reserved {
+            let non_revocable = resource.revocability == Revocability::NonRevocable;
+            if resource.kind != kind || !non_revocable || resource.is_reserved() != reserved {
                 continue;
             }
             let skipped = scalar.thousandths().min(before);

@@ -8,8 +8,9 @@
 //! | line | event |
 //! |---|---|
 //! | `w` jump | time passes, or goes back: [`JUMPS`] |
-//! | `o` handler, then words: agent, role, zone, cores, memory, GPUs, ports, and triples of resource, amount, role | offers, one per word |
+//! | `o` handler, then words: agent (a capital from `L` on: none yet), role, zone, cores, memory, GPUs, ports, and triples of resource, amount, role | offers, one per word |
 //! | `u` whom, state, reason | an update: [`STATES`], [`REASONS`] |
+//! | `b` whom, agent, [what is known of it](FACTS) | an executor is bound |
 //! | `k` whom … | executors are asked to end |
 //! | `l` agent, `x` whom | an agent or an executor is reported lost |
 //! | `m` limit plus one, 0 for none | executor limit |
@@ -42,6 +43,9 @@ const AGENTS: [&str; 8] =
     ["S0", "S1", "S2", "S3", "S4", "S5", "", "an agent with a name of its own"];
 const ROLES: [&str; 3] = [DEFAULT_ROLE, "etl", "ads"];
 const ZONES: [Option<&str>; 4] = [Some("a"), Some("b"), Some("c"), None];
+/// What a cluster says of the zone of an agent that it chose.
+const FACTS: [Option<Option<&str>>; 5] =
+    [None, Some(None), Some(Some("a")), Some(Some("b")), Some(Some("c"))];
 const STRANGERS: [&str; 8] = [
     "",
     "nobody",
@@ -126,7 +130,7 @@ const REASONS: [(u8, UpdateReason); 7] = [
     (b'D', UpdateReason::AgentDraining),
     (b'p', UpdateReason::Preempted),
 ];
-const EVENTS: &[u8] = b"ouwkpltxmcrdqshzZ";
+const EVENTS: &[u8] = b"ouwkpltxmcrdqshzZb";
 
 /// A script with its parsed first line.
 pub(crate) struct Script<'a> {
@@ -265,6 +269,11 @@ pub(crate) fn step(line: &[u8], scene: &Scene) -> Step {
             state: values.named(&STATES),
             reason: values.named(&REASONS),
         },
+        b'b' => Event::Bind {
+            whom: whom(&mut values, scene),
+            agent: values.one_of(&AGENTS),
+            zone: values.one_of(&FACTS),
+        },
         b'k' => Event::Kill(kills(values, scene)),
         b'l' => Event::AgentLost(values.one_of(&AGENTS)),
         b'x' => Event::ExecutorLost(whom(&mut values, scene)),
@@ -274,7 +283,7 @@ pub(crate) fn step(line: &[u8], scene: &Scene) -> Step {
         b'd' => Event::Disconnected,
         b'p' => Event::Poll,
         b't' => Event::Tick,
-        b'q' => Event::Reconcile(values.one_of(&[Scope::All, Scope::Doubtful])),
+        b'q' => Event::Reconcile(values.one_of(&[Scope::All, Scope::InDoubt])),
         b's' => Event::Sent { handler: values.number() % HANDLERS },
         b'h' => Event::Replaced { handler: values.number() % HANDLERS },
         b'z' => Event::Close,
@@ -321,7 +330,7 @@ fn kills(mut values: Values<'_>, scene: &Scene) -> Vec<u64> {
 }
 
 fn offer_data(mut values: Values<'_>) -> OfferData {
-    let agent = values.one_of(&AGENTS).to_owned();
+    let (agent, late) = agent_of_offer(&mut values);
     let role = values.one_of(&ROLES);
     let zone = values.one_of(&ZONES);
     let mut entries = vec![
@@ -339,7 +348,18 @@ fn offer_data(mut values: Values<'_>) -> OfferData {
     while !values.0.is_empty() && entries.len() < ENTRIES_MAX {
         entries.push(entry(&mut values));
     }
-    OfferData { id, agent, host: "host".to_owned(), role, zone, entries }
+    OfferData { id, agent, host: "host".to_owned(), role, zone, late, entries }
+}
+
+/// The agent of an offer, and whether its executor is bound late. Letters from `L` on stand for no agent.
+fn agent_of_offer(values: &mut Values<'_>) -> (String, bool) {
+    match values.0.first() {
+        Some(b'L'..=b'Z') => {
+            values.byte();
+            (String::new(), true)
+        }
+        _ => (values.one_of(&AGENTS).to_owned(), false),
+    }
 }
 
 fn entry(values: &mut Values<'_>) -> Entry {

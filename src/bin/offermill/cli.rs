@@ -46,6 +46,9 @@ Examples:
         -c spark.dynamicAllocation.maxExecutors=20 --executor-cores 2 -- ./worker
     offermill ctl etl.sock load pending=30 running=4
 
+  Steered by another program, which writes commands such as \"limit 2\" to standard input:
+    offermill run --steered --num-executors 0 --executor-cores 1 -- ./worker
+
   Completions for this shell:
     source <(offermill completions bash)
 ";
@@ -56,11 +59,10 @@ else but --master differs.
 
 In the command, {{EXECUTOR_ID}}, {{APP_ID}}, {{AGENT_ID}}, {{HOSTNAME}}, {{CORES}},
 {{MEMORY_MB}} and (with a fixed port) {{PORT}} are replaced by an executor's own
-values, which are also in its environment as OFFERMILL_EXECUTOR_ID and so on. In the
-text of a shell command (sh -c) use the variables, as in \"$OFFERMILL_HOSTNAME\": a
-shell would parse a placeholder's value as a command, so values that aren't plain words
-are replaced by their variables there. Its output goes to the files stdout and stderr in
-its sandbox.
+values, which are also in its environment as OFFERMILL_EXECUTOR_ID and so on. Prefer the
+variables, as in \"$OFFERMILL_HOSTNAME\": in host names, agent ids and application ids that
+replace placeholders, what isn't a letter, a digit or one of %+,-.:@_ becomes _, so that
+no shell can execute it. Its output goes to the files stdout and stderr in its sandbox.
 
 Executors of Spark end (with exit code 0) when their driver does. With --until-finished
 the run ends then; without, they are replaced, and the run ends when as many of the new
@@ -80,21 +82,29 @@ const JSON_NOTES: &str = "\
   answer, totals (each 10 s), stopping, summary (the last, except after a second Ctrl-C),
   left_out (the number of \"lines\" that were left out because they weren't read in time).
 Events of executors have \"executor\", \"agent_id\", \"host\", \"state\", \"cores\",
-\"memory_mib\", \"gpus\", \"port\" and \"message\"; \"placed\" has \"replaces\" too, and
-\"ended\" has \"ran_ms\". \"excluded\" has \"failures\", \"why\", \"until\" and \"for_ms\" (null:
-for ever). \"limit\" has \"from\" and \"to\" (null: none) and \"why\"; \"kill\" has
-\"executors\" and \"why\"; \"answer\", to a command from standard input, has \"ok\" and
-\"answer\". \"waiting\" comes when executors are wanted and none was placed for 5 s,
+\"memory_mib\", \"gpus\", \"port\" and \"message\"; \"placed\" has \"replaces\" too,
+\"running\" has \"pid\", \"sandbox\" and \"address\" (null: not known), \"ended\" has
+\"ran_ms\", \"exit_code\", \"signal\" (null: none, or not known) and \"cause\" (exited,
+signaled, requested, not_started, dropped, agent_lost, preempted or unknown).
+\"started\" has \"protocol\", \"version\" and \"pid\", among others. \"excluded\" has
+\"failures\", \"why\", \"until\" and \"for_ms\" (null: for ever). \"limit\" has \"from\"
+and \"to\" (null: none) and \"why\"; \"kill\" has \"executors\" and \"why\"; \"answer\",
+to a command from standard input, has \"command\" (its number), \"id\", \"ok\", \"answer\"
+and \"detail\". \"waiting\" comes when executors are wanted and none was placed for 5 s,
 and again if the reasons change; it has \"wanted\" (null: as many as fit), \"offers\",
 \"last_offers_ms\", \"suppressed\", \"agents_excluded\", \"first_exclusion_ends_ms\" (null:
 never) and \"nearest_misses\", each with \"reason\", \"offers\" (all that were declined
-for it), \"agent_id\", \"host\", \"why\", \"asked\", \"offered\" and \"declined_ms\".
+for it), \"agent_id\", \"host\", \"why\", \"asked\", \"offered\" and \"declined_ms\";
+\"cluster_lacks\", what no agent has, each with \"what\", \"why\", \"asked\", \"largest\",
+\"agent_id\" and \"host\"; and \"capacity_ms\", when that was so (null: nothing calls for it).
 \"shuffle_registered\" and \"shuffle_failing\", each printed once until the other comes, have
 \"host\" and \"port\" of the service; the first also \"again\", the second \"refused\" and \"why\".
-\"summary\" has \"ending\", \"exit_code\", \"ran_ms\", \"executors\", \"agents\", \"offers\"
-(with \"declined\" by reason), \"nearest_misses\", \"shuffle_services\" (the number in each
-state; null: there are none), and \"waiting\" as it was when the run was stopped,
-or null.";
+\"summary\" has \"ending\", \"exit_code\", \"ran_ms\", \"executors\" (each with the keys of
+\"ended\"), \"agents\", \"offers\" (with \"declined\" by reason), \"nearest_misses\",
+\"cluster\" (the most \"agents\" that offered something, \"offered_max\" by them at a time
+and \"used_max\" by executors, each with \"cores\", \"memory_mib\" and \"gpus\"),
+\"shuffle_services\" (the number in each state; null: there are none), and \"waiting\" as it
+was when the run was stopped, or null.";
 
 /// Runs a command as executors on a cluster: accepts resource offers, places executors within
 /// limits and constraints, replaces executors that fail, excludes agents on which they keep failing,

@@ -33,15 +33,15 @@ pub(crate) enum ExitStatus {
 /// The help text about exit codes.
 pub(crate) const HELP: &str = "\
 Exit codes:
-    0  all executors finished; or the run was stopped (Ctrl-C, SIGTERM, closed output)
-       and all executors ended within the shutdown timeout
+    0  all executors finished; or the run was stopped (Ctrl-C, SIGTERM, SIGHUP, closed
+       output, the end of its parent) and all executors ended within the shutdown timeout
     1  executors failed: as many as --max-executor-failures allows, or (with --until-finished)
        on every agent; constraints check: the agent doesn't meet the constraint; ctl: the
        run refused the command; replay: a decision differs from the expected one
     2  a flag or setting is invalid; nothing was started
     3  the run was stopped, and executors that had not ended within the shutdown timeout were
-       killed (on Mesos: the master ends them with the framework, those that are out of reach
-       when their agents return); or, on Mesos, the framework could not be torn down, and the
+       killed (on Mesos: the master ends them with the framework, those on unreachable agents
+       when the agents return); or, on Mesos, the framework could not be torn down, and the
        master keeps it and executors for the failover timeout
     4  the cluster is not available, or refused this framework; ctl: no run answers
     5  with --until-finished: standard output was closed before all executors had
@@ -49,8 +49,8 @@ Exit codes:
     6  simulate: the simulator found a violation
     7  internal error: a part of this program panicked and the run could not continue;
        executors were killed; please report it
-  130  a second Ctrl-C (or SIGTERM) ended the run at once; executors were killed, or on Mesos
-       left to the master, which keeps them for the failover timeout";
+  130  a second Ctrl-C (or SIGTERM, SIGHUP) ended the run at once; local executors were killed;
+       those on Mesos that the first had not ended are left to the master for the failover timeout";
 
 impl ExitStatus {
     /// The exit code.

@@ -43,6 +43,7 @@ mod text;
 
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 
 use cli::{Action, Arguments, ConstraintsAction};
@@ -53,7 +54,8 @@ use output::{PrintOutcome, print_raw};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let exit = match Arguments::parse().action {
+    let arguments = Arguments::try_parse().unwrap_or_else(|error| with_tip(error).exit());
+    let exit = match arguments.action {
         Action::Run(arguments) => run::run(&arguments),
         Action::Simulate(arguments) => simulate::simulate(&arguments),
         Action::Replay(arguments) => replay::replay(&arguments),
@@ -64,6 +66,48 @@ fn main() -> ExitCode {
         Action::Completions { shell } => completions(shell),
     };
     ExitCode::from(exit.code())
+}
+
+/// The first value of a flag that begins like a negative number, with the flag. With a unit, as in `-1s`, clap takes it
+/// for a flag.
+fn negative_value(words: impl Iterator<Item = String>) -> Option<(String, String)> {
+    let words: Vec<String> = words.take_while(|word| word != "--").collect();
+    let is_negative = |word: &str| {
+        let number = word.strip_prefix('-');
+        number.is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
+            && word.parse::<f64>().is_err()
+    };
+    words.windows(2).find_map(|pair| match pair {
+        [flag, value] if flag.starts_with("--") && is_negative(value) => {
+            Some((flag.clone(), value.clone()))
+        }
+        _ => None,
+    })
+}
+
+/// Adds a tip to the error about a command of executors that doesn't come after `--`. Says of a negative value that it
+/// is one.
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    let is_about_value =
+        matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidValue);
+    if let Some((flag, value)) = negative_value(std::env::args().skip(1)).filter(|_| is_about_value)
+    {
+        let sentence = format!("{flag} is {value:?}, but must not be negative\n");
+        return clap::Error::raw(ErrorKind::InvalidValue, sentence);
+    }
+    let mut words = std::env::args().skip(1);
+    let is_run = words.next().is_some_and(|action| action == "run");
+    let has_separator = words.any(|word| word == "--");
+    if let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+        && is_run
+        && !has_separator
+        && !word.starts_with('-')
+    {
+        let tip = "the executors' command comes after `--`, as in `offermill run -- sleep 60`";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }
 
 fn completions(shell: clap_complete::Shell) -> ExitStatus {

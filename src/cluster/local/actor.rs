@@ -126,8 +126,8 @@ impl Actor {
             ActorMessage::Reconcile(requests) => self.reconcile(&requests),
             ActorMessage::Ended(number) => self.on_ended(number),
             ActorMessage::Started { number, started } => self.on_started(number, started, now),
-            ActorMessage::WardenReplaced { number, warden } => {
-                self.running.replace_warden(number, warden);
+            ActorMessage::WatchdogReplaced { number, watchdog } => {
+                self.running.replace_watchdog(number, watchdog);
             }
             ActorMessage::LoseAgent(agent) => self.lose_agent(agent),
             ActorMessage::RestoreAgent(agent) => self.offers.register(agent, now),
@@ -198,12 +198,12 @@ impl Actor {
         }
     }
 
-    /// Gives up starts, kills executors and replaces wardens that are due.
+    /// Gives up starts, kills executors and replaces watchdogs that are due.
     fn run_due(&mut self, now: Instant) {
         for executor in self.starting.give_up_due(now) {
             let why = match executor.force_at {
                 Some(_) => "on request, while it was being started",
-                None => "the start hangs: its sandbox's file system or its warden doesn't answer",
+                None => "the start hangs: its sandbox's file system or its watchdog doesn't answer",
             };
             let why = why.to_owned();
             self.on_start_failed(&executor, StartError { why, kind: StartErrorKind::Failed });
@@ -234,8 +234,9 @@ impl Actor {
         } else {
             let output = executor.sandbox().display();
             let message = format!("process {}, output in {output}", executor.pid());
+            let process = Some(executor.process_report(None));
             let RunningExecutor { id, agent_id, .. } = executor;
-            self.reporter.executor_update(id, agent_id, TaskState::Running, message);
+            self.reporter.process_update(id, agent_id, TaskState::Running, message, process);
         }
         if has_ended {
             self.on_ended(number);
@@ -354,7 +355,8 @@ impl Actor {
             (RunPhase::Running, Exit::Code(0)) => (TaskState::Finished, exit.to_string()),
             (RunPhase::Running, exit) => (TaskState::Failed, exit.to_string()),
         };
-        self.reporter.executor_update(id, agent_id, state, message);
+        let process = Some(executor.process_report(exit.known()));
+        self.reporter.process_update(id, agent_id, state, message, process);
     }
 
     fn lose_agent(&mut self, agent: usize) {

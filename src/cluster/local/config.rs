@@ -30,7 +30,7 @@ pub struct LocalConfig {
     pub(super) ports: PortRange,
     pub(super) environment: EnvironmentBase,
     pub(super) withheld: Vec<OsString>,
-    /// The shell that runs wardens, and the maximum duration of a start. Only tests change them.
+    /// The shell that runs watchdogs, and the maximum duration of a start. Only tests change them.
     pub(super) shell: PathBuf,
     pub(super) start_timeout: Duration,
 }

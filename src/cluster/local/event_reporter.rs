@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::engine::cluster_manager::{Event, EventSink, Update};
-use crate::status::{TaskState, UpdateReason};
+use crate::status::{ProcessReport, TaskState, UpdateReason};
 
 /// Sends events. As in Mesos, updates of executors have an acknowledgement token, and updates of the cluster itself
 /// don't. No update is sent twice, because events can't get lost inside one process.
@@ -32,6 +32,18 @@ impl EventReporter {
         state: TaskState,
         message: String,
     ) {
+        self.process_update(executor, agent_id, state, message, None);
+    }
+
+    /// Sends an update of an executor, with what is known of its process.
+    pub(super) fn process_update(
+        &mut self,
+        executor: &str,
+        agent_id: &str,
+        state: TaskState,
+        message: String,
+        process: Option<ProcessReport>,
+    ) {
         self.updates_sent += 1;
         let uuid = [self.started_nanos.to_be_bytes(), self.updates_sent.to_be_bytes()].concat();
         self.send(Event::Update(Update {
@@ -42,6 +54,8 @@ impl EventReporter {
             message,
             uuid: Some(uuid),
             reported_at: None,
+            process: process.map(Box::new),
+            facts: None,
         }));
     }
 
@@ -62,6 +76,8 @@ impl EventReporter {
             message: message.into(),
             uuid: None,
             reported_at: None,
+            process: None,
+            facts: None,
         }));
     }
 }

@@ -4,7 +4,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::cluster::process::{ProcessGroup, StartError, Warden};
+use crate::cluster::process::{ProcessGroup, StartError, Watchdog};
 use crate::cluster::worker_offers::CpuMemory;
 use crate::engine::cluster_manager::{Accept, Call, Launch};
 use crate::launch::Command;
@@ -37,10 +37,10 @@ pub(super) enum ActorMessage {
         number: u64,
         started: Result<ProcessGroup, StartError>,
     },
-    /// A replacement warden for the executor with this number.
-    WardenReplaced {
+    /// A replacement watchdog for the executor with this number.
+    WatchdogReplaced {
         number: u64,
-        warden: io::Result<Warden>,
+        watchdog: io::Result<Watchdog>,
     },
     LoseAgent(usize),
     RestoreAgent(usize),
@@ -98,7 +98,12 @@ impl ActorMessage {
                     })
                     .collect(),
             ),
-            Call::Want(_) | Call::Forget { .. } | Call::Acknowledge { .. } => return None,
+            Call::RequestExecutors(_)
+            | Call::Avoid(_)
+            | Call::Forget { .. }
+            | Call::Acknowledge { .. } => {
+                return None;
+            }
         })
     }
 }

@@ -5,10 +5,17 @@
 //! are counted, not enforced.
 //!
 //! One thread owns all state. Calls, ends of processes and the owner's requests reach it as messages, so there are no
-//! locks to order. Each executor is in a process group of its own with a *warden*, a small shell that waits for the end
-//! of a pipe whose other end only this program holds. When the program ends for any reason, the warden kills the group.
-//! The module documentation of `process/warden.rs` and `process/group.rs` argues why this leaves no gap, and lists what
-//! is out of reach.
+//! locks to order. Each executor is in a process group of its own with a *watchdog*, a small shell that waits for the
+//! end of a pipe whose other end only this program holds. When the program ends for any reason, the watchdog kills the
+//! group. The module documentation of `process/watchdog.rs` and `process/group.rs` argues why this leaves no gap, and
+//! lists what it can't end.
+//!
+//! # Example
+//! A framework with a launcher of its own (`examples/on_this_machine.rs`):
+//!
+//! ```
+#![doc = include_str!("../../../examples/on_this_machine.rs")]
+//! ```
 
 mod actor;
 mod attributes;

@@ -1,5 +1,5 @@
 //! Executors that have processes, from the end of their start until they are reaped: kills, grace periods, and the
-//! replacement of their wardens.
+//! replacement of their watchdogs.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use super::message::{ActorMessage, KILL_GRACE_MAX};
 use super::starting::StartingExecutor;
-use crate::cluster::process::{Exit, ProcessGroup, ProcessOptions, Warden};
+use crate::cluster::process::{Exit, ProcessGroup, ProcessOptions, Watchdog};
 use crate::cluster::worker_offers::CpuMemory;
-use crate::status::TaskState;
+use crate::status::{ProcessExit, ProcessReport, TaskState};
 
-/// The time between two checks that all wardens are alive.
-const WARDEN_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// The time between two checks that all watchdogs are alive.
+const WATCHDOG_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// An executor with processes.
 pub(super) struct RunningExecutor {
@@ -26,8 +26,8 @@ pub(super) struct RunningExecutor {
     pub(super) port: Option<u16>,
     pub(super) phase: RunPhase,
     group: ProcessGroup,
-    /// A replacement warden is being started.
-    awaits_warden: bool,
+    /// A replacement watchdog is being started.
+    awaits_watchdog: bool,
 }
 
 /// The phases of an executor that has processes.
@@ -55,6 +55,15 @@ impl RunningExecutor {
         self.group.sandbox()
     }
 
+    /// What is known of the process.
+    pub(super) fn process_report(&self, exit: Option<ProcessExit>) -> ProcessReport {
+        ProcessReport {
+            pid: u32::try_from(self.pid()).ok(),
+            sandbox: self.sandbox().to_str().map(str::to_owned),
+            exit,
+        }
+    }
+
     /// The state to report.
     pub(super) fn state(&self) -> TaskState {
         match self.phase {
@@ -74,20 +83,20 @@ impl RunningExecutor {
         self.kill_if_due(now);
     }
 
-    /// Starts a replacement warden on a thread of its own, because the start may block.
-    fn start_warden(
+    /// Starts a replacement watchdog on a thread of its own, because the start may block.
+    fn start_watchdog(
         &self,
         number: u64,
         options: &ProcessOptions,
         inbox: &Sender<ActorMessage>,
     ) -> bool {
-        let start = self.group.replacement_warden(options);
+        let start = self.group.replacement_watchdog(options);
         let inbox = inbox.clone();
         let work = move || {
-            // If the cluster has stopped in the meantime, dropping the message ends the warden.
-            let _stopped = inbox.send(ActorMessage::WardenReplaced { number, warden: start() });
+            // If the cluster has stopped in the meantime, dropping the message ends the watchdog.
+            let _stopped = inbox.send(ActorMessage::WatchdogReplaced { number, watchdog: start() });
         };
-        Builder::new().name("offermill-warden".into()).spawn(work).is_ok()
+        Builder::new().name("offermill-watchdog".into()).spawn(work).is_ok()
     }
 
     fn kill_if_due(&mut self, now: Instant) {
@@ -100,13 +109,13 @@ impl RunningExecutor {
 
 /// All executors with processes, by number: the end of a process finds its executor even if the id was reused.
 pub(super) struct RunningExecutors {
-    /// How wardens are started.
+    /// How watchdogs are started.
     options: ProcessOptions,
     inbox: Sender<ActorMessage>,
     executors: BTreeMap<u64, RunningExecutor>,
     /// The numbers of executors whose agents aren't lost, by id.
     numbers: HashMap<String, u64>,
-    next_warden_check: Instant,
+    next_watchdog_check: Instant,
 }
 
 impl RunningExecutors {
@@ -116,7 +125,7 @@ impl RunningExecutors {
             inbox,
             executors: BTreeMap::new(),
             numbers: HashMap::new(),
-            next_warden_check: Instant::now() + WARDEN_CHECK_INTERVAL,
+            next_watchdog_check: Instant::now() + WATCHDOG_CHECK_INTERVAL,
         }
     }
 
@@ -137,7 +146,7 @@ impl RunningExecutors {
             port,
             phase: RunPhase::Running,
             group,
-            awaits_warden: false,
+            awaits_watchdog: false,
         })
     }
 
@@ -205,27 +214,27 @@ impl RunningExecutors {
         Some((executor, exit))
     }
 
-    /// Gives the replacement warden to the executor with this number. If it could not be started, the next check tries
-    /// again.
-    pub(super) fn replace_warden(&mut self, number: u64, warden: io::Result<Warden>) {
+    /// Gives the replacement watchdog to the executor with this number. If it could not be started, the next check
+    /// tries again.
+    pub(super) fn replace_watchdog(&mut self, number: u64, watchdog: io::Result<Watchdog>) {
         let Some(executor) = self.executors.get_mut(&number) else { return };
-        executor.awaits_warden = false;
-        if let Ok(warden) = warden {
-            executor.group.replace_warden(warden);
+        executor.awaits_watchdog = false;
+        if let Ok(watchdog) = watchdog {
+            executor.group.replace_watchdog(watchdog);
         }
     }
 
-    /// Kills executors whose grace period is over, and replaces wardens that have ended.
+    /// Kills executors whose grace period is over, and replaces watchdogs that have ended.
     pub(super) fn run_due(&mut self, now: Instant) {
         for executor in self.executors.values_mut() {
             executor.kill_if_due(now);
         }
-        if self.next_warden_check <= now {
-            self.next_warden_check = now + WARDEN_CHECK_INTERVAL;
+        if self.next_watchdog_check <= now {
+            self.next_watchdog_check = now + WATCHDOG_CHECK_INTERVAL;
             for (number, executor) in &mut self.executors {
-                if !executor.awaits_warden && executor.group.needs_warden() {
-                    executor.awaits_warden =
-                        executor.start_warden(*number, &self.options, &self.inbox);
+                if !executor.awaits_watchdog && executor.group.needs_watchdog() {
+                    executor.awaits_watchdog =
+                        executor.start_watchdog(*number, &self.options, &self.inbox);
                 }
             }
         }
@@ -237,7 +246,7 @@ impl RunningExecutors {
             RunPhase::Terminating { force_at } => Some(force_at),
             _ => None,
         });
-        let check = (!self.executors.is_empty()).then_some(self.next_warden_check);
+        let check = (!self.executors.is_empty()).then_some(self.next_watchdog_check);
         kills.chain(check).min()
     }
 }

@@ -1,4 +1,4 @@
-//! Executors that are being started, each on a thread of its own, because a file system or a warden may block.
+//! Executors that are being started, each on a thread of its own, because a file system or a watchdog may block.
 //!
 //! A start that hangs delays no other executor, no kill and not the stop. It is given up when its time is over, or when
 //! the grace period of a kill that came in the meantime is over; the executor's end is reported then. If such a start

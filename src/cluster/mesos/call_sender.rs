@@ -214,6 +214,8 @@ impl CallSender {
                 message: format!("the launch failed: {why}"),
                 uuid: None,
                 reported_at: None,
+                process: None,
+                facts: None,
             }));
         }
     }

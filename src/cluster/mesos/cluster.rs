@@ -23,16 +23,19 @@ use super::subscriber::{Subscriber, SubscriberState};
 use super::supervisor::{StopRequest, Supervisor, panic_text};
 use super::task;
 use super::tear_down::{TearDown, TearDownOutcome};
+use super::tls::TlsFiles;
 use super::user::default_user;
 use crate::config::Config;
 use crate::engine::cluster_manager::{
     Accept, Call, ClusterManager, Event, EventSink, ReadOffers, ReconcileTask, RecoveredExecutor,
     Update,
 };
+use crate::engine::trace;
 use crate::error::Error;
 use crate::mesos_v1::codec::Codec;
 use crate::mesos_v1::messages::Call as Message;
 use crate::mesos_v1::offers::OfferReader;
+use crate::offer::Binding;
 
 /// A cluster manager for Mesos, which is reached through its masters.
 ///
@@ -46,6 +49,7 @@ pub struct MesosCluster {
     config: MesosConfig,
     /// The framework id file, if it was opened before the start.
     opened: Mutex<Option<SharedStateFile>>,
+    tls_files: TlsFiles,
     running: OnceLock<Running>,
     thread: Mutex<Option<JoinHandle<TearDownOutcome>>>,
     not_torn_down: OnceLock<String>,
@@ -76,11 +80,21 @@ impl MesosCluster {
         Ok(MesosCluster {
             config,
             opened: Mutex::new(None),
+            tls_files: TlsFiles::default(),
             running: OnceLock::new(),
             thread: Mutex::new(None),
             not_torn_down: OnceLock::new(),
             torn_down: OnceLock::new(),
         })
+    }
+
+    /// Reads the files of certificates and of the client's key, so that their errors are known before the start, which
+    /// reads them otherwise. Does nothing if the masters are reached without TLS.
+    ///
+    /// # Errors
+    /// If a file can't be read or used, or if there is no authority that is trusted.
+    pub fn check_certificates(&self) -> Result<(), Error> {
+        self.tls_files.read(&self.config)
     }
 
     /// Opens the [framework id file](MesosConfig::framework_id_file), if one is configured, so that its errors are
@@ -184,7 +198,7 @@ impl ClusterManager for MesosCluster {
             return Err(Error::repeated("Mesos: the manager was started before"));
         }
         let codec = Codec::new(self.config.encoding);
-        let http = Arc::new(Http::new(&self.config, codec.content_type())?);
+        let http = Arc::new(Http::new(&self.config, codec.content_type(), &self.tls_files)?);
         let state_file = self.take_state_file()?;
         let runtime = runtime::Builder::new_current_thread().enable_io().enable_time().build();
         let runtime =
@@ -277,13 +291,17 @@ impl ClusterManager for MesosCluster {
                 let _first = self.torn_down.set(());
                 // The framework has been removed, so its id is of no use.
                 let _kept = running.state_file.remove();
+                trace::torn_down(None);
                 return;
             }
             Some(Ok(TearDownOutcome::Left { why, is_complete })) => {
-                let _first = self.not_torn_down.set(why);
+                let why = self.not_torn_down.get_or_init(|| why);
                 if is_complete {
                     // If this fails, the next run continues this one. It waits for what was to be written before.
                     let _kept = running.state_file.complete();
+                }
+                trace::torn_down(Some(why));
+                if is_complete {
                     return;
                 }
             }
@@ -364,7 +382,9 @@ impl Running {
             }
             Call::Reconcile(tasks) => self.reconcile(*epoch, tasks),
             Call::Acknowledge { update, uuid } => self.acknowledge(*epoch, update, uuid),
-            Call::Want(_) | Call::Forget { .. } | Call::Accept(_) => Ok(()),
+            Call::RequestExecutors(_) | Call::Avoid(_) | Call::Forget { .. } | Call::Accept(_) => {
+                Ok(())
+            }
         }
     }
 
@@ -399,6 +419,7 @@ impl Running {
             agent_id: accept.agent_id.to_owned(),
             hostname: hostname.to_owned(),
             resources: launch.resources,
+            binding: Binding::Immediate,
         });
         let launched: Vec<RecoveredExecutor> = launched.collect();
         let written = self.state_file.launch(&launched);

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::masters::Masters;
-use crate::config::{Config, ExecutorGpus};
-use crate::constraint::{Constraint, Repeats};
+use crate::config::Config;
+use crate::constraint::{Constraint, DuplicateAttributes};
 use crate::error::Error;
 use crate::launch::Secret;
 use crate::mesos_v1::codec::Encoding;
@@ -14,6 +14,30 @@ use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
 /// The settings of a [`MesosCluster`](super::MesosCluster). [`MesosConfig::new`] sets the masters and the name, and all
 /// other settings to their defaults.
+///
+/// What each is called on the command line, and in errors ([`InvalidSetting::name`](crate::InvalidSetting)):
+///
+/// | field | key of `offermill run` | in errors |
+/// |---|---|---|
+/// | [`masters`](Self::masters) | `spark.master` | master |
+/// | [`name`](Self::name) | `spark.app.name` | |
+/// | [`user`](Self::user) | `offermill.mesos.user` | user |
+/// | [`roles`](Self::roles) | `spark.mesos.role` | role |
+/// | [`credential`](Self::credential) | `spark.mesos.principal`, `spark.mesos.secret` (each also with `.file`) | principal |
+/// | [`secret_over_plain_http`](Self::secret_over_plain_http) | `offermill.mesos.secretOverHttp` | |
+/// | [`failover_timeout`](Self::failover_timeout) | `spark.mesos.driver.failoverTimeout` | failover timeout |
+/// | [`checkpoint`](Self::checkpoint) | `offermill.mesos.checkpoint` | |
+/// | [`webui_url`](Self::webui_url) | `spark.mesos.driver.webui.url` | web page |
+/// | [`framework_id_file`](Self::framework_id_file) | `offermill.mesos.frameworkIdFile` | framework id file |
+/// | [`encoding`](Self::encoding) | `offermill.mesos.encoding` | |
+/// | [`ca_file`](Self::ca_file), [`ca_file_only`](Self::ca_file_only) | `offermill.mesos.caFile`, `offermill.mesos.caFileOnly` | CA file, CA file only |
+/// | [`client_certificate`](Self::client_certificate) | `offermill.mesos.clientCertificateFile`, `offermill.mesos.clientKeyFile` | client certificate file, client key file |
+/// | [`call_timeout`](Self::call_timeout) | `offermill.mesos.callTimeout` | call timeout |
+/// | [`subscribe_timeout`](Self::subscribe_timeout) | `offermill.mesos.subscribeTimeout` | subscribe timeout |
+/// | [`duplicate_attributes`](Self::duplicate_attributes) | `offermill.mesos.repeatedAttributes` | |
+/// | [`hostname`](Self::hostname), [`labels`](Self::labels), [`at_end`](Self::at_end) | none: this machine's name, no labels, torn down | |
+/// | [`record_bytes_max`](Self::record_bytes_max), [`heartbeats_missed_max`](Self::heartbeats_missed_max) | none: their defaults | longest record, missed heartbeats |
+/// | [`constraint`](Self::constraint), [`min_offer_resources`](Self::min_offer_resources), [`gpus`](Self::gpus), [`revocable`](Self::revocable) | follow from the kernel's: [`for_kernel`](Self::for_kernel) | |
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MesosConfig {
@@ -61,7 +85,8 @@ pub struct MesosConfig {
     pub ca_file: Option<PathBuf>,
     /// Whether only the authorities of [`ca_file`](Self::ca_file) are trusted, and not the system's. Default: no.
     pub ca_file_only: bool,
-    /// The certificate that is shown to masters which ask for one, over `https://` only. Default: none.
+    /// The certificate that is shown to masters which ask for one. Refused if the masters aren't at `https://`.
+    /// Default: none.
     pub client_certificate: Option<ClientCertificate>,
     /// The maximum time to connect, and the maximum time to answer a call, at most a year. Default: 10 s. When the
     /// manager is stopped, tearing the framework down may take twice as long: see [`MesosConfig::stop_timeout`].
@@ -79,7 +104,7 @@ pub struct MesosConfig {
     pub constraint: Constraint,
     /// Whether an agent may have several attributes of the same name; if so, the master can check less of the
     /// constraint. Default: it may.
-    pub repeats: Repeats,
+    pub duplicate_attributes: DuplicateAttributes,
     /// The minimum resources of an offer. Default: none.
     pub min_offer_resources: MinOfferResources,
     /// Whether agents with GPUs are offered. Default: no.
@@ -96,7 +121,8 @@ pub enum AtEnd {
     #[default]
     TearDown,
     /// The cluster keeps the framework and its executors for the failover timeout, so that the next run can continue
-    /// with them.
+    /// with them. [`Engine::shutdown`](crate::engine::Engine::shutdown) kills all executors before it stops the
+    /// manager, so only those remain that have not ended by its timeout. To leave all of them, drop the engine instead.
     Leave,
 }
 
@@ -158,7 +184,7 @@ impl MesosConfig {
             heartbeats_missed_max: 5,
             at_end: AtEnd::default(),
             constraint: Constraint::default(),
-            repeats: Repeats::default(),
+            duplicate_attributes: DuplicateAttributes::default(),
             min_offer_resources: MinOfferResources::default(),
             gpus: false,
             revocable: false,
@@ -241,10 +267,7 @@ impl MesosConfig {
         self.min_offer_resources = MinOfferResources {
             cores: config.cores_at_least(),
             memory: config.memory_taken(),
-            gpus: match config.executor_gpus {
-                ExecutorGpus::WhatThereIs => Gpus::ZERO,
-                ExecutorGpus::Exactly(gpus) => gpus,
-            },
+            gpus: config.gpus_at_least(),
         };
         self.gpus = config.gpu_cap > Gpus::ZERO;
         self.revocable = config.revocable;
@@ -253,8 +276,9 @@ impl MesosConfig {
 
     /// How long [`MesosCluster::stop`](super::MesosCluster) may take: two call timeouts for tearing the framework down,
     /// and 10 s for a framework id file on a disk that hangs. An engine waits for it if its
-    /// [slack](crate::engine::EngineOptions::shutdown_slack) is at least 4/3 of this; a stop that is given up leaves
-    /// the framework to the master.
+    /// [slack](crate::engine::EngineOptions::shutdown_slack) is at least 4/3 of this, because the stop must be over
+    /// after three quarters of the slack: the last quarter is for the observer and the journal. A stop that is given up
+    /// leaves the framework to the master.
     ///
     /// ```
     /// use offermill::cluster::mesos::MesosConfig;
@@ -322,10 +346,7 @@ impl MesosConfig {
                 return Err(Error::setting("master", masters, allowed));
             }
         }
-        if self.ca_file_only && self.ca_file.is_none() {
-            let allowed = "the file of the only certificates to trust";
-            return Err(Error::setting("CA file", "", allowed));
-        }
+        self.check_tls()?;
         let longest = Duration::from_secs(365 * 24 * 3600);
         if self.failover_timeout > longest * 100 {
             let seconds = format!("{} s", self.failover_timeout.as_secs());
@@ -345,6 +366,26 @@ impl MesosConfig {
         }
         if self.heartbeats_missed_max == 0 {
             return Err(Error::setting("missed heartbeats", 0, "at least 1"));
+        }
+        Ok(())
+    }
+
+    /// Checks the files for TLS, without reading them.
+    fn check_tls(&self) -> Result<(), Error> {
+        if let Some(ClientCertificate { certificate_file, .. }) = &self.client_certificate
+            && !self.masters.tls()
+        {
+            let allowed = "for masters at https://, as no other master asks for it";
+            return Err(Error::setting(
+                "client certificate file",
+                certificate_file.display(),
+                allowed,
+            ));
+        }
+        if self.ca_file_only && self.ca_file.is_none() {
+            let allowed = "false, or there must be a CA file (offermill.mesos.caFile), whose authorities alone are \
+                           trusted";
+            return Err(Error::setting("CA file only", "true", allowed));
         }
         Ok(())
     }

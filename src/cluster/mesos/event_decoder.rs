@@ -1,19 +1,30 @@
 //! Decodes records of the master into the engine's events.
 
 use super::calls;
+use super::json_offers::{DecodeLimits, JsonOffers, Scanned, decode_each};
 use super::owned;
 use super::status;
-use crate::engine::cluster_manager::{EncodedOffers, Event};
+use crate::engine::cluster_manager::{EncodedOffers, Event, OwnedOffer, RefusedOffer};
 use crate::foreign_text::id_problem;
 use crate::mesos_v1::codec::{Codec, Encoding};
 use crate::mesos_v1::messages::event::Type;
 use crate::mesos_v1::messages::{Call, Event as Message};
-use crate::mesos_v1::offers::split;
+use crate::mesos_v1::offers::{begins_as_offers, begins_as_rescind, split};
 
 /// The maximum length of a record that is decoded into messages, in bytes: crafted messages take up to a hundred times
 /// as much memory as their bytes. Offers in protobuf are read in place, and of updates only what is essential is
-/// decoded, so the limit doesn't apply to them; in JSON it allows about 10 000 offers.
+/// decoded, so the limit doesn't apply to them. In JSON it allows about 10 000 offers; further offers of an event are
+/// declined.
 const DECODED_BYTES_MAX: usize = 8 << 20;
+/// The maximum number of JSON objects in what is decoded into messages: one per 16 bytes, while those of real offers
+/// have more than 25 on average.
+const DECODED_OBJECTS_MAX: usize = DECODED_BYTES_MAX / 16;
+/// The length in bytes up to which an event of offers in JSON is decoded as a whole, which is faster. Longer ones are
+/// decoded offer by offer.
+const WHOLE_BYTES_MAX: usize = 64 << 10;
+/// What is decoded of a record in JSON.
+const LIMITS: DecodeLimits =
+    DecodeLimits { bytes: DECODED_BYTES_MAX, objects: DECODED_OBJECTS_MAX };
 
 /// A decoded record.
 pub(super) enum DecodedEvent {
@@ -23,10 +34,20 @@ pub(super) enum DecodedEvent {
     Failed(String),
     /// An event for the engine.
     Event(Event),
+    /// Offers, of which some can't be decoded.
+    Offers { offers: Vec<OwnedOffer>, refused: Vec<RefusedOffer> },
     /// The call that answers the event.
     Answer(Box<Call>),
     /// The event needs no action.
     Nothing,
+}
+
+/// Why a record can't be decoded. Its content is lost.
+pub(super) struct Undecodable {
+    pub(super) why: String,
+    /// Whether it has offers, or rescinds one: offers can be used again, and are surely not used any more, only after
+    /// the next subscription, because the master takes back all offers of this one.
+    pub(super) concerns_offers: bool,
 }
 
 /// Decodes the records of one subscription.
@@ -41,28 +62,61 @@ impl EventDecoder {
         EventDecoder { encoding, role: role.to_owned() }
     }
 
-    /// Decodes a record, leniently if need be. After an error the record's content is lost.
-    pub(super) fn decode(&self, record: Vec<u8>, codec: &Codec) -> Result<DecodedEvent, String> {
+    /// Decodes a record, leniently if need be.
+    pub(super) fn decode(
+        &self,
+        record: Vec<u8>,
+        codec: &Codec,
+    ) -> Result<DecodedEvent, Undecodable> {
         let mut places = Vec::new();
         if self.encoding == Encoding::Protobuf
-            && split(&record, &mut places)
-                .map_err(|error| format!("an event can't be decoded: {error}"))?
+            && split(&record, &mut places).map_err(|error| Undecodable {
+                why: format!("an event can't be decoded: {error}"),
+                concerns_offers: begins_as_offers(&record) || begins_as_rescind(&record),
+            })?
         {
             // Not decoded here: the handler threads that answer the offers read them.
             let record = record.into();
             return Ok(DecodedEvent::Event(Event::Encoded(EncodedOffers { record, places })));
         }
-        let is_short = record.len() <= DECODED_BYTES_MAX;
+        let is_json = self.encoding == Encoding::Json;
+        if is_json && record.len() > WHOLE_BYTES_MAX {
+            // Most long records are events of offers.
+            match decode_each(&record, &self.role, LIMITS) {
+                Scanned::Rescind | Scanned::Other => {}
+                offers => return scanned(offers, String::new()),
+            }
+        }
+        let is_short = record.len() <= DECODED_BYTES_MAX && (!is_json || LIMITS.allow(&record));
         let why = match is_short.then(|| codec.decode(&record)) {
+            Some(Ok(event)) if rescinds_nothing(&event) => {
+                let why = "an event rescinds an offer and doesn't name it".to_owned();
+                return Err(Undecodable { why, concerns_offers: true });
+            }
             Some(Ok(event)) => return Ok(self.interpret(event)),
             Some(Err(error)) => error.to_string(),
             None => {
                 let bytes = record.len();
-                format!("a record of {bytes} bytes, where {DECODED_BYTES_MAX} are allowed")
+                format!(
+                    "a record of {bytes} bytes, where {DECODED_BYTES_MAX} bytes and {DECODED_OBJECTS_MAX} objects are \
+                     allowed"
+                )
             }
         };
-        let event = codec.decode_leniently(&record, is_short);
-        event.map(|event| self.interpret(event)).ok_or(why)
+        let scan = match self.encoding {
+            Encoding::Json => decode_each(&record, &self.role, LIMITS),
+            Encoding::Protobuf if begins_as_rescind(&record) => Scanned::Rescind,
+            Encoding::Protobuf => Scanned::Other,
+        };
+        // The ids of what is decoded leniently aren't sure, so it rescinds nothing.
+        match scan {
+            Scanned::Other => {}
+            scan => return scanned(scan, why),
+        }
+        codec
+            .decode_leniently(&record, is_short)
+            .map(|event| self.interpret(event))
+            .ok_or(Undecodable { why, concerns_offers: false })
     }
 
     fn interpret(&self, event: Message) -> DecodedEvent {
@@ -103,6 +157,24 @@ impl EventDecoder {
             }),
             Type::RescindInverseOffer | Type::Heartbeat | Type::Unknown => DecodedEvent::Nothing,
         }
+    }
+}
+
+/// Whether an event rescinds an offer, but doesn't say which.
+fn rescinds_nothing(event: &Message) -> bool {
+    event.r#type() == Type::Rescind
+        && event.rescind.as_ref().is_none_or(|rescind| rescind.offer_id.value.is_empty())
+}
+
+/// The event of a record that was scanned. `why` says why it can't be decoded as a whole.
+fn scanned(scanned: Scanned, why: String) -> Result<DecodedEvent, Undecodable> {
+    match scanned {
+        Scanned::Offers(JsonOffers { offers, refused }) => {
+            Ok(DecodedEvent::Offers { offers, refused })
+        }
+        Scanned::Inseparable(why) => Err(Undecodable { why, concerns_offers: true }),
+        Scanned::Rescind => Err(Undecodable { why, concerns_offers: true }),
+        Scanned::Other => Err(Undecodable { why, concerns_offers: false }),
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn info(config: &MesosConfig, id: Option<&str>) -> FrameworkInfo {
 
 /// The constraints that the master can check.
 pub(super) fn constraints(config: &MesosConfig) -> Option<OfferConstraints> {
-    offer_constraints(&config.constraint.superset(config.repeats), &config.roles)
+    offer_constraints(&config.constraint.pushdown(config.duplicate_attributes), &config.roles)
 }
 
 pub(super) fn framework_id(id: &str) -> FrameworkId {

@@ -22,7 +22,7 @@ use zeroize::Zeroizing;
 
 use super::config::MesosConfig;
 use super::masters::Master;
-use super::tls;
+use super::tls::TlsFiles;
 use crate::config::text::format_duration;
 use crate::error::Error;
 use crate::launch::Secret;
@@ -46,8 +46,12 @@ pub(super) struct Http {
 }
 
 impl Http {
-    pub(super) fn new(config: &MesosConfig, media: &'static str) -> Result<Http, Error> {
-        let tls = if config.masters.tls() { Some(tls::connector(config)?) } else { None };
+    pub(super) fn new(
+        config: &MesosConfig,
+        media: &'static str,
+        tls_files: &TlsFiles,
+    ) -> Result<Http, Error> {
+        let tls = tls_files.take(config)?;
         let mut http = Http {
             tls,
             media: HeaderValue::from_static(media),
@@ -64,8 +68,7 @@ impl Http {
             .map_err(|_| Error::setting("principal", &credential.principal, "shorter"))?;
         header.set_sensitive(true);
         http.authorization = Some(header);
-        http.secrets = vec![pair, secret.clone()];
-        http.secrets.retain(|secret| !secret.is_empty());
+        http.secrets = [&pair, secret].into_iter().flat_map(displayed_forms).collect();
         Ok(http)
     }
 
@@ -164,23 +167,48 @@ impl Http {
 
     /// Returns a server's text on one line, shortened, without control characters and secrets.
     pub(super) fn sanitize(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for secret in &self.secrets {
-            text = text.replace(secret.expose(), "…");
-            cut_partial(&mut text, secret.expose());
-        }
+        let text = self.without_secrets(text.to_owned());
         let is_bad = |c: char| c.is_control() || c.is_whitespace();
         let words: Vec<&str> = text.split(is_bad).filter(|word| !word.is_empty()).collect();
-        let line = words.join(" ");
+        // Once more: white space within a secret may have been other white space.
+        let line = self.without_secrets(words.join(" "));
         match line.char_indices().nth(ANSWER_CHARS_SHOWN) {
             Some((end, _)) => format!("{} …", line.get(..end).unwrap_or_default()),
             None => line,
         }
     }
 
+    fn without_secrets(&self, mut text: String) -> String {
+        for secret in &self.secrets {
+            text = text.replace(secret.expose(), "…");
+            cut_partial(&mut text, secret.expose());
+        }
+        text
+    }
+
     fn too_slow(&self, what: &str) -> String {
         format!("{what} within {}", format_duration(self.call_timeout))
     }
+}
+
+/// The forms in which a text may show a secret: as it is, with single blanks for its white space, and each of these as
+/// a string of JSON, with and without escaped slashes. Longer ones first, because a form may contain another.
+fn displayed_forms(secret: &Secret) -> Vec<Secret> {
+    let plain = Zeroizing::new(secret.expose().to_owned());
+    let words: Vec<&str> = plain.split(|c: char| c.is_control() || c.is_whitespace()).collect();
+    let words = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+    let mut forms = Vec::new();
+    for form in [plain, Zeroizing::new(words)] {
+        let json = Zeroizing::new(serde_json::to_string(&*form).unwrap_or_default());
+        let escaped = json.strip_prefix('"').and_then(|json| json.strip_suffix('"'));
+        let escaped = Zeroizing::new(escaped.unwrap_or_default().to_owned());
+        let slashes = Zeroizing::new(escaped.replace('/', "\\/"));
+        forms.extend([form, escaped, slashes].iter().map(|form| Secret::new(form.as_str())));
+    }
+    forms.retain(|form| !form.is_empty());
+    forms.sort_by_key(|form| std::cmp::Reverse(form.expose().len()));
+    forms.dedup();
+    forms
 }
 
 /// The least number of bytes of a secret that are removed from the end of a text.
@@ -308,3 +336,42 @@ pub(super) fn is_other_leader(status: StatusCode) -> bool {
 
 /// An [`Http`] that is shared by tasks.
 pub(super) type SharedHttp = Arc<Http>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::mesos::Credential;
+
+    /// Goal: the secret isn't shown in whatever form a server sends it back. Method: secrets with blanks, quotation
+    /// marks and slashes, as they are, with other white space, as strings of JSON, in base 64, and cut at the end.
+    #[test]
+    fn no_form_of_the_secret_is_shown() {
+        for secret in ["correct horse battery", "hun\"ter2zz", "a/b/c+d1", "tab\there\\now"] {
+            let config = MesosConfig {
+                credential: Some(Credential {
+                    principal: "etl".to_owned(),
+                    secret: Some(Secret::new(secret)),
+                }),
+                ..MesosConfig::new("mesos://m1:5050".parse().unwrap(), "etl")
+            };
+            let http = Http::new(&config, "application/json", &TlsFiles::default()).unwrap();
+            let json = serde_json::to_string(secret).unwrap();
+            let sent = STANDARD.encode(format!("etl:{secret}"));
+            for echo in [
+                secret.to_owned(),
+                secret.replace(' ', " \t\n "),
+                format!("{{\"secret\":{json}}}"),
+                json.replace('/', "\\/"),
+                format!("{secret:?}"),
+                sent.clone(),
+                sent.replace('/', "\\/"),
+                secret[..secret.len() - 1].to_owned(),
+            ] {
+                let shown = http.sanitize(&format!("got {echo}"));
+                let is_hidden = shown.contains('…') && !shown.contains(&secret[secret.len() - 4..]);
+                assert!(is_hidden && !shown.contains(&secret[..4]), "{echo:?}: {shown}");
+            }
+            assert_eq!(http.sanitize("no such framework"), "no such framework");
+        }
+    }
+}

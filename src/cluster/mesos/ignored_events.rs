@@ -23,7 +23,7 @@ impl IgnoredEvents {
         let events = self.events;
         match is_new {
             true if events == 1 => Some(format!("an event was ignored: {why}")),
-            true => Some(format!("an event was ignored, the {events}th of this run: {why}")),
+            true => Some(format!("an event was ignored, number {events} of this run: {why}")),
             false if events >= 10 && events == 10_u64.pow(events.ilog10()) => {
                 Some(format!("{events} events were ignored so far, the last one because: {why}"))
             }
@@ -51,7 +51,7 @@ mod tests {
             ]
         );
         let other = ignored.count("worse");
-        assert_eq!(other.as_deref(), Some("an event was ignored, the 100th of this run: worse"));
+        assert_eq!(other.as_deref(), Some("an event was ignored, number 100 of this run: worse"));
     }
 
     /// Goal: any causes make a bounded number of reports. Method: a thousand causes, a hundred thousand events.

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::config::MinOfferResources;
-use crate::constraint::{Check, Predicate as Asked, Subject, Superset};
+use crate::constraint::{Check, ConstraintPushdown, Predicate as Asked, Subject};
 use crate::mesos_v1::messages::{
     AttributeConstraint, ConstraintGroup, Exists, MinAllocatableResources, NotExists,
     OfferConstraints, OfferFilters, Predicate, Pseudoattribute, ResourceQuantities,
@@ -18,15 +18,18 @@ use crate::resources::Scalar as Thousandths;
 
 /// Returns the same constraints for each role. `None` if every agent passes.
 #[must_use]
-pub(super) fn offer_constraints(superset: &Superset, roles: &[String]) -> Option<OfferConstraints> {
-    if superset.is_everything() {
+pub(super) fn offer_constraints(
+    pushdown: &ConstraintPushdown,
+    roles: &[String],
+) -> Option<OfferConstraints> {
+    if pushdown.is_everything() {
         return None;
     }
     let group = |checks: &Vec<Check>| {
         let attribute_constraints = checks.iter().map(attribute_constraint).collect();
         ConstraintGroup { attribute_constraints }
     };
-    let groups: Vec<ConstraintGroup> = superset.groups().iter().map(group).collect();
+    let groups: Vec<ConstraintGroup> = pushdown.groups().iter().map(group).collect();
     let of_role = |role: &String| (role.clone(), RoleConstraints { groups: groups.clone() });
     Some(OfferConstraints { role_constraints: roles.iter().map(of_role).collect() })
 }
@@ -93,21 +96,21 @@ fn attribute_constraint(Check { subject, predicate }: &Check) -> AttributeConstr
 mod tests {
     use super::*;
     use crate::Constraint;
-    use crate::constraint::Repeats;
+    use crate::constraint::DuplicateAttributes;
     use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
     fn json(text: &str) -> serde_json::Value {
         serde_json::from_str(text).unwrap()
     }
 
-    /// Goal: a superset is converted into exactly its constraints. Method: a constraint with every kind of check,
+    /// Goal: a pushdown is converted into exactly its checks. Method: a constraint with every kind of check,
     /// compared with Mesos' JSON, for two roles; and one that every agent passes.
     #[test]
-    fn supersets_become_constraints() {
+    fn a_pushdown_becomes_constraints() {
         let text = "expr:: (zone = a or gpu) and rack like r* and not old and @hostname != h and not @zone like 'z?'";
-        let superset = Constraint::parse(text).unwrap().superset(Repeats::RuledOut);
+        let pushdown = Constraint::parse(text).unwrap().pushdown(DuplicateAttributes::RuledOut);
         let roles = ["*".to_owned(), "eng".to_owned()];
-        let constraints = offer_constraints(&superset, &roles).unwrap();
+        let constraints = offer_constraints(&pushdown, &roles).unwrap();
         let group = |first: &str| {
             let named = |name: &str| format!(r#""selector": {{"attribute_name": "{name}"}}"#);
             let place = |name: &str| format!(r#""selector": {{"pseudoattribute_type": "{name}"}}"#);
@@ -143,7 +146,7 @@ mod tests {
                 assert!(wanted.iter().all(|check| checks.contains(check)), "{checks:?}");
             }
         }
-        assert_eq!(offer_constraints(&Superset::default(), &roles), None);
+        assert_eq!(offer_constraints(&ConstraintPushdown::default(), &roles), None);
     }
 
     /// Goal: the filter excludes offers that are too small. Method: an executor's resources, in the units of the wire;

@@ -10,7 +10,7 @@ use crate::mesos_v1::messages::{
     self, Attribute, DomainInfo, Offer, ReservationInfo, ReservationType, Resource, ValueType,
 };
 use crate::mesos_v1::offers::Unavailability;
-use crate::offer::{DEFAULT_ROLE, ReservationKind, Revocability};
+use crate::offer::{Binding, DEFAULT_ROLE, ReservationKind, Revocability};
 use crate::resources::{PortRange, Scalar};
 
 /// Converts an offer. `role` is its role if it names none.
@@ -32,7 +32,8 @@ pub(super) fn offer(offer: Offer, role: &str) -> OwnedOffer {
         region,
         zone,
         maintenance_in,
-        shape: None,
+        profile: None,
+        binding: Binding::Immediate,
     }
 }
 
@@ -56,13 +57,13 @@ fn resource(resource: Resource) -> Option<OwnedResource> {
     } else if resource.revocable.is_some() {
         Revocability::Revocable
     } else {
-        Revocability::Firm
+        Revocability::NonRevocable
     };
     let refined: Vec<OwnedReservation> =
         resource.reservations.into_iter().map(reservation).collect();
     let reservations = match (resource.role, resource.reservation) {
-        (None, None) => OwnedReservations::Refined(refined),
-        (role, dynamic) => OwnedReservations::Old {
+        (None, None) => OwnedReservations::PostRefinement(refined),
+        (role, dynamic) => OwnedReservations::PreRefinement {
             role: role.unwrap_or_else(|| DEFAULT_ROLE.to_owned()),
             dynamic: dynamic.map(reserved_by),
         },

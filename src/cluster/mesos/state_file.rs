@@ -33,6 +33,7 @@ use std::time::Duration;
 
 use crate::engine::cluster_manager::RecoveredExecutor;
 use crate::error::Error;
+use crate::offer::Binding;
 use crate::private_files::{open_file, open_lock, replace, resolve};
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 
@@ -328,6 +329,7 @@ fn read_line(line: &str, state: &mut FrameworkState) -> Option<()> {
                     gpus: Gpus::new(gpus.parse().ok()?),
                     port: if *port == "-" { None } else { Some(port.parse().ok()?) },
                 },
+                binding: Binding::Immediate,
             };
             state.executors.insert(executor, former);
         }

@@ -13,7 +13,7 @@
 //! that the cluster sends the update again. The queue is bounded: an executor's end is queued once, and while no write
 //! completes no executor is launched.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -75,8 +75,8 @@ struct WriterQueue {
 #[derive(Debug)]
 struct PendingWrites {
     jobs: Sender<WriteJob>,
-    /// Executors that are in the file, or in a queued write.
-    launched: HashSet<String>,
+    /// Executors that are in the file, or in a queued write, and their agents.
+    launched: HashMap<String, String>,
     /// Executors whose end is in a queued write.
     ending: HashSet<String>,
     /// When the present write began. `None` while the writer is idle.
@@ -92,7 +92,8 @@ impl SharedStateFile {
         state_file.before_rewrite = config.before_rewrite;
         let (jobs, inbox) = channel();
         let former = state_file.state().clone();
-        let launched = former.executors.keys().cloned().collect();
+        let launched = former.executors.values();
+        let launched = launched.map(|it| (it.executor.clone(), it.agent_id.clone())).collect();
         let state = PendingWrites { jobs, launched, ending: HashSet::new(), busy_since: None };
         let queue =
             Arc::new(WriterQueue { former, state: Mutex::new(state), done: watch::channel(0).0 });
@@ -126,7 +127,7 @@ impl SharedStateFile {
         if let Some(queue) = &self.0 {
             let mut state = queue.lock();
             if queue.former.framework_id.as_deref() != Some(framework_id) {
-                state.launched.retain(|executor| !queue.former.executors.contains_key(executor));
+                state.launched.retain(|executor, _| !queue.former.executors.contains_key(executor));
             }
             state.push(WriteJob::Identify { framework_id: framework_id.to_owned(), done });
         }
@@ -141,7 +142,8 @@ impl SharedStateFile {
         if state.busy_since.is_some_and(|since| since.elapsed() >= WRITE_TIMEOUT) {
             return Err(too_slow());
         }
-        state.launched.extend(executors.iter().map(|it| it.executor.clone()));
+        let launched = executors.iter().map(|it| (it.executor.clone(), it.agent_id.clone()));
+        state.launched.extend(launched);
         state.push(WriteJob::Launch { executors: executors.to_vec(), done });
         drop(state);
         match answer.recv_timeout(WRITE_TIMEOUT) {
@@ -161,22 +163,26 @@ impl SharedStateFile {
         }
     }
 
-    /// Queues an executor's end, if the update reports one. Doesn't wait.
+    /// Queues an executor's end, if the update reports one and doesn't come from an agent that doesn't have the
+    /// executor. Doesn't wait.
     pub(super) fn record(&self, update: &Update) {
         if let Meaning::Ended(fate) = update.state.meaning(update.reason) {
-            self.end(&update.executor, fate == Fate::Finished);
+            self.end(&update.executor, update.agent_id.as_deref(), fate == Fate::Finished);
         }
     }
 
     /// Removes an executor that was never launched. Doesn't wait.
     pub(super) fn forget(&self, executor: &str) {
-        self.end(executor, false);
+        self.end(executor, None, false);
     }
 
-    fn end(&self, executor: &str, finished: bool) {
+    /// `agent_id` is the agent that reports the end, if one does.
+    fn end(&self, executor: &str, agent_id: Option<&str>, finished: bool) {
         let Some(queue) = &self.0 else { return };
         let mut state = queue.lock();
-        if state.launched.remove(executor) {
+        let is_there = |agent: &String| agent_id.is_none_or(|id| *agent == id);
+        if state.launched.get(executor).is_some_and(is_there) {
+            state.launched.remove(executor);
             state.ending.insert(executor.to_owned());
             state.push(WriteJob::End { executor: executor.to_owned(), finished });
         }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::process_report::process_report;
 use crate::engine::cluster_manager::Update;
 use crate::foreign_text::cut_message;
 use crate::mesos_v1::messages::{Reason, TaskState as State, TaskStatus};
@@ -14,6 +15,7 @@ pub(super) fn update(status: TaskStatus) -> Update {
     let reason = status.reason.and_then(|reason| Reason::try_from(reason).ok());
     // The time of an answer to a reconciliation is that of the answer.
     let is_answer = reason == Some(Reason::Reconciliation);
+    let process = process_report(&status).map(Box::new);
     Update {
         executor: status.task_id.value,
         agent_id: status.agent_id.map(|agent| agent.value).filter(|id| !id.is_empty()),
@@ -22,6 +24,8 @@ pub(super) fn update(status: TaskStatus) -> Update {
         message: cut_message(status.message.unwrap_or_default()),
         uuid: status.uuid.filter(|uuid| !uuid.is_empty()),
         reported_at: status.timestamp.filter(|_| !is_answer).and_then(time),
+        process,
+        facts: None,
     }
 }
 

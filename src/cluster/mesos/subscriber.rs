@@ -11,7 +11,9 @@
 //! ```
 //!
 //! An event that can't be decoded is ignored and reported, because the master would send it again after the next
-//! subscription. Only the first event of a subscription must be SUBSCRIBED.
+//! subscription. Only the first event of a subscription must be SUBSCRIBED. An event of offers that can't be told apart
+//! ends the subscription: nothing else takes the offers back. So does a RESCIND that can't be decoded: the offer that
+//! it names must not be used any more.
 //!
 //! No events are read while too many acknowledgements wait to be sent: see `call_queue.rs`.
 //!
@@ -32,17 +34,18 @@ use super::call_queue::CallPayload;
 use super::call_queue::CallQueue;
 use super::calls;
 use super::config::{AtEnd, MesosConfig};
-use super::event_decoder::{DecodedEvent, EventDecoder};
+use super::event_decoder::{DecodedEvent, EventDecoder, Undecodable};
 use super::http::SharedHttp;
 use super::ignored_events::IgnoredEvents;
 use super::master_errors::{is_about_constraints, is_removed};
 use super::masters::Master;
 use super::state_file::FrameworkState;
 use super::state_writer::SharedStateFile;
-use super::subscription::{EventStream, Unsubscribed, redirected};
+use super::subscription::{EventStream, StreamItem, Unsubscribed, redirected};
 use crate::backoff::Backoff;
 use crate::config::text::format_duration;
-use crate::engine::cluster_manager::{Event, EventSink};
+use crate::engine::cluster_manager::{Event, EventSink, RefusedOffer};
+use crate::engine::trace;
 use crate::mesos_v1::codec::Codec;
 
 /// The maximum number of redirections that are followed in a row without waiting.
@@ -52,6 +55,8 @@ const REDIRECTIONS_MAX: u32 = 4;
 const NOT_MESOS_TRIES: usize = 5;
 /// A subscription that lasted for this time resets the backoff.
 const STABLE_AFTER: Duration = Duration::from_secs(15);
+/// After a subscription that lasted for this time, the failure that was reported last is reported again.
+const REPORTED_AGAIN_AFTER: Duration = Duration::from_secs(600);
 
 /// The task that subscribes and reads events.
 pub(super) struct Subscriber {
@@ -113,7 +118,11 @@ impl Subscriber {
         self.state.give_up_at = Some(Instant::now() + config.subscribe_timeout);
         loop {
             let master = self.next_master();
+            trace::subscribing(&master);
             let next = self.subscribe_at(&master).await;
+            if let NextStep::Retry(why) | NextStep::GiveUp(why) = &next {
+                trace::subscription_ended(&master, why);
+            }
             let stopping = *self.stopping.borrow();
             if stopping && (self.state.epoch == 0 || config.at_end == AtEnd::Leave) {
                 return None;
@@ -255,21 +264,15 @@ impl Subscriber {
                     Err("the subscription was accepted, but no event came".to_owned())
                 }
             };
-            let record = match record {
-                Ok(record) => record,
-                Err(why) => {
-                    break NextStep::Retry(format!("{master}: {}", self.http.sanitize(&why)));
-                }
-            };
-            let decoded = match decoder.decode(record, &self.codec) {
+            let decoded = match decode(record, &decoder, &self.codec) {
                 Ok(decoded) => decoded,
-                // The error may quote the record.
-                Err(why) if !subscribed => {
-                    break NextStep::Retry(format!("{master}: {}", self.http.sanitize(&why)));
-                }
-                Err(why) => {
+                Err(NoEvent::Ignored(why)) if subscribed => {
                     self.ignore_event(&why);
                     continue;
+                }
+                // The error may quote the record.
+                Err(NoEvent::Ignored(why) | NoEvent::Lost(why)) => {
+                    break NextStep::Retry(format!("{master}: {}", self.http.sanitize(&why)));
                 }
             };
             match decoded {
@@ -283,6 +286,10 @@ impl Subscriber {
                     break NextStep::Retry(format!("{master}: the first event is not SUBSCRIBED"));
                 }
                 DecodedEvent::Event(event) => self.forward(event),
+                DecodedEvent::Offers { offers, refused } => {
+                    self.events.send(Event::Offers(offers));
+                    self.refuse(refused);
+                }
                 DecodedEvent::Answer(call) => {
                     // If there is no room now, the master sends its request again.
                     let _full = self.call_queue.enqueue(self.state.epoch, CallPayload::Plain(call));
@@ -301,6 +308,9 @@ impl Subscriber {
         if began.elapsed() >= STABLE_AFTER {
             self.state.backoff.reset();
         }
+        if began.elapsed() >= REPORTED_AGAIN_AFTER {
+            self.state.last_failure = None;
+        }
         next
     }
 
@@ -315,6 +325,7 @@ impl Subscriber {
             next: state.next,
             backoff: std::mem::take(&mut state.backoff),
             ignored_events: std::mem::take(&mut state.ignored_events),
+            last_failure: state.last_failure.take(),
             without_constraints: state.without_constraints,
             ..SubscriberState::default()
         };
@@ -372,11 +383,23 @@ impl Subscriber {
         NextStep::RetryNow
     }
 
+    /// Hands an event to the engine. The end of an executor is recorded before that, so that it is written before its
+    /// acknowledgement; updates that the engine ignores are not.
     fn forward(&self, event: Event) {
-        if let Event::Update(update) = &event {
+        if let Event::Update(update) = &event
+            && update.length_problem().is_none()
+        {
             self.state_file.record(update);
         }
         self.events.send(event);
+    }
+
+    /// Has offers declined that can't be decoded. The causes may quote the record.
+    fn refuse(&self, mut refused: Vec<RefusedOffer>) {
+        for offer in &mut refused {
+            offer.why = self.http.sanitize(&offer.why);
+        }
+        self.events.send(Event::Unreadable(refused));
     }
 
     /// Goes on after an event that can't be decoded.
@@ -407,9 +430,38 @@ impl Drop for Subscriber {
 }
 
 /// The next record, once there is room for its acknowledgement.
-async fn next_record(stream: &mut EventStream, call_queue: &CallQueue) -> Result<Vec<u8>, String> {
+async fn next_record(
+    stream: &mut EventStream,
+    call_queue: &CallQueue,
+) -> Result<StreamItem, String> {
     let _waited = call_queue.wait_for_room().await;
     stream.next().await
+}
+
+/// Why there is no event.
+enum NoEvent {
+    /// The record can be ignored.
+    Ignored(String),
+    /// The subscription has to be replaced.
+    Lost(String),
+}
+
+/// Decodes what a stream has returned.
+fn decode(
+    item: Result<StreamItem, String>,
+    decoder: &EventDecoder,
+    codec: &Codec,
+) -> Result<DecodedEvent, NoEvent> {
+    match item {
+        Ok(StreamItem::Record(record)) => {
+            decoder.decode(record, codec).map_err(|error| match error {
+                Undecodable { why, concerns_offers: true } => NoEvent::Lost(why),
+                Undecodable { why, concerns_offers: false } => NoEvent::Ignored(why),
+            })
+        }
+        Ok(StreamItem::Skipped(why)) => Err(NoEvent::Ignored(why)),
+        Err(why) => Err(NoEvent::Lost(why)),
+    }
 }
 
 /// Waits until `at`, or forever.

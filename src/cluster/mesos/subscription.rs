@@ -12,13 +12,16 @@ use super::http::{Connection, Http, STREAM_ID, plain};
 use super::master_errors::is_from_agent;
 use super::masters::Master;
 use crate::config::text::format_duration;
-use crate::mesos_v1::record_io::RecordReader;
+use crate::mesos_v1::record_io::{RecordError, RecordReader};
 
 /// Mesos' default interval of heartbeats.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// The least rate at which a record that takes longer than the maximum silence must arrive, in bytes per second: a
 /// peer that sends a byte now and then counts as silent.
 const BYTES_PER_SECOND_MIN: u64 = 4096;
+/// The maximum time beyond the maximum silence that a record may take, however many of its bytes arrive: no other
+/// event is read in it. The longest record by default, 64 MiB, needs 75 KiB per second then.
+const RECORD_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 /// The maximum length of a stream id, in bytes. Mesos' own ids have 36 bytes.
 const STREAM_ID_BYTES_MAX: usize = 128;
 
@@ -46,8 +49,15 @@ impl PartialRecord {
     /// When the record must be complete, unless more of it arrives.
     fn deadline(self, silence_max: Duration) -> Instant {
         let at_least = Duration::from_secs(self.bytes / BYTES_PER_SECOND_MIN);
-        self.began + silence_max + at_least
+        self.began + silence_max + at_least.min(RECORD_TIME_MAX)
     }
+}
+
+/// What comes next in a stream.
+pub(super) enum StreamItem {
+    Record(Vec<u8>),
+    /// A record is skipped, with the reason.
+    Skipped(String),
 }
 
 /// The records of one subscription.
@@ -118,14 +128,17 @@ impl EventStream {
         self.silence_max = interval.saturating_mul(self.heartbeats_max);
     }
 
-    /// Returns the next record. Fails with the reason for which there are no more.
+    /// Returns the next record, or that one is skipped. Fails with the reason for which there are no more.
     ///
     /// The master's silence and the time for a record are measured while this waits, and not between two calls:
     /// handling an event may take any time, and the connection is not read in it.
-    pub(super) async fn next(&mut self) -> Result<Vec<u8>, String> {
+    pub(super) async fn next(&mut self) -> Result<StreamItem, String> {
         loop {
             match self.records.next() {
-                Some(Ok(record)) => return Ok(record),
+                Some(Ok(record)) => return Ok(StreamItem::Record(record)),
+                Some(Err(error @ RecordError::Skipped { .. })) => {
+                    return Ok(StreamItem::Skipped(error.to_string()));
+                }
                 None => {}
                 Some(Err(error)) => {
                     return Err(format!("the master sent an invalid record: {error}"));
@@ -222,6 +235,18 @@ pub(super) fn redirected(location: &str, tls: bool) -> Option<Master> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Goal: no peer holds up a subscription by sending a record slowly. Method: the time for a long record that
+    /// arrives at the least rate, and for a short one.
+    #[tokio::test]
+    async fn a_record_has_a_deadline() {
+        let began = Instant::now();
+        let silence_max = Duration::from_secs(75);
+        let time = |bytes| PartialRecord { began, bytes }.deadline(silence_max) - began;
+        assert_eq!(time(0), silence_max);
+        assert_eq!(time(40_960), silence_max + Duration::from_secs(10));
+        assert_eq!(time(64 << 20), silence_max + RECORD_TIME_MAX);
+    }
 
     /// Goal: redirections are parsed as masters write them, and other schemes are rejected. Method: examples.
     #[test]

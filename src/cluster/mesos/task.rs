@@ -9,7 +9,7 @@ use super::config::MesosConfig;
 use crate::engine::cluster_manager::{Accept, Amount, Launch, TakenResource};
 use crate::error::Error;
 use crate::foreign_text::id_problem;
-use crate::launch::{Command, ContainerKind, Form, Setup};
+use crate::launch::{Command, CommandForm, ContainerKind, Setup};
 use crate::mesos_v1::messages::{
     AllocationInfo, CommandInfo, Environment, Label, Labels, Launch as LaunchTasks, Operation,
     OperationType, Range, Ranges, ReservationInfo, ReservationType, Resource, RevocableInfo,
@@ -110,11 +110,11 @@ fn resource(TakenResource { resource, amount }: &TakenResource<'_>, role: &str) 
 /// Adds the reservations of the offered resource, in the form in which they were offered.
 fn reserve(piece: &mut Resource, resource: &Offered<'_>) {
     match resource.reservations {
-        Reservations::Old { role, dynamic } => {
+        Reservations::PreRefinement { role, dynamic } => {
             piece.role = (role != DEFAULT_ROLE).then(|| role.to_owned());
             piece.reservation = dynamic.map(reserved_by);
         }
-        Reservations::Refined(stack) => {
+        Reservations::PostRefinement(stack) => {
             let one = |reservation: &crate::offer::Reservation<'_>| {
                 let kind = match reservation.kind {
                     ReservationKind::Static => ReservationType::Static,
@@ -153,9 +153,9 @@ fn command_info(command: &Command) -> Result<CommandInfo, Error> {
     let container = command.setup.as_ref().and_then(|setup| setup.container.as_ref());
     let docker = container.is_some_and(|it| matches!(it.kind, ContainerKind::Docker { .. }));
     let (shell, value, arguments) = match command.form {
-        Form::Shell => (true, Some(command.shell_line()?), Vec::new()),
-        Form::Argv if docker => (false, None, command.argv.clone()),
-        Form::Argv => (false, Some(program.clone()), command.argv.clone()),
+        CommandForm::Shell => (true, Some(command.shell_line()?), Vec::new()),
+        CommandForm::Argv if docker => (false, None, command.argv.clone()),
+        CommandForm::Argv => (false, Some(program.clone()), command.argv.clone()),
     };
     let variable = |(name, value): &(String, String)| Variable {
         name: name.clone(),

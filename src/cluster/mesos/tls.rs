@@ -1,9 +1,11 @@
 //! TLS connections to masters, verified with the system's certificates and those of a file, and the certificate that
 //! this client shows.
 
+use std::fmt::Display;
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
@@ -14,17 +16,46 @@ use zeroize::Zeroizing;
 
 use super::config::{ClientCertificate, MesosConfig};
 use crate::error::Error;
-use crate::private_files::{Exposure, open_input};
+use crate::private_files::{FileAccess, open_input};
 
 /// The maximum length of a file with a private key, in bytes.
 const KEY_BYTES_MAX: u64 = 64 * 1024;
+/// The maximum length of a file of certificates, in bytes. Those of all public authorities have about 200 KB.
+const CERTIFICATES_BYTES_MAX: u64 = 16 << 20;
+
+/// The connector, once the files for it were read: they may be pipes, which can be read only once.
+#[derive(Default)]
+pub(super) struct TlsFiles(Mutex<Option<TlsConnector>>);
+
+impl TlsFiles {
+    /// Reads the files unless that was done, or the masters are reached without TLS.
+    ///
+    /// # Errors
+    /// As [`connector`].
+    pub(super) fn read(&self, config: &MesosConfig) -> Result<(), Error> {
+        let mut read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if read.is_none() && config.masters.tls() {
+            *read = Some(connector(config)?);
+        }
+        Ok(())
+    }
+
+    /// Returns the connector, unless the masters are reached without TLS.
+    ///
+    /// # Errors
+    /// As [`connector`].
+    pub(super) fn take(&self, config: &MesosConfig) -> Result<Option<TlsConnector>, Error> {
+        self.read(config)?;
+        Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).take())
+    }
+}
 
 /// Builds the connector. Host names are always verified.
 ///
 /// # Errors
 /// If a file of certificates can't be read or contains none, if there are no certificates at all, or if the client's
 /// certificate or key can't be used.
-pub(super) fn connector(config: &MesosConfig) -> Result<TlsConnector, Error> {
+fn connector(config: &MesosConfig) -> Result<TlsConnector, Error> {
     let roots = roots(config)?;
     let provider = Arc::new(ring::default_provider());
     let client = ClientConfig::builder_with_provider(provider)
@@ -51,17 +82,34 @@ const KEY_FILE: &str = "client key file";
 
 /// The client's certificate and those of intermediate authorities.
 fn client_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let refuse = |why: String| {
-        let allowed = format!("a file of certificates in PEM ({why})");
-        Error::setting(CERTIFICATE_FILE, path.display(), allowed)
-    };
-    let file = open_input(path).map_err(|error| refuse(error.to_string()))?;
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_reader_iter(file).collect();
-    let certificates = certificates.map_err(|error| refuse(error.to_string()))?;
+    read_certificates(path).map_err(|error| not_certificates(CERTIFICATE_FILE, path, &error))
+}
+
+fn not_certificates(name: &'static str, path: &Path, why: &dyn Display) -> Error {
+    Error::setting(name, path.display(), format!("a file of certificates in PEM ({why})"))
+}
+
+/// Reads the certificates of a file, at least one.
+fn read_certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
+    let mut text = Vec::new();
+    open_authored(path)?.take(CERTIFICATES_BYTES_MAX + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > CERTIFICATES_BYTES_MAX {
+        return Err(io::Error::other("it is too long"));
+    }
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let certificates = certificates.map_err(io::Error::other)?;
     if certificates.is_empty() {
-        return Err(refuse("it contains none".to_owned()));
+        return Err(io::Error::other("it contains none"));
     }
     Ok(certificates)
+}
+
+/// Opens a file, once: what is checked is what is read, and a pipe can be read only once. Others must not be able to
+/// write it.
+fn open_authored(path: &Path) -> io::Result<File> {
+    let file = open_input(path)?;
+    FileAccess::of(&file)?.check_author()?;
+    Ok(file)
 }
 
 /// The client's private key. Errors don't quote the file.
@@ -74,17 +122,9 @@ fn client_key(path: &Path) -> Result<PrivateKeyDer<'static>, Error> {
     PrivateKeyDer::from_pem_slice(&text).map_err(|_| refuse("it contains none"))
 }
 
-/// Reads a file that others can't write.
+/// Reads a file with a key.
 fn read_key(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
-    let file = open_input(path)?;
-    match Exposure::of(&file)? {
-        Exposure::Written => return Err(io::Error::other("it can be written by others")),
-        Exposure::Foreign(owner) => {
-            let why = format!("it belongs to another user, whose id is {owner}");
-            return Err(io::Error::other(why));
-        }
-        Exposure::Private | Exposure::ReadByGroup | Exposure::ReadByAll => {}
-    }
+    let file = open_authored(path)?;
     // As large as it may become, so that no part of the key is left behind by growing.
     let mut text = Zeroizing::new(Vec::with_capacity(KEY_BYTES_MAX as usize + 1));
     file.take(KEY_BYTES_MAX + 1).read_to_end(&mut text)?;
@@ -102,23 +142,14 @@ fn roots(config: &MesosConfig) -> Result<RootCertStore, Error> {
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     }
     if let Some(path) = &config.ca_file {
-        let refuse = |why: String| {
-            let allowed = format!("a file of certificates in PEM ({why})");
-            Error::setting("CA file", path.display(), allowed)
-        };
-        let own = CertificateDer::pem_file_iter(path).map_err(|error| refuse(error.to_string()))?;
-        let mut count = 0;
-        for certificate in own {
-            let certificate = certificate.map_err(|error| refuse(error.to_string()))?;
-            roots.add(certificate).map_err(|error| refuse(error.to_string()))?;
-            count += 1;
-        }
-        if count == 0 {
-            return Err(refuse("it contains none".to_owned()));
+        let refuse = |why: &dyn Display| not_certificates("CA file", path, why);
+        for certificate in read_certificates(path).map_err(|error| refuse(&error))? {
+            roots.add(certificate).map_err(|error| refuse(&error))?;
         }
     }
     if roots.is_empty() {
-        let why = "this machine has no root certificates to verify a master's with; set a CA file";
+        let why = "this machine has no root certificates to verify a master's with; set a CA file \
+                   (offermill.mesos.caFile)";
         return Err(Error::cluster("TLS", why));
     }
     Ok(roots)
@@ -144,7 +175,7 @@ mod tests {
         config.ca_file_only = true;
         assert_eq!(roots(&config).unwrap().len(), 1);
         config.ca_file = None;
-        assert!(config.check().unwrap_err().to_string().contains("CA file is \"\""));
+        assert!(config.check().unwrap_err().to_string().contains("CA file only is \"true\""));
         std::fs::remove_file(&path).unwrap();
     }
 }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use rustix::process::{Signal, WaitStatus};
 
+use crate::status::ProcessExit;
+
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -21,6 +23,15 @@ impl Exit {
             (Some(code), _) => Exit::Code(code),
             (None, Some(signal)) => Exit::Signal(signal),
             (None, None) => Exit::Unknown,
+        }
+    }
+
+    /// The exit for reports, if it is known.
+    pub(crate) fn known(self) -> Option<ProcessExit> {
+        match self {
+            Exit::Code(code) => Some(ProcessExit::Code(code)),
+            Exit::Signal(signal) => Some(ProcessExit::Signal(signal)),
+            Exit::Unknown => None,
         }
     }
 }

@@ -1,9 +1,9 @@
-//! An executor's process group: the executor, its warden, and the processes that they start.
+//! An executor's process group: the executor, its watchdog, and the processes that they start.
 //!
-//! The [warden](super::warden) leads the group, and the executor is a member of it. Signals are sent to the group. When
-//! the executor ends, the group is killed, so that no process that the executor started stays behind in it. Only then
-//! are the warden and the executor reaped: their numbers stay in use until the last signal was sent, so no signal can
-//! reach an unrelated process that was given the same number.
+//! The [watchdog](super::watchdog) leads the group, and the executor is a member of it. Signals are sent to the group.
+//! When the executor ends, the group is killed, so that no process that the executor started stays behind in it. Only
+//! then are the watchdog and the executor reaped: their numbers stay in use until the last signal was sent, so no
+//! signal can reach an unrelated process that was given the same number.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -23,8 +23,8 @@ use rustix::process::{
 
 use super::exit::Exit;
 use super::sandbox::Sandbox;
-use super::warden::Warden;
-use crate::launch::{Command, Form, SECRET_VARIABLES};
+use super::watchdog::Watchdog;
+use crate::launch::{Command, CommandForm, SECRET_VARIABLES};
 use crate::private_files::PrivateFolder;
 
 /// The stack of the thread that waits for an executor's end, in bytes. The thread does nothing else.
@@ -37,9 +37,9 @@ pub(crate) struct ProcessOptions {
     pub(crate) environment: EnvironmentBase,
     /// Variables of this program that executors don't inherit, besides [`SECRET_VARIABLES`].
     pub(crate) withheld: Vec<OsString>,
-    /// The shell that runs wardens.
+    /// The shell that runs watchdogs.
     pub(crate) shell: PathBuf,
-    /// How long a warden may take to become ready.
+    /// How long a watchdog may take to become ready.
     pub(crate) start_timeout: Duration,
 }
 
@@ -97,9 +97,9 @@ pub(crate) struct ProcessGroup {
     executor: Pid,
     sandbox: PrivateFolder,
     /// Leads the group, dead or alive, until the group is reaped.
-    first_warden: Option<Arc<Warden>>,
-    /// The latest replacement of a warden that was killed.
-    replacement: Option<Warden>,
+    first_watchdog: Option<Arc<Watchdog>>,
+    /// The latest replacement of a watchdog that was killed.
+    replacement: Option<Watchdog>,
     waiter: Option<JoinHandle<()>>,
     reaped: bool,
 }
@@ -108,7 +108,7 @@ impl ProcessGroup {
     /// Starts `command` in `sandbox`. `ended` is called on a separate thread as soon as the executor has ended.
     ///
     /// # Errors
-    /// If the command is empty or needs more than a process, or if the warden, the program or the thread can't be
+    /// If the command is empty or needs more than a process, or if the watchdog, the program or the thread can't be
     /// started.
     pub(crate) fn start(
         options: &ProcessOptions,
@@ -121,9 +121,9 @@ impl ProcessGroup {
             return Err(StartError::failed("the command is empty"));
         };
         let folder = sandbox.folder;
-        let mut warden = Warden::start(&options.shell, &folder, None, options.start_timeout)
+        let mut watchdog = Watchdog::start(&options.shell, &folder, None, options.start_timeout)
             .map_err(|error| {
-                StartError::from_io("the executor's warden can't be started", &error)
+                StartError::from_io("the executor's watchdog can't be started", &error)
             })?;
         let mut process = Process::new(program);
         match options.environment {
@@ -139,19 +139,19 @@ impl ProcessGroup {
             .args(arguments)
             .envs(command.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(folder.handle_path())
-            .process_group(warden.pid().as_raw_pid())
+            .process_group(watchdog.pid().as_raw_pid())
             .stdin(Stdio::null())
             .stdout(sandbox.stdout)
             .stderr(sandbox.stderr)
             .spawn()
             .map_err(|error| spawn_error(program, &error))?;
         let executor = Pid::from_child(&child);
-        warden.watch(executor);
+        watchdog.watch(executor);
         let mut group = ProcessGroup {
-            leader: warden.pid(),
+            leader: watchdog.pid(),
             executor,
             sandbox: folder,
-            first_warden: Some(Arc::new(warden)),
+            first_watchdog: Some(Arc::new(watchdog)),
             replacement: None,
             waiter: None,
             reaped: false,
@@ -222,32 +222,32 @@ impl ProcessGroup {
             && getpgid(Some(self.executor)) != Ok(self.leader)
     }
 
-    /// Whether the last warden has ended. The executor then needs a replacement.
-    pub(crate) fn needs_warden(&self) -> bool {
-        let last = self.replacement.as_ref().or(self.first_warden.as_deref());
-        last.is_some_and(|warden| !warden.is_alive())
+    /// Whether the last watchdog has ended. The executor then needs a replacement.
+    pub(crate) fn needs_watchdog(&self) -> bool {
+        let last = self.replacement.as_ref().or(self.first_watchdog.as_deref());
+        last.is_some_and(|watchdog| !watchdog.is_alive())
     }
 
-    /// Returns a function that starts another warden, on any thread. The group keeps its number until that is done.
-    pub(crate) fn replacement_warden(
+    /// Returns a function that starts another watchdog, on any thread. The group keeps its number until that is done.
+    pub(crate) fn replacement_watchdog(
         &self,
         options: &ProcessOptions,
-    ) -> impl FnOnce() -> io::Result<Warden> + Send + 'static {
-        let first_warden = self.first_warden.clone();
+    ) -> impl FnOnce() -> io::Result<Watchdog> + Send + 'static {
+        let first_watchdog = self.first_watchdog.clone();
         let leader = self.leader;
         let sandbox = self.sandbox.clone();
         let ProcessOptions { shell, start_timeout, .. } = options.clone();
         move || {
-            let replacement = Warden::start(&shell, &sandbox, Some(leader), start_timeout);
-            drop(first_warden);
+            let replacement = Watchdog::start(&shell, &sandbox, Some(leader), start_timeout);
+            drop(first_watchdog);
             replacement
         }
     }
 
-    /// Makes `warden` the one that watches the executor from now on.
-    pub(crate) fn replace_warden(&mut self, mut warden: Warden) {
-        warden.watch(self.executor);
-        self.replacement = Some(warden);
+    /// Makes `watchdog` the one that watches the executor from now on.
+    pub(crate) fn replace_watchdog(&mut self, mut watchdog: Watchdog) {
+        watchdog.watch(self.executor);
+        self.replacement = Some(watchdog);
     }
 
     /// Kills the remaining processes of the group, reaps it, and returns how the executor ended. Blocks until the
@@ -257,7 +257,7 @@ impl ProcessGroup {
         self.reaped = true;
         let status = retry_on_intr(|| waitpid(Some(self.executor), WaitOptions::empty()));
         self.replacement = None;
-        self.first_warden = None;
+        self.first_watchdog = None;
         if let Some(waiter) = self.waiter.take() {
             let _ = waiter.join();
         }
@@ -282,8 +282,8 @@ fn arguments(command: &Command) -> Result<Cow<'_, [String]>, StartError> {
         )));
     }
     Ok(match command.form {
-        Form::Argv => Cow::Borrowed(&command.argv),
-        Form::Shell => {
+        CommandForm::Argv => Cow::Borrowed(&command.argv),
+        CommandForm::Shell => {
             let line =
                 command.shell_line().map_err(|why| StartError::unsupported(why.to_string()))?;
             Cow::Owned(vec!["/bin/sh".to_owned(), "-c".to_owned(), line])

@@ -1,4 +1,4 @@
-//! Executors as child processes of this machine: process groups, their wardens, sandboxes, exit statuses, and the
+//! Executors as child processes of this machine: process groups, their watchdogs, sandboxes, exit statuses, and the
 //! machine's cores and memory.
 //!
 //! It is independent of offers and clusters: cluster managers that run executors on this machine build on it.
@@ -7,11 +7,11 @@ mod exit;
 mod group;
 pub(crate) mod machine;
 mod sandbox;
-mod warden;
+mod watchdog;
 
 pub(crate) use exit::Exit;
 pub(crate) use group::{EnvironmentBase, ProcessGroup, ProcessOptions, StartError, StartErrorKind};
 pub(crate) use sandbox::{Sandboxes, is_valid_name};
 #[cfg(test)]
-pub(crate) use warden::NAME as WARDEN_NAME;
-pub(crate) use warden::Warden;
+pub(crate) use watchdog::NAME as WATCHDOG_NAME;
+pub(crate) use watchdog::Watchdog;

@@ -37,7 +37,10 @@ corners! {
     BackAtRelease = "an executor is back when it is about to be given up, or just was",
     BackAtForget = "an executor is back when it is about to be forgotten",
     BackAfterGivenUp = "an executor is back after it was given up",
-    UnreachableAgain = "an executor is out of sight again after it came back",
+    UnreachableAgain = "an executor is unreachable again after it came back",
+    Bound = "an executor is bound late",
+    Unwelcome = "an executor is found on an agent that doesn't take it",
+    Avoid = "the cluster is told which agents to avoid",
 }
 
 /// Counts of the events that may occur between the steps of an answer.
@@ -97,6 +100,7 @@ impl Corners {
         match call {
             Call::Reconcile(tasks) if !tasks.is_empty() => self.seen.reconciliation += 1,
             Call::Kill { .. } => self.seen.kills += 1,
+            Call::Avoid(_) => self.record(Corner::Avoid, true),
             _ => {}
         }
         self.record(Corner::Stale, stale);
@@ -119,6 +123,8 @@ impl Corners {
                 self.seen.registrations += 1;
                 return;
             }
+            Notice::Bound { .. } => return self.record(Corner::Bound, true),
+            Notice::Unwelcome { .. } => return self.record(Corner::Unwelcome, true),
             Notice::Updated { executor, change, .. } => {
                 self.seen.updates += 1;
                 (executor, *change)

@@ -15,6 +15,8 @@ pub(super) struct OfferBuffer {
     texts: String,
     /// The end positions of the id, the agent's id and the host name of each offer.
     ends: Vec<[usize; 3]>,
+    /// Whether the offers of the batch are permits.
+    are_late: bool,
 }
 
 /// A batch whose texts are in an [`OfferBuffer`].
@@ -36,15 +38,20 @@ impl OfferBuffer {
     pub(super) fn write(&mut self, batch: &[SimOffer]) -> BufferedOffers<'_> {
         self.texts.clear();
         self.ends.clear();
+        self.are_late = batch.iter().any(|offer| offer.is_late);
         for offer in batch {
             let mut ends = [0; 3];
             let machine = offer.agent.machine;
             // Writing to a string can't fail.
             let _ = write!(self.texts, "O{}", offer.number);
             ends[0] = self.texts.len();
-            let _ = write!(self.texts, "{}", offer.agent);
+            if !offer.is_late {
+                let _ = write!(self.texts, "{}", offer.agent);
+            }
             ends[1] = self.texts.len();
-            let _ = write!(self.texts, "host{machine}");
+            if !offer.is_late {
+                let _ = write!(self.texts, "host{machine}");
+            }
             ends[2] = self.texts.len();
             self.ends.push(ends);
         }
@@ -75,11 +82,11 @@ fn push_resources<'a>(offer: &SimOffer, resources: &mut Vec<Resource<'a>>) {
     for (((name, role), kind), amount) in kinds.filter(|(_, amount)| *amount > 0) {
         let value = Value::Scalar(Scalar::from_thousandths(amount));
         let dynamic = (role != DEFAULT_ROLE).then_some(&BY);
-        let reservations = Reservations::Old { role, dynamic };
+        let reservations = Reservations::PreRefinement { role, dynamic };
         resources.push(Resource {
             name,
             kind,
-            revocability: Revocability::Firm,
+            revocability: Revocability::NonRevocable,
             reservations,
             value,
         });
@@ -97,16 +104,18 @@ impl BufferedOffers<'_> {
             let [id, agent, host] = *ends;
             let texts = &self.buffer.texts;
             let attributes = self.attributes.get(*zone as usize);
-            offers.push(
-                Offer::new(
+            let resources = &self.resources[first..*last];
+            let offer = match self.buffer.are_late {
+                true => Offer::late(&texts[text..id], resources),
+                false => Offer::new(
                     &texts[text..id],
                     &texts[id..agent],
                     &texts[agent..host],
-                    &self.resources[first..*last],
+                    resources,
                     attributes.map_or(&[], std::slice::from_ref),
-                )
-                .with_role(ROLE),
-            );
+                ),
+            };
+            offers.push(offer.with_role(ROLE));
             text = host;
             first = *last;
         }

@@ -35,7 +35,7 @@ pub(super) struct Recorder {
     missing: VecDeque<(u64, u32)>,
     missing_total: u32,
     placed_now: u32,
-    /// The number of executors in the last [`Call::Want`].
+    /// The number of executors in the last [`Call::RequestExecutors`].
     wanted: u32,
     launched: HashMap<String, u64, FixedState>,
 }
@@ -96,8 +96,8 @@ impl Recorder {
             // It is not sent to the cluster.
             Call::Forget { .. } => return,
             // It is repeated with each subscription, and says nothing new then.
-            Call::Want(wants) => {
-                let wanted = wants.iter().map(|want| want.executors).sum();
+            Call::RequestExecutors(demands) => {
+                let wanted = demands.iter().map(|demand| demand.executors).sum();
                 if std::mem::replace(&mut self.wanted, wanted) == wanted {
                     return;
                 }
@@ -117,7 +117,10 @@ impl Recorder {
             Call::Forget { .. } => {}
             Call::Revive { .. } => mix(1),
             Call::Suppress { .. } => mix(2),
-            Call::Want(wants) => wants.iter().for_each(|want| mix(want.executors.into())),
+            Call::RequestExecutors(demands) => {
+                demands.iter().for_each(|it| mix(it.executors.into()))
+            }
+            Call::Avoid(agents) => agents.iter().for_each(|it| mix(text(it.agent_id))),
             Call::Kill { executor, .. } => mix(text(executor)),
             Call::Reconcile(tasks) => tasks.iter().for_each(|it| mix(text(it.executor))),
             Call::Acknowledge { update, .. } => mix(text(&update.executor)),

@@ -5,7 +5,7 @@ use std::slice;
 use std::time::Duration;
 
 use super::scenario::Scenario;
-use crate::kernel::ReasonKind;
+use crate::kernel::{CapacitySums, ReasonKind};
 use crate::resources::MilliCpus;
 use crate::time::Timestamp;
 
@@ -73,6 +73,9 @@ pub struct Sample {
     pub ended: u64,
     /// The number of agents that are up and reachable.
     pub agents_up: u32,
+    /// The sums of [`Kernel::capacity`](crate::Kernel::capacity): what the agents that the kernel knows offered last,
+    /// what executors use there, what is free, and what is free on agents that are excluded or suspect.
+    pub capacity: CapacitySums,
 }
 
 /// An event of the simulated cluster, such as a fault.

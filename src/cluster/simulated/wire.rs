@@ -72,6 +72,8 @@ pub(super) struct SimOffer {
     pub(super) agent: AgentRef,
     pub(super) zone: u32,
     pub(super) amounts: Amounts,
+    /// Whether it is a permit: the framework isn't told of the agent.
+    pub(super) is_late: bool,
 }
 
 impl Queued for SimOffer {
@@ -121,13 +123,32 @@ pub(super) enum MasterEvent {
 /// A call that the framework sends to the master.
 #[derive(Clone, Debug)]
 pub(super) enum FrameworkCall {
-    Accept { agent: AgentRef, offers: Vec<u64>, tasks: Vec<TaskLaunch>, refuse: Duration },
-    Decline { offers: Vec<u64>, refuse: Duration },
+    /// Without an agent: of a permit.
+    Accept {
+        agent: Option<AgentRef>,
+        offers: Vec<u64>,
+        tasks: Vec<TaskLaunch>,
+        refuse: Duration,
+    },
+    Decline {
+        offers: Vec<u64>,
+        refuse: Duration,
+    },
     Revive,
     Suppress,
-    Kill { executor: String, agent: Option<AgentRef>, grace: Duration },
-    Reconcile(Vec<(String, AgentRef)>),
-    Acknowledge { executor: String, uuid: u64 },
+    Kill {
+        executor: String,
+        agent: Option<AgentRef>,
+        grace: Duration,
+    },
+    /// Without an agent: of executors that aren't bound yet.
+    Reconcile(Vec<(String, Option<AgentRef>)>),
+    /// The agents on which no executor may start, and for how long.
+    Avoid(Vec<(AgentRef, Duration)>),
+    Acknowledge {
+        executor: String,
+        uuid: u64,
+    },
 }
 
 /// An executor to launch.
@@ -152,5 +173,7 @@ pub(super) fn master_update(
         message: String::new(),
         uuid: None,
         reported_at: None,
+        process: None,
+        facts: None,
     }
 }

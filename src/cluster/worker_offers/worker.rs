@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::engine::cluster_manager::{OwnedAttribute, OwnedOffer, OwnedResource};
 use crate::limits::REFUSE_MAX;
-use crate::offer::DEFAULT_ROLE;
+use crate::offer::{Binding, DEFAULT_ROLE};
 use crate::resources::{Mebibytes, MilliCpus, PortRange, Scalar};
 
 /// An amount of cores and memory.
@@ -164,7 +164,8 @@ impl Worker {
             region: None,
             zone: None,
             maintenance_in: None,
-            shape: None,
+            profile: None,
+            binding: Binding::Immediate,
         }
     }
 

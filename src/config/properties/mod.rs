@@ -9,6 +9,18 @@ use crate::error::Error;
 /// The maximum size of a properties file, in bytes.
 pub const PROPERTIES_BYTES_MAX: usize = 1024 * 1024;
 
+/// A key of a properties file, its value, and the line in which it begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Property {
+    /// The key; may be empty.
+    pub key: String,
+    /// The value.
+    pub value: String,
+    /// The number of the line, from 1.
+    pub line: usize,
+}
+
 /// Parses a properties file into its keys and values, in the order of each key's first line.
 ///
 /// A line is `key value`, `key=value` or `key: value`. Lines that are blank or begin with `#` or `!` are skipped. A
@@ -23,7 +35,7 @@ pub const PROPERTIES_BYTES_MAX: usize = 1024 * 1024;
 /// Fails if `\u` isn't followed by four hexadecimal digits, if such an escape isn't a character (half of a surrogate
 /// pair), or if the text is larger than [`PROPERTIES_BYTES_MAX`]. Errors contain the line number but never the line,
 /// which may contain a secret.
-pub fn parse_properties(text: &str) -> Result<Vec<(String, String)>, Error> {
+pub fn parse_properties(text: &str) -> Result<Vec<Property>, Error> {
     if text.len() > PROPERTIES_BYTES_MAX {
         let allowed = format!("at most {PROPERTIES_BYTES_MAX} bytes long");
         let found = format!("{} bytes long", text.len());
@@ -33,15 +45,15 @@ pub fn parse_properties(text: &str) -> Result<Vec<(String, String)>, Error> {
         chars: text.strip_prefix('\u{feff}').unwrap_or(text).chars().peekable(),
         line: 1,
     };
-    let mut properties: Vec<(String, String)> = Vec::new();
+    let mut properties: Vec<Property> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
-    while let Some((key, value)) = reader.property()? {
+    while let Some((key, value, line)) = reader.property()? {
         let value = trim(&value).to_owned();
         match places.get(&key).and_then(|place| properties.get_mut(*place)) {
-            Some(property) => property.1 = value,
+            Some(property) => (property.value, property.line) = (value, line),
             None => {
                 places.insert(key.clone(), properties.len());
-                properties.push((key, value));
+                properties.push(Property { key, value, line });
             }
         }
     }
@@ -67,11 +79,12 @@ struct PropertiesReader<'a> {
 }
 
 impl PropertiesReader<'_> {
-    /// Returns the next key and value, or `None` at the end of the text.
-    fn property(&mut self) -> Result<Option<(String, String)>, Error> {
+    /// Returns the next key, its value and its line, or `None` at the end of the text.
+    fn property(&mut self) -> Result<Option<(String, String, usize)>, Error> {
         if !self.skip_to_property() {
             return Ok(None);
         }
+        let line = self.line;
         let (mut key, mut value) = (String::new(), String::new());
         let mut separator = None;
         while let Some(unit) = self.unit()? {
@@ -88,7 +101,7 @@ impl PropertiesReader<'_> {
             }
         }
         // Without a separator, the key extends to the end of the line.
-        let Some(mut separated) = separator else { return Ok(Some((key, value))) };
+        let Some(mut separated) = separator else { return Ok(Some((key, value, line))) };
         while let Some(unit) = self.unit()? {
             match unit {
                 PropertyChar { char, escaped: false } if value.is_empty() && is_blank(char) => {}
@@ -104,7 +117,7 @@ impl PropertiesReader<'_> {
                 }
             }
         }
-        Ok(Some((key, value)))
+        Ok(Some((key, value, line)))
     }
 
     /// Skips blank lines and comments up to the next key. Returns `false` at the end of the text.

@@ -4,7 +4,17 @@ use super::*;
 use proptest::prelude::*;
 
 fn read(text: &str) -> Vec<(String, String)> {
-    parse_properties(text).unwrap()
+    parse_properties(text).unwrap().into_iter().map(|it| (it.key, it.value)).collect()
+}
+
+/// Goal: each property has the number of the line in which it begins, of which messages speak. Method: comments, a
+/// continued line, an escaped line break, and a key that is given again.
+#[test]
+fn properties_have_their_lines() {
+    let text = "# a\n\nb 1\\\n  2\nc \\n\nd 3\nb 4\n=5\n";
+    let properties = parse_properties(text).unwrap();
+    let lines: Vec<(&str, usize)> = properties.iter().map(|it| (&*it.key, it.line)).collect();
+    assert_eq!(lines, [("b", 7), ("c", 5), ("d", 6), ("", 8)]);
 }
 
 fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {

@@ -94,6 +94,47 @@ pub fn parse_duration(setting: &str, text: &str, bare_unit: TimeUnit) -> Result<
     }
 }
 
+/// A fraction in the largest unit in which it is a whole number, as in `2500ms, not 2.5s`.
+fn smaller_duration(text: &str, bare_unit: TimeUnit) -> Option<String> {
+    const UNITS: [(TimeUnit, &str); 6] = [
+        (TimeUnit::Days, "d"),
+        (TimeUnit::Hours, "h"),
+        (TimeUnit::Minutes, "min"),
+        (TimeUnit::Seconds, "s"),
+        (TimeUnit::Milliseconds, "ms"),
+        (TimeUnit::Microseconds, "us"),
+    ];
+    let text = text.trim().to_ascii_lowercase();
+    let (thousandths, suffix) = thousandths(&text)?;
+    let unit = if suffix.is_empty() { bare_unit } else { TimeUnit::of(suffix)? };
+    let micros = thousandths.checked_mul(unit.micros())?;
+    let whole = |unit: TimeUnit| micros % (unit.micros() * 1000) == 0;
+    let (smaller, name) = UNITS.into_iter().find(|(unit, _)| whole(*unit))?;
+    Some(format!("{}{name}, not {text}", micros / (smaller.micros() * 1000)))
+}
+
+/// An amount of memory with a fraction in the largest unit in which it is a whole number, as in `2560m, not 2.5g`.
+fn smaller_memory(text: &str) -> Option<String> {
+    let text = text.trim().to_ascii_lowercase();
+    let (thousandths, suffix) = thousandths(&text)?;
+    let unit = if suffix.is_empty() { Some('m') } else { suffix.chars().next() };
+    let bits = |unit: char| "bkmgtp".find(unit).map(|at| 10 * at);
+    let thousandths = u128::from(thousandths) << bits(unit?)?;
+    let whole = |unit: &char| bits(*unit).is_some_and(|bits| thousandths % (1000 << bits) == 0);
+    let smaller = "ptgmkb".chars().find(whole)?;
+    Some(format!("{}{smaller}, not {text}", thousandths / (1000 << bits(smaller)?)))
+}
+
+/// A number with at most three decimals in thousandths, and what follows it.
+fn thousandths(text: &str) -> Option<(u64, &str)> {
+    let (whole, rest) = split_number(text);
+    let (decimals, suffix) = split_number(rest.strip_prefix(['.', ','])?);
+    if decimals.len() > 3 {
+        return None;
+    }
+    Some((format!("{whole}{decimals:0<3}").parse().ok()?, suffix))
+}
+
 #[cold]
 fn bad_duration(setting: &str, text: &str, bare_unit: TimeUnit, fraction: bool) -> Error {
     let mut allowed = format!(
@@ -101,7 +142,9 @@ fn bad_duration(setting: &str, text: &str, bare_unit: TimeUnit, fraction: bool) 
         bare_unit.name()
     );
     if fraction {
-        allowed.push_str("; for a fraction take a smaller unit: 500ms, not 0.5s");
+        let smaller = smaller_duration(text, bare_unit);
+        let example = smaller.unwrap_or_else(|| "500ms, not 0.5s".to_owned());
+        allowed.push_str(&format!("; for a fraction take a smaller unit: {example}"));
     }
     bad(setting, text, allowed)
 }
@@ -119,7 +162,8 @@ pub fn parse_memory(setting: &str, text: &str) -> Result<Mebibytes, Error> {
     let lower = text.trim().to_ascii_lowercase();
     let (digits, suffix) = split_number(&lower);
     if is_fraction(suffix) {
-        let hint = format!("{ALLOWED}; for a fraction take a smaller unit: 1536m, not 1.5g");
+        let example = smaller_memory(text).unwrap_or_else(|| "1536m, not 1.5g".to_owned());
+        let hint = format!("{ALLOWED}; for a fraction take a smaller unit: {example}");
         return Err(bad(setting, text, hint));
     }
     let shift = match suffix {

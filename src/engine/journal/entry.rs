@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use crate::config::Config;
-use crate::engine::cluster_manager::{OwnedOffer, RecoveredExecutor};
-use crate::engine::owned::{BorrowedParts, borrow_former, borrow_offers};
+use crate::engine::agent_facts::bind_to;
+use crate::engine::cluster_manager::{AgentFacts, OwnedOffer, RecoveredExecutor};
+use crate::engine::owned::{BorrowedParts, borrow_offers};
+use crate::engine::recovered::borrow_former;
 use crate::ids::ExecutorId;
 use crate::kernel::{
-    Accepted, Change, Decisions, Decline, DemandCall, Exclusion, Handler, Kernel, LimitRule, Piece,
-    Placed, Target, Totals,
+    Accepted, Bound, Change, Decisions, Decline, DemandCall, Exclusion, Handler, Kernel, LimitRule,
+    Piece, Placed, Target, Totals,
 };
-use crate::offer::Offer;
+use crate::offer::{BoundAgent, Offer};
 use crate::resources::{ExecutorResources, Mebibytes, MilliCpus};
 use crate::status::{StatusUpdate, TaskState, UpdateReason};
 use crate::time::Timestamp;
@@ -51,6 +53,16 @@ pub enum Operation {
         reason: UpdateReason,
         /// Its effect on the executor limit, if the executor finished.
         limit: LimitRule,
+    },
+    /// An executor was found on an agent that the cluster chose: [`Kernel::bind`](crate::Kernel::bind). The update that
+    /// said so follows.
+    Bind {
+        /// The executor's id.
+        executor: String,
+        /// The agent's id.
+        agent_id: String,
+        /// What is known of the agent.
+        facts: AgentFacts,
     },
     /// An agent was reported lost.
     AgentLost {
@@ -121,6 +133,8 @@ pub enum OperationOutcome {
         /// The agent that was excluded by it.
         excluded: Option<Exclusion>,
     },
+    /// Of [`Operation::Bind`].
+    Bound(Bound),
     /// Of [`Operation::AgentLost`], [`Operation::ExecutorLost`], [`Operation::Kill`] and [`Operation::Close`]: the
     /// executors to be reconciled or killed, and their agents.
     Targets(Vec<(String, String)>),
@@ -245,6 +259,10 @@ impl Operation {
             Operation::Update { executor, state, reason, limit } => {
                 let update = StatusUpdate::new(executor, *state).because(*reason);
                 return OperationOutcome::from(&kernel.status_update_with(&update, *limit, at));
+            }
+            Operation::Bind { executor, agent_id, facts } => {
+                let bind = |agent: &BoundAgent<'_>| kernel.bind(executor, agent, at);
+                return OperationOutcome::Bound(bind_to(agent_id, Some(facts), bind));
             }
             Operation::AgentLost { agent_id } => {
                 return OperationOutcome::targets(kernel, &kernel.agent_lost(agent_id, at));

@@ -87,7 +87,7 @@ impl Recording {
 
     /// Locks the recording for an operation on `kernel`: waits for room and for other operations. `now` is the clock's
     /// time. If the kernel was closed by a call that wasn't recorded, the close is recorded first: the operation
-    /// depends on it.
+    /// depends on it. (That is not one step with the operation, which may see a close that comes in between.)
     pub(crate) fn lock_at(&self, kernel: &Kernel, now: Timestamp) -> RecordingGuard<'_> {
         let mut guard = self.lock_at_point(kernel);
         let before_point = guard.state.point.as_millis() - 1;

@@ -12,10 +12,12 @@ use std::fmt;
 use crate::error::Error;
 use crate::ids::ExecutorId;
 use crate::kernel::state::adopted::AdoptedNames;
+use crate::kernel::state::agent_binding::NO_AGENT;
 use crate::kernel::state::agents::{AgentKey, AgentRefusal};
 use crate::kernel::state::executors::{Allocation, CellState, ExecutorCell};
 use crate::kernel::{Core, Kernel};
 use crate::limits::{EXECUTOR_CORES_MAX, EXECUTOR_ID_BYTES_MAX, EXECUTOR_MEMORY_MAX};
+use crate::offer::Binding;
 use crate::resources::ExecutorResources;
 use crate::sync::Ordering;
 use crate::time::Timestamp;
@@ -26,12 +28,14 @@ use crate::time::Timestamp;
 pub struct Recovered<'a> {
     /// Its id at the cluster.
     pub executor: &'a str,
-    /// The agent that it is on.
+    /// The agent that it is on; empty if that isn't known yet.
     pub agent_id: &'a str,
     /// The agent's host name.
     pub hostname: &'a str,
     /// The resources that it takes.
     pub resources: ExecutorResources,
+    /// When it is bound to an agent. [`Binding::Late`] has an effect only if there is no `agent_id`.
+    pub binding: Binding,
 }
 
 impl<'a> Recovered<'a> {
@@ -43,13 +47,25 @@ impl<'a> Recovered<'a> {
         hostname: &'a str,
         resources: ExecutorResources,
     ) -> Recovered<'a> {
-        Recovered { executor, agent_id, hostname, resources }
+        let binding = Binding::Immediate;
+        Recovered { executor, agent_id, hostname, resources, binding }
+    }
+
+    /// Creates the record of an executor that was not bound to an agent yet, as far as is known.
+    #[must_use]
+    pub const fn late(executor: &'a str, resources: ExecutorResources) -> Recovered<'a> {
+        Recovered { binding: Binding::Late, ..Recovered::new(executor, "", "", resources) }
+    }
+
+    /// Whether its agent isn't known yet.
+    fn is_late(&self) -> bool {
+        self.binding == Binding::Late && self.agent_id.is_empty()
     }
 
     /// Whether a cluster can run such an executor. GPUs are checked against the cap.
     fn is_possible(&self) -> bool {
         (1..=EXECUTOR_ID_BYTES_MAX).contains(&self.executor.len())
-            && !self.agent_id.is_empty()
+            && (!self.agent_id.is_empty() || self.is_late())
             && self.resources.cores <= EXECUTOR_CORES_MAX
             && self.resources.memory <= EXECUTOR_MEMORY_MAX
     }
@@ -80,12 +96,13 @@ impl Kernel {
     /// * another executor has the same name,
     /// * this kernel could have made its name itself; with [plain ids](crate::IdScheme::plain): its name is a number,
     /// * its name is empty or longer than [`limits::EXECUTOR_ID_BYTES_MAX`](crate::limits::EXECUTOR_ID_BYTES_MAX), its
-    ///   agent's id is empty, its cores exceed [`limits::EXECUTOR_CORES_MAX`](crate::limits::EXECUTOR_CORES_MAX), or
-    ///   its memory [`limits::EXECUTOR_MEMORY_MAX`](crate::limits::EXECUTOR_MEMORY_MAX).
+    ///   agent's id is empty though it isn't [bound late](Binding::Late), its cores exceed
+    ///   [`limits::EXECUTOR_CORES_MAX`](crate::limits::EXECUTOR_CORES_MAX), or its memory
+    ///   [`limits::EXECUTOR_MEMORY_MAX`](crate::limits::EXECUTOR_MEMORY_MAX).
     ///
     /// When an update of such an executor arrives, its outcome asks for a kill.
     ///
-    /// Call it once, before the first update of such an executor is applied.
+    /// Call it once, before [`Kernel::registered`] and before the first update of such an executor is applied.
     ///
     /// # Errors
     /// Fails if executors were adopted before or are being adopted by another thread
@@ -107,7 +124,7 @@ impl Kernel {
     ///     memory: Mebibytes::new(1408),
     ///     ..ExecutorResources::NONE
     /// };
-    /// // What the former run, whose epoch was 1, had written down:
+    /// // What the former run, whose number was 1, had written down:
     /// let former = ["etl-1-0.0", "etl-1-1.1"]
     ///     .map(|executor| Recovered::new(executor, "S1", "host-1", resources));
     /// let now = Timestamp::ORIGIN;
@@ -185,14 +202,19 @@ impl Core {
         Some(ExecutorId { sequence, slot: *cells.first()? })
     }
 
-    /// Counts one executor on its agent, if the agent takes one.
+    /// Counts one executor on its agent, if the agent takes one. Returns no key for an executor that isn't bound.
     fn reserve_agent(&self, recovered: &Recovered<'_>, now: Timestamp) -> Option<AgentKey> {
+        if recovered.is_late() {
+            return Some(AgentKey::NONE);
+        }
         loop {
             let agent = self.agents.find_or_insert(recovered.agent_id, recovered.hostname, now)?;
             match self.agents.reserve(agent, 1, now) {
                 Ok(_) => return Some(agent),
                 // The agent was forgotten in between; insert it again.
                 Err(AgentRefusal::Retired) => {}
+                // The refusal may be that of the cell's next agent: this one was forgotten.
+                Err(_) if !self.agents.is_current(agent) => {}
                 Err(_) => return None,
             }
         }
@@ -206,8 +228,11 @@ impl Core {
             self.executors.free(slot);
             return false;
         };
-        self.policy.load().locality.record(recovered.hostname, agent, &self.agents);
-        let allocation = Allocation { agent: agent.index(), resources: recovered.resources };
+        let mut allocation = Allocation { agent: NO_AGENT, resources: recovered.resources };
+        if agent != AgentKey::NONE {
+            self.policy.load().locality.record(recovered.hostname, agent, &self.agents);
+            allocation.agent = agent.index();
+        }
         ExecutorCell::before_reserving();
         hint.set(allocation.agent);
         executor.reserve(sequence, &allocation, now);
@@ -216,10 +241,10 @@ impl Core {
         if !self.readmit_allocation(&allocation) {
             executor.withdraw(sequence);
             self.executors.free(slot);
-            self.agents.release(agent.index(), 1);
+            self.agents.release(allocation.agent, 1);
             return false;
         }
-        self.agents.clear_failure_mark(agent.index());
+        self.agents.clear_failure_mark(allocation.agent);
         executor.publish(sequence);
         true
     }

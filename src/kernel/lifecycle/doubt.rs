@@ -1,8 +1,10 @@
 //! Reported losses of agents and executors, kills, and reconciliation: which executors to ask the cluster about.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ids::ExecutorId;
+use crate::kernel::state::agent_binding::NO_AGENT;
 use crate::kernel::state::agents::AgentRefusal;
 use crate::kernel::state::executors::{CellStage, CellState, ExecutorCell};
 use crate::kernel::state::target::Target;
@@ -20,7 +22,10 @@ pub enum Scope {
     /// All but [young](Scope::YOUNG_FOR) ones. For use after each subscription and at intervals.
     All,
     /// Executors in doubt, unreachable ones, and those whose launch is unconfirmed for longer than the launch timeout.
-    Doubtful,
+    /// An executor without an agent is none of the latter, however long it waits: a cluster that
+    /// [chooses the agents](Kernel::bind) may find one hours later. [`Scope::All`] includes it. Once it is bound, the
+    /// timeout counts from its placement.
+    InDoubt,
 }
 
 impl Scope {
@@ -34,7 +39,7 @@ impl Kernel {
     ///
     /// A question must not overtake the call that launches its executor, or the cluster answers that it doesn't exist.
     /// Therefore [`Scope::All`] leaves out [young](Scope::YOUNG_FOR) executors. Call it again after that time, or use
-    /// [`Scope::Doubtful`], which includes them when the launch timeout is over.
+    /// [`Scope::InDoubt`], which includes them when the launch timeout is over.
     ///
     /// Executors that [`Kernel::agent_lost`] or [`Kernel::executor_lost`] put in doubt are returned at once, even if
     /// they are young. If you report losses, or if your calls may take longer than that time to leave, leave out the
@@ -48,9 +53,26 @@ impl Kernel {
     pub(crate) fn reconcile_all(&self, now: Timestamp) -> Vec<Target> {
         self.0.reconcile(Scope::All, Duration::ZERO, now)
     }
+
+    /// Returns the agent of an executor, if the executor is on another one than `agent_id`. Returns none if it is
+    /// there, has ended, or is unknown.
+    pub(crate) fn other_agent(&self, executor: &str, agent_id: &str) -> Option<Arc<str>> {
+        self.0.other_agent(executor, agent_id)
+    }
 }
 
 impl Core {
+    fn other_agent(&self, executor: &str, agent_id: &str) -> Option<Arc<str>> {
+        let id = self.find_executor(executor)?;
+        let executor = self.executors.get(id.slot)?;
+        // If the cell has another executor by now, the one that is meant has ended, and this agent doesn't matter.
+        if *self.agents.name(executor.agent())?.id == *agent_id {
+            return None;
+        }
+        let target = self.target(id, executor)?;
+        (*target.agent_id != *agent_id).then_some(target.agent_id)
+    }
+
     /// All live executors, with their cells and current states.
     pub(crate) fn live(&self) -> impl Iterator<Item = (ExecutorId, &ExecutorCell, CellState)> {
         self.executors.iter().filter_map(|(slot, executor)| {
@@ -60,15 +82,18 @@ impl Core {
         })
     }
 
-    /// Returns an executor with its agent, unless it has ended.
+    /// Returns an executor with its agent, unless it has ended. The agent's id is empty while it isn't bound.
     pub(crate) fn target(&self, id: ExecutorId, executor: &ExecutorCell) -> Option<Target> {
-        let name = self.agents.name(executor.agent())?;
+        let agent_id = match executor.agent() {
+            NO_AGENT => "".into(),
+            agent => self.agents.id(agent)?,
+        };
         // The state is read after the name: if the executor is still there, it held its agent all the time. Acquire
         // pairs with the fence in `ExecutorCell::before_reserving`, as for a snapshot.
         fence(Ordering::Acquire);
         let state = executor.state();
         let held = state.sequence == id.sequence && state.stage != CellStage::Vacant;
-        held.then(|| Target { id, agent_id: (*name.id).into() })
+        held.then_some(Target { id, agent_id })
     }
 
     pub(crate) fn agent_lost(&self, agent_id: &str, now: Timestamp) -> Vec<Target> {
@@ -139,15 +164,12 @@ impl Core {
             (Scope::All, CellStage::Launching) => {
                 state.doubtful || now.since(executor.launched()) >= young_for
             }
-            (Scope::All, _) | (Scope::Doubtful, CellStage::Unreachable | CellStage::GivenUp) => {
-                true
+            (Scope::All, _) | (Scope::InDoubt, CellStage::Unreachable | CellStage::GivenUp) => true,
+            (Scope::InDoubt, CellStage::Launching) => {
+                let is_late = || now.since(executor.launched()) >= timeout;
+                state.doubtful || executor.agent() != NO_AGENT && is_late()
             }
-            (Scope::Doubtful, CellStage::Launching)
-                if now.since(executor.launched()) >= timeout =>
-            {
-                true
-            }
-            (Scope::Doubtful, _) => state.doubtful,
+            (Scope::InDoubt, _) => state.doubtful,
         };
         self.live()
             .filter(|(_, executor, state)| is_included(executor, *state))

@@ -40,6 +40,7 @@ use crate::sync::{Ordering, fence, wait_for};
 
 /// The result of a drain.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct DrainReport {
     /// Whether every executor whose resources were counted has ended.
@@ -50,6 +51,7 @@ pub struct DrainReport {
 
 /// One executor in a [`DrainReport`], whether it has ended or not: [`Drained::fate`] tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Drained {
     /// The executor and its agent.
@@ -238,7 +240,8 @@ impl Core {
                 return Some(Drained { executor: target.clone(), fate });
             }
             let Target { id, .. } = target;
-            let state = self.executors.get(id.slot)?.state();
+            let executor = self.executors.get(id.slot)?;
+            let state = executor.state();
             if state.sequence != id.sequence {
                 return None;
             }
@@ -250,7 +253,14 @@ impl Core {
                 CellStage::Unreachable | CellStage::GivenUp => Fate::Unreachable,
                 CellStage::Reserved | CellStage::Launching | CellStage::Running => Fate::Alive,
             };
-            Some(Drained { executor: target.clone(), fate })
+            let mut target = target.clone();
+            if target.agent_id.is_empty()
+                && let Some(agent_id) = self.agents.id(executor.agent())
+            {
+                // It was bound since the list was made. Cells and agents keep their names once the kernel is closed.
+                target.agent_id = agent_id;
+            }
+            Some(Drained { executor: target, fate })
         });
         let mut executors = Vec::with_capacity(listed.len());
         executors.extend(fates);

@@ -18,6 +18,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(60);
 
 /// The result of a tick.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Ticked {
     /// Executors that were unreachable for so long that their resources are not counted any more, with these resources.
@@ -32,6 +33,7 @@ pub struct Ticked {
 
 /// An executor that was given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct GivenUp {
     /// The executor and its agent.

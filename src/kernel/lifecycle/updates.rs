@@ -19,6 +19,7 @@ type Found<'k> = (ExecutorId, &'k ExecutorCell);
 
 /// The result of a status update.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Outcome {
     /// The executor, if the kernel knows it.
@@ -38,6 +39,11 @@ pub struct Outcome {
 
 /// What a status update changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum Change {
     /// Nothing: the update was a duplicate or came too late.
@@ -62,6 +68,7 @@ pub enum Change {
 
 /// An agent on which no executors are placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Exclusion {
     /// The agent's id.
@@ -223,12 +230,12 @@ impl Core {
         let change = match meaning {
             Meaning::Ended(fate) => {
                 let blamed = update.state.blames_agent(update.reason, true) && !before.asked_to_end;
+                let allocation = executor.ended_allocation(id.sequence);
+                let agent = allocation.agent;
                 let excluded =
-                    if blamed { self.count_agent_failure(update, executor, now) } else { None };
-                let allocation = executor.allocation();
+                    if blamed { self.count_agent_failure(update, agent, now) } else { None };
                 // The agent still counts this executor; any other may be one that is being placed.
-                let invalidates =
-                    excluded.is_some() && self.agents.executors_at(allocation.agent) > 1;
+                let invalidates = excluded.is_some() && self.agents.executors_at(agent) > 1;
                 self.record_release(id, &allocation, before, batch);
                 if invalidates {
                     batch.record_exclusion();
@@ -319,28 +326,27 @@ impl Core {
         Outcome { kill: update.state.alive(), ..Outcome::of(executor, change) }
     }
 
-    /// Counts a failure against the executor's agent. The executor still holds its allocation.
+    /// Counts a failure against the executor's agent, the one in the cell `agent`. The agent still counts the executor.
+    /// A failure of an executor that was never bound counts against none.
     fn count_agent_failure(
         &self,
         update: &StatusUpdate<'_>,
-        executor: &ExecutorCell,
+        agent: u32,
         now: Timestamp,
     ) -> Option<Exclusion> {
         let policy = self.policy.load();
-        let rejections_count = policy.config.conduct.rejections_count;
+        let rejections_count = policy.config.compatibility.rejections_count;
         if !update.state.blames_agent(update.reason, rejections_count) {
             return None;
         }
-        let index = executor.allocation().agent;
-        self.agents.mark_failed(index, now);
-        let until = self.agents.count_failure(index, policy.config.exclusion.as_ref()?, now)?;
-        Some(Exclusion { agent_id: (*self.agents.name(index)?.id).into(), until })
+        let until = self.agents.record_failure(agent, policy.config.exclusion.as_ref(), now)?;
+        Some(Exclusion { agent_id: self.agents.id(agent)?, until })
     }
 
     /// Releases what an executor holds. Only the thread that moved it from `before` to `Vacant` may call this.
     pub(crate) fn vacate(&self, id: ExecutorId, executor: &ExecutorCell, before: CellState) {
         let mut batch = ReleaseBatch::<1>::new();
-        self.record_release(id, &executor.allocation(), before, &mut batch);
+        self.record_release(id, &executor.ended_allocation(id.sequence), before, &mut batch);
         self.flush_releases(&mut batch);
     }
 

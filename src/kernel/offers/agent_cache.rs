@@ -12,6 +12,7 @@ use hashbrown::HashTable;
 use crate::constraint::Memo;
 use crate::kernel::state::agent::seconds;
 use crate::kernel::state::agents::{AgentCapacity, AgentKey, AgentRefusal, AgentTable};
+use crate::kernel::state::offered::NOT_RECORDED;
 use crate::offer::Offer;
 use crate::time::Timestamp;
 
@@ -42,6 +43,13 @@ pub(crate) struct CachedAgent {
 }
 
 impl CachedAgent {
+    /// Has what the agent offers recorded with its next offer in any case, because now it could not be.
+    #[cold]
+    pub(super) fn record_again(&mut self) {
+        // As far as possible from any time that the next offer may have, even if the clock jumps.
+        self.reported = self.seen.wrapping_sub(1 << 31);
+    }
+
     /// Returns how many executors the agent takes, or why it takes none. Creates the agent's shared entry if there is
     /// none yet, or none any more.
     pub(crate) fn capacity(
@@ -51,12 +59,15 @@ impl CachedAgent {
         now: Timestamp,
     ) -> Result<(AgentKey, AgentCapacity), AgentRefusal> {
         if let Some(key) = self.agent {
-            let capacity = agents.capacity(key, now);
+            let mut capacity = agents.capacity(key, now);
             if capacity != Err(AgentRefusal::Retired) {
                 // Only now, because the cell of a forgotten agent may be another agent's.
-                if self.seen.saturating_sub(self.reported) >= REPORT_EVERY {
+                // Wraps, so that a clock that jumped ahead and back doesn't put this off.
+                if self.seen.wrapping_sub(self.reported) >= REPORT_EVERY {
                     agents.record_seen(key, now);
                     self.reported = self.seen;
+                    // What it offers is recorded in any case, now or with its next offer.
+                    capacity = capacity.map(|it| AgentCapacity { offered: NOT_RECORDED, ..it });
                 }
                 return capacity.map(|capacity| (key, capacity));
             }
@@ -66,7 +77,9 @@ impl CachedAgent {
         agents.record_seen(key, now);
         self.agent = Some(key);
         self.reported = self.seen;
-        agents.capacity(key, now).map(|capacity| (key, capacity))
+        // Likewise: what another handler has recorded may have equal amounts, but other attributes.
+        let capacity = agents.capacity(key, now);
+        capacity.map(|it| (key, AgentCapacity { offered: NOT_RECORDED, ..it }))
     }
 }
 
@@ -173,6 +186,12 @@ impl AgentCache {
     /// The agent at a position that [`AgentCache::entry`] returned.
     pub(crate) fn at(&mut self, at: u32) -> &mut CachedAgent {
         &mut self.known[at as usize]
+    }
+
+    /// The agent at a position, if there is one.
+    #[inline]
+    pub(crate) fn find(&mut self, at: u32) -> Option<&mut CachedAgent> {
+        self.known.get_mut(at as usize)
     }
 
     /// Adds an agent that was unknown when the offers were located. Returns its position.

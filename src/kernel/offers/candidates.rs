@@ -8,6 +8,7 @@ use hashbrown::HashTable;
 
 use super::agent_cache::AgentCache;
 use super::eligibility::{Eligibility, Supply};
+use super::fingerprint::{OfferFingerprint, Unrecorded};
 use super::placement::Capacity;
 use crate::config::{Config, ExecutorGpus};
 use crate::kernel::reason::{Decline, Reason};
@@ -28,8 +29,8 @@ const LOCATED_AHEAD: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     pub(crate) agent: AgentKey,
-    /// The agent's position in the handler's cache.
-    cache_position: u32,
+    /// The agent's position in the handler's cache; [`NONE`] if the agent isn't known yet.
+    pub(super) cache_position: u32,
     /// The first and last of its offers, linked by `CandidateSet::next_offer`.
     pub(crate) first: u32,
     last: u32,
@@ -40,7 +41,7 @@ pub(crate) struct Candidate {
     pub(crate) sources: ScalarSources,
     has_port: bool,
     /// The number of executors that its agent takes.
-    agent_capacity: u32,
+    pub(super) agent_capacity: u32,
     /// Whether an executor failed on the agent recently.
     failed: bool,
     /// Why it got no executor.
@@ -114,7 +115,24 @@ impl Candidate {
         }
     }
 
-    /// Adds the resources of an offer that has this `position` in the batch.
+    /// The candidate of an offer without an agent, which has this `position` in the batch.
+    #[cold]
+    fn late(offer: &Offer<'_>, position: u32, config: &Config) -> Candidate {
+        let mut late = Candidate::new(NONE, position);
+        (late.agent, late.agent_capacity) = (AgentKey::NONE, 1);
+        late.add(offer, position, config);
+        late
+    }
+
+    /// Whether its agent isn't known yet.
+    #[inline]
+    pub(super) fn is_late(&self) -> bool {
+        self.cache_position == NONE
+    }
+
+    /// Adds the resources of an offer that has this `position` in the batch. Always inlined: a call would cost a batch
+    /// of small offers 6 % of its instructions.
+    #[inline(always)]
     fn add(&mut self, offer: &Offer<'_>, position: u32, config: &Config) {
         let eligibility = Eligibility::new(offer, config);
         for (resource, at) in offer.resources.iter().zip(0u32..) {
@@ -130,7 +148,7 @@ impl Candidate {
             }
             let quantity = resource.quantity();
             let sums = match eligibility.supply(resource) {
-                Some(Supply::Firm) => {
+                Some(Supply::NonRevocable) => {
                     match resource.kind {
                         ResourceKind::Cpus => self.sources.cpus.add(position, at, quantity),
                         ResourceKind::Memory => self.sources.memory.add(position, at, quantity),
@@ -148,6 +166,13 @@ impl Candidate {
             };
             *sum = sum.saturating_add(quantity);
         }
+    }
+
+    /// Its part of the agent's fingerprint; `first` is its first offer.
+    #[inline]
+    pub(super) fn fingerprint(&self, fingerprint: OfferFingerprint, first: &Offer<'_>) -> u64 {
+        let amounts = |sums: &ScalarSums| [sums.cpus, sums.memory, sums.gpus];
+        fingerprint.part(amounts(&self.firm), amounts(&self.revocable), first)
     }
 
     /// The GPUs of the candidate's first executor or of a further one.
@@ -210,7 +235,11 @@ impl Candidate {
         };
         let fit = by_cores.min(by_memory).min(by_gpus).min(by_port);
         let executors = u32::try_from(fit).unwrap_or(u32::MAX).min(self.agent_capacity);
-        Ok(Capacity { executors, cores, last: self.failed && config.conduct.replace_elsewhere })
+        Ok(Capacity {
+            executors,
+            cores,
+            last: self.failed && config.compatibility.replace_elsewhere,
+        })
     }
 }
 
@@ -244,6 +273,15 @@ pub(crate) struct CandidateSet {
     further: HashTable<u32>,
     hasher: RandomState,
     batch: u32,
+    /// The candidates whose offers aren't recorded, in their order. If `in_parts` is set, there may be others among
+    /// them, and only [`CandidateSet::is_due`] means something.
+    pub(super) unrecorded: Vec<Unrecorded>,
+    /// Whether an agent has several candidates and what it offers is recorded.
+    pub(super) in_parts: bool,
+    /// What fingerprints depend on, with the version of the settings that it was computed from.
+    fingerprint: Option<(u64, OfferFingerprint)>,
+    /// Memory for the candidates' positions in the order of their agents.
+    pub(super) by_agent: Vec<u32>,
 }
 
 impl CandidateSet {
@@ -262,6 +300,7 @@ impl CandidateSet {
         self.next_offer.clear();
         self.next_offer.resize(offers.len(), NONE);
         self.further.clear();
+        self.in_parts = false;
         self.number_batch(agent_cache);
         let refuse = &policy.config.refuse;
         let constraint = &policy.config.constraint;
@@ -281,7 +320,11 @@ impl CandidateSet {
                 });
             };
             if offer.id.is_empty() || offer.agent_id.is_empty() {
-                decline(Reason::Malformed);
+                if offer.is_late() {
+                    self.list.push(Candidate::late(offer, position, &policy.config));
+                } else {
+                    decline(Reason::Malformed);
+                }
                 continue;
             }
             let (at, cached) = agent_cache.entry(ahead, offer.agent_id, now);
@@ -294,9 +337,11 @@ impl CandidateSet {
                 decline(Reason::AgentMaintenance { begins_in });
                 continue;
             }
-            let candidate = if cached.batch == self.batch && policy.config.conduct.merge_offers {
+            let is_further = cached.batch == self.batch;
+            let candidate = if is_further && policy.config.compatibility.merge_offers {
                 self.candidate_of_role(cached.candidate, offer.role, offers, position)
             } else {
+                self.in_parts |= is_further;
                 cached.batch = self.batch;
                 cached.candidate = self.list.len() as u32;
                 self.list.push(Candidate::new(at, position));
@@ -307,6 +352,25 @@ impl CandidateSet {
             }
         }
         self.compute_capacities(offers, policy, agent_cache, agents, now);
+    }
+
+    /// Whether a candidate's offers are to be recorded even if its agent's fingerprint is the recorded one.
+    pub(super) fn is_due(&self, candidate: u32) -> bool {
+        let found = self.unrecorded.binary_search_by_key(&candidate, |it| it.candidate);
+        found.is_ok_and(|at| self.unrecorded[at].is_due)
+    }
+
+    /// Returns what the fingerprints of agents depend on under this policy.
+    #[inline]
+    fn fingerprint(&mut self, policy: &Policy) -> OfferFingerprint {
+        match self.fingerprint {
+            Some((version, known)) if version == policy.config_version => known,
+            _ => {
+                let fingerprint = OfferFingerprint::new(policy);
+                self.fingerprint = Some((policy.config_version, fingerprint));
+                fingerprint
+            }
+        }
     }
 
     /// Gives the batch a number that no cached agent has.
@@ -330,17 +394,31 @@ impl CandidateSet {
     ) {
         // A loop of its own: it reads lines that other threads write, and the processor can wait for several of them at
         // a time.
-        for candidate in &mut self.list {
+        self.unrecorded.clear();
+        if self.list.is_empty() {
+            return;
+        }
+        let fingerprint = self.fingerprint(policy);
+        let is_recorded = policy.config.capacity_refresh != Duration::MAX;
+        for (candidate, at) in self.list.iter_mut().zip(0u32..) {
+            // None if its agent isn't known yet.
+            let Some(cached) = agent_cache.find(candidate.cache_position) else { continue };
             let first = &offers[candidate.first as usize];
-            match agent_cache.at(candidate.cache_position).capacity(agents, first, now) {
+            match cached.capacity(agents, first, now) {
                 Ok((agent, capacity)) => {
                     candidate.agent = agent;
-                    candidate.agent_capacity = capacity.executors;
+                    candidate.agent_capacity = u32::from(capacity.executors);
                     candidate.failed = capacity.failed;
+                    let part = candidate.fingerprint(fingerprint, first);
+                    let offered = fingerprint.of(part, agent, capacity.executors);
+                    if offered != capacity.offered && is_recorded {
+                        Unrecorded::push(&mut self.unrecorded, at, offered, capacity.offered);
+                    }
                 }
                 Err(refusal) => candidate.reason = Some(refusal.into()),
             }
         }
+        self.in_parts = is_recorded && (self.in_parts || !self.further.is_empty());
         for candidate in &mut self.list {
             self.capacities.push(candidate.capacity(policy).unwrap_or_else(|reason| {
                 candidate.reason = Some(reason);

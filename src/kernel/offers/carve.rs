@@ -57,7 +57,7 @@ impl CarveCursor {
         firm: u64,
         source: ScalarSource,
     ) -> CarveCursor {
-        let cursor = CarveCursor::new(kind, Supply::Firm, offers, firm);
+        let cursor = CarveCursor::new(kind, Supply::NonRevocable, offers, firm);
         source.only().map_or(cursor, |at| CarveCursor { at, left: firm, ..cursor })
     }
 
@@ -109,7 +109,7 @@ impl CarveCursor {
         mut thousandths: u64,
         pieces: &mut Vec<Piece>,
     ) {
-        if self.supply == Supply::Firm && self.firm < thousandths {
+        if self.supply == Supply::NonRevocable && self.firm < thousandths {
             *self = CarveCursor::new(self.kind, Supply::Revocable, offers, 0);
         }
         self.firm = self.firm.saturating_sub(thousandths);
@@ -164,8 +164,12 @@ impl<'a> ResourceCarver<'a> {
     ) -> ResourceCarver<'a> {
         // All offers of a group are made to one role.
         let eligibility = Eligibility::new(&batch[group[0] as usize], config);
-        let offers =
-            OfferGroup { batch, group, eligibility, reserved_first: config.conduct.reserved_first };
+        let offers = OfferGroup {
+            batch,
+            group,
+            eligibility,
+            reserved_first: config.compatibility.reserved_first,
+        };
         ResourceCarver {
             cpus: CarveCursor::of_firm(ResourceKind::Cpus, &offers, firm.cpus, sources.cpus),
             memory: CarveCursor::of_firm(
@@ -174,7 +178,7 @@ impl<'a> ResourceCarver<'a> {
                 firm.memory,
                 sources.memory,
             ),
-            gpus: CarveCursor::new(ResourceKind::Gpus, Supply::Firm, &offers, firm.gpus),
+            gpus: CarveCursor::new(ResourceKind::Gpus, Supply::NonRevocable, &offers, firm.gpus),
             offers,
         }
     }

@@ -3,6 +3,7 @@
 //! The order guarantees that no cap is exceeded at any instant and that nothing leaks:
 //!
 //! 1. The agents' words: each counts its executors, unless the agent was excluded or forgotten since the plan was made.
+//!    Offers without an agent are left out; see [`binding`](crate::kernel::lifecycle::binding).
 //! 2. The word of GPUs.
 //! 3. Executor cells and sequence numbers; the cells become `Reserved`.
 //! 4. The admission word, with one compare-exchange for the batch. If other launches or ends changed the word, truncate
@@ -120,6 +121,8 @@ impl Core {
         for candidate in candidates.list.iter_mut().filter(|candidate| candidate.placed > 0) {
             match self.agents.reserve(candidate.agent, candidate.placed, now) {
                 Ok(marked) => plan.any_failed |= marked,
+                // It has no agent that could refuse.
+                Err(_) if candidate.is_late() => {}
                 Err(refusal) => {
                     candidate.reason = Some(refusal.into());
                     candidate.placed = 0;

@@ -15,7 +15,7 @@ pub(crate) struct Eligibility<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Supply {
     /// Used first, because Mesos doesn't revoke them.
-    Firm,
+    NonRevocable,
     Revocable,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Eligibility<'a> {
         Eligibility {
             role: offer.role,
             revocable: config.revocable,
-            any_role: config.conduct.any_role,
+            any_role: config.compatibility.any_role,
         }
     }
 
@@ -32,7 +32,7 @@ impl<'a> Eligibility<'a> {
     #[inline]
     pub(crate) fn supply(self, resource: &Resource<'_>) -> Option<Supply> {
         let supply = match resource.revocability {
-            Revocability::Firm => Supply::Firm,
+            Revocability::NonRevocable => Supply::NonRevocable,
             Revocability::Revocable if self.revocable => Supply::Revocable,
             Revocability::Revocable | Revocability::Shared | Revocability::Disk => return None,
         };

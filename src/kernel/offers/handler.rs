@@ -90,6 +90,15 @@ enum BatchResult {
     Outdated,
 }
 
+/// A batch that isn't declined alike.
+struct OpenBatch<'a> {
+    admission: AdmissionState,
+    /// The reason for all offers that nothing else outranks.
+    closed: &'a Option<Reason>,
+    offers: &'a [Offer<'a>],
+    now: Timestamp,
+}
+
 impl fmt::Debug for Handler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handler").finish_non_exhaustive()
@@ -133,8 +142,9 @@ impl Handler {
     /// Answers each of `offers` exactly once. Replaces the content of `decisions`.
     ///
     /// Offers that meet the constraint get executors, as the placement and the caps allow. All others are declined with
-    /// a reason. Offers of one agent and role are used together, unless the [conduct](crate::config::Conduct) says
-    /// otherwise. An invalid quantity counts as zero, and an offer without an agent id is declined.
+    /// a reason. Offers of one agent and role are used together, unless the
+    /// [compatibility flags](crate::config::Compatibility) say otherwise. An invalid quantity counts as zero, and an
+    /// offer without an agent id is declined.
     ///
     /// # Panics
     /// Never, whatever the input.
@@ -189,8 +199,9 @@ impl Scratch {
         decisions: &mut Decisions,
     ) -> BatchResult {
         let closed = core.reason_for_all(policy, admission);
-        let locality_filter = core.locality_filter(policy, closed.as_ref(), now);
         if let Some(reason) = closed.filter(|reason| !policy.outranks(reason)) {
+            // The wait for wanted hosts may pause.
+            core.locality_filter(policy, Some(&reason), now);
             decline_all(offers, reason, policy, now, decisions);
             // Offers arrive though nothing can be placed: suppress must be sent again.
             if !offers.is_empty() && (reason.is_cap() || reason == Reason::Stopping) {
@@ -198,9 +209,25 @@ impl Scratch {
             }
             return BatchResult::DeclinedAlike;
         }
+        let batch = OpenBatch { admission, closed: &closed, offers, now };
+        self.answer_each(core, policy, &batch, decisions)
+    }
+
+    /// Answers a batch, each offer of which is looked at. Apart from [`Scratch::answer`], so that a batch that is
+    /// declined alike saves no registers for it.
+    #[inline(never)]
+    fn answer_each(
+        &mut self,
+        core: &Core,
+        policy: &Policy,
+        batch: &OpenBatch<'_>,
+        decisions: &mut Decisions,
+    ) -> BatchResult {
+        let OpenBatch { admission, closed, offers, now } = *batch;
         let Scratch { agent_cache, candidates, plan, left, taken } = self;
         candidates.collect(offers, policy, agent_cache, &core.agents, now, &mut decisions.declines);
-        if let Some(locality_filter) = locality_filter {
+        core.record_offered(candidates, agent_cache, offers, policy, now);
+        if let Some(locality_filter) = core.locality_filter(policy, closed.as_ref(), now) {
             locality_filter.apply(candidates, offers, &core.agents, taken);
         }
         if candidates.list.is_empty() {
@@ -211,11 +238,13 @@ impl Scratch {
             return BatchResult::Each;
         }
         plan.clear();
+        let reached;
         let reached_cap = if make_plan(core, policy, admission, candidates, plan, left) {
             match core.commit(policy, admission, candidates, plan, now) {
-                Committed::Done(reached_cap) => reached_cap,
+                Committed::Done(reached_cap) => reached = reached_cap,
                 Committed::Outdated => return BatchResult::Outdated,
             }
+            &reached
         } else {
             closed
         };
@@ -232,7 +261,7 @@ impl Scratch {
         &mut self,
         policy: &Policy,
         offers: &[Offer<'_>],
-        reached_cap: Option<Reason>,
+        reached_cap: &Option<Reason>,
         now: Timestamp,
         decisions: &mut Decisions,
     ) {
@@ -254,11 +283,11 @@ impl Scratch {
                 Placed::new(plan.id(position), cores, gpus, &policy.config);
             candidate.placed += 1;
         }
-        let cap = reached_cap.filter(|cap| policy.outranks(cap));
         for candidate in &candidates.list {
             let first_offer = decisions.accepted.len() as u32;
             if candidate.placed == 0 {
-                let own = || candidate.reason.or(reached_cap).unwrap_or(Reason::Contended);
+                let cap = reached_cap.filter(|cap| policy.outranks(cap));
+                let own = || candidate.reason.or(*reached_cap).unwrap_or(Reason::Contended);
                 let reason = cap.unwrap_or_else(own);
                 let refuse = reason.refuse(refuse, now);
                 let declines = candidates.offers_of(candidate.first);

@@ -43,7 +43,7 @@ impl LocalityFilter<'_> {
         for last in [false, true] {
             for (candidate, room) in candidates.list.iter_mut().zip(&mut candidates.capacities) {
                 let Some(offer) = offers.get(candidate.first as usize) else { continue };
-                if room.executors == 0 || room.last != last {
+                if room.executors == 0 || room.last != last || candidate.is_late() {
                     continue;
                 }
                 let host = self.locality.hosts.get(offer.hostname);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use crate::kernel::Core;
+use crate::kernel::state::agent_binding::NO_AGENT;
 use crate::kernel::state::executors::CellStage;
 use crate::time::Timestamp;
 
@@ -30,7 +31,9 @@ impl Core {
         let mut on_agent: HashMap<u32, u32> = HashMap::new();
         for (id, executor, state) in self.live() {
             let allocation = executor.allocation();
-            *on_agent.entry(allocation.agent).or_default() += 1;
+            if allocation.agent != NO_AGENT {
+                *on_agent.entry(allocation.agent).or_default() += 1;
+            }
             unreachable += u64::from(!state.stage.is_reachable());
             if state.stage.counted() {
                 executors += 1;
@@ -54,12 +57,12 @@ impl Core {
         let counted_unreachable = self.unreachable.load(crate::sync::Ordering::Relaxed);
         agree("unreachable executors", counted_unreachable, unreachable)?;
         let mut agents = 0;
-        for (index, agent) in self.agents.views(Timestamp::ORIGIN) {
+        for (index, agent, name) in self.agents.views(Timestamp::ORIGIN) {
             agents += 1;
             let expected = on_agent.remove(&index).unwrap_or(0);
-            agree(&format!("executors of agent {}", agent.name.id), agent.executors, expected)?;
-            let found = self.agents.find(&agent.name.id).map(|key| key.index());
-            agree(&format!("entry of agent {}", agent.name.id), found, Some(index))?;
+            agree(&format!("executors of agent {}", name.id), agent.executors.into(), expected)?;
+            let found = self.agents.find(&name.id).map(|key| key.index());
+            agree(&format!("entry of agent {}", name.id), found, Some(index))?;
         }
         agree("executors on forgotten agents", on_agent.len(), 0)?;
         agree("agents in the map", self.agents.len(), agents)?;

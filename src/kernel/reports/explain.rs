@@ -3,6 +3,7 @@
 use std::fmt::{self, Display};
 use std::time::Duration;
 
+use super::cluster_lack::{ClusterLack, ClusterLacks};
 use crate::config::text::format_duration;
 use crate::constraint::{quoted, visible};
 use crate::kernel::reason::{Reason, ReasonKind};
@@ -18,6 +19,7 @@ use crate::time::Timestamp;
 /// # Consistency
 /// Its parts are read one after the other, while handlers go on: each is true at some moment of the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Explanation {
     /// When the explanation was requested.
@@ -44,10 +46,18 @@ pub struct Explanation {
     pub excluded: ExcludedAgents,
     /// The reasons for which offers were declined, the most frequent first.
     pub declined: Vec<Declined>,
+    /// What executors need and no agent has, as far as the picture of [`capacity_at`](Explanation::capacity_at) shows.
+    /// Empty if nothing is wanted, if an agent would do once it is free, or if the picture is switched
+    /// [off](crate::ConfigBuilder::capacity_refresh).
+    pub lacks: Vec<ClusterLack>,
+    /// The [time](crate::ClusterCapacity::time) of the picture of the [capacity](crate::Kernel::capacity) that was
+    /// compared with what executors need. None if none was, since no decline calls for it.
+    pub capacity_at: Option<Timestamp>,
 }
 
 /// Agents on which no executors are placed because too many failed there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ExcludedAgents {
     /// The number of agents.
@@ -58,6 +68,7 @@ pub struct ExcludedAgents {
 
 /// The offers that were declined for reasons of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Declined {
     /// The kind of reason.
@@ -73,6 +84,7 @@ pub struct Declined {
 /// The declined offer that came nearest to being used, among those of one kind: the one that had the most of what was
 /// lacking, or whose agent is available first. If nothing can be compared, the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Miss {
     /// The id of the agent that was offered. Ids longer than 64 bytes are truncated and end in `…`. `None` if the
@@ -92,10 +104,14 @@ pub struct Miss {
 
 impl Kernel {
     /// Explains why nothing more is placed: how many executors are wanted, which cap is reached, whether offers arrive,
-    /// and for each reason how many offers were declined and how near the nearest of them was. Its `Display` is for
-    /// people.
+    /// for each reason how many offers were declined and how near the nearest of them was, and what no agent of the
+    /// cluster has. Its `Display` is for people.
     ///
-    /// O(agents and handlers) on the caller's thread; handlers never wait for it. Its parts are not of one instant.
+    /// O(agents and handlers) on the caller's thread; handlers never wait for it. If offers were lately declined for
+    /// too few resources or the constraint, it also asks for [`Kernel::capacity`], with its costs and waits. Its parts
+    /// are not of one instant: what no agent has is of the time [`Explanation::capacity_at`], which is before `now` by
+    /// less than [`capacity_refresh`](crate::ConfigBuilder::capacity_refresh) unless another thread rebuilds the
+    /// picture.
     ///
     /// ```
     /// # use offermill::{Config, Decisions, IdScheme, Kernel, Offer, Resource, Timestamp, resources::Mebibytes};
@@ -109,6 +125,7 @@ impl Kernel {
     /// assert_eq!(explanation.to_string(), "\
     /// waiting for 3 more executors
     /// offers             1 in all, the last 2 s ago
+    /// cluster            no agent has 4096 MiB for executors, the largest has 3584 MiB (agent S7)
     /// too little memory  1 offer, nearest: agent S7: memory 3584 of 4096 MiB, 2 s ago");
     /// # Ok::<(), offermill::Error>(())
     /// ```
@@ -148,9 +165,18 @@ impl Core {
             })
             .collect();
         declined.sort_by_key(|declined| std::cmp::Reverse(declined.offers));
+        let wanted = self.wanted(&policy, admission);
+        let ClusterLacks { capacity_at, lacks } = match wanted {
+            0 => ClusterLacks::default(),
+            _ => {
+                let recent = declined.iter().filter(|declined| declined.nearest.is_some());
+                let recent: Vec<ReasonKind> = recent.map(|declined| declined.kind).collect();
+                self.cluster_lacks(&policy, &counts, &recent, now)
+            }
+        };
         Explanation {
             at: now,
-            wanted: self.wanted(&policy, admission),
+            wanted,
             is_bounded: policy.is_bounded(),
             cap: self.caps_reached(&policy, admission),
             is_closed: admission.closed(),
@@ -161,6 +187,8 @@ impl Core {
             agents: self.agents.len(),
             excluded,
             declined,
+            lacks,
+            capacity_at,
         }
     }
 
@@ -214,6 +242,16 @@ impl Explanation {
         }
     }
 
+    /// What no agent has, one line each, and how old that is from a second on.
+    fn of_cluster(&self) -> impl Iterator<Item = String> {
+        let age = self.capacity_at.map(|then| self.at.since(then)).unwrap_or_default();
+        let as_of = match age.as_secs() {
+            0 => String::new(),
+            seconds => format!(", as of {} ago", format_duration(Duration::from_secs(seconds))),
+        };
+        self.lacks.iter().map(move |lack| format!("{lack}{as_of}"))
+    }
+
     fn of_agents(&self) -> Option<String> {
         let ExcludedAgents { agents, first_ends } = self.excluded;
         let first = first_ends.map(|until| time_left(until, self.at))?;
@@ -226,6 +264,7 @@ impl Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut lines = vec![("offers", self.of_offers())];
         lines.extend(self.of_agents().map(|agents| ("agents", agents)));
+        lines.extend(self.of_cluster().map(|lack| ("cluster", lack)));
         lines.extend(self.declined.iter().map(|of| (of.kind.as_str(), of.to_string())));
         let width = lines.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
         f.write_str(&self.headline())?;

@@ -1,6 +1,18 @@
 //! Reports about the kernel: snapshots, explanations, counters, and a consistency check.
 
 pub(crate) mod agent_names;
+mod agent_use;
+pub(crate) mod capacity;
+pub(crate) mod capacity_agent;
+pub(crate) mod capacity_rebuild;
+#[cfg(feature = "serde")]
+mod capacity_serde;
+pub(crate) mod capacity_shard;
+mod capacity_use;
 pub(crate) mod check;
+pub(crate) mod cluster_lack;
+pub(crate) mod collection;
 pub(crate) mod explain;
+mod shard_draft;
 pub(crate) mod snapshot;
+pub(crate) mod totals;

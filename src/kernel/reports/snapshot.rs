@@ -1,22 +1,18 @@
 //! Snapshots: all executors, agents and sums of the kernel at one instant.
 //!
-//! The totals are one load of the admission word. The executors are collected twice, and the word is loaded in between.
-//! If both collections are equal and add up to the word, the word and all cells had these values together at the time
-//! of the load. No handler waits for a snapshot, and a snapshot waits for no handler.
-//!
-//! Agents' ids are looked up between the two collections as well: an executor that is in both held its agent in
-//! between, so the agent was not forgotten and its cell not reused. If no two collections are equal, the executors that
-//! are gone in the second one are left out, and the same holds for the others.
+//! The totals are one load of the admission word; see [`collection`](super::collection) for when the executors are of
+//! the same instant, and why each is named with its own agent.
 
 use std::sync::Arc;
 
 use super::agent_names::AgentNames;
+use super::collection::{Collection, Row};
+use super::totals::Totals;
 use crate::ids::ExecutorId;
-use crate::kernel::state::admission::AdmissionState;
-use crate::kernel::state::executors::{Allocation, CellStage, CellState};
+use crate::kernel::state::executors::CellStage;
 use crate::kernel::{Core, Kernel};
 use crate::resources::{ExecutorResources, MilliCpus};
-use crate::sync::{Ordering, fence};
+use crate::sync::Ordering;
 use crate::time::Timestamp;
 
 /// How often the collection is repeated while executors come and go.
@@ -25,6 +21,7 @@ const TRIES: usize = if cfg!(all(loom, test)) { 1 } else { 8 };
 /// The executors of the kernel at one instant, if [exact](Snapshot::exact), and its agents. Later snapshots have higher
 /// numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Snapshot {
     /// Grows with each snapshot of one kernel.
@@ -35,7 +32,7 @@ pub struct Snapshot {
     pub executors: Vec<ExecutorView>,
     /// All agents that the kernel knows, in no particular order. Each is as it was at some moment of the call, even if
     /// the snapshot is exact: while executors come and go, [`AgentState::executors`] may differ from the number of
-    /// `executors` on the agent.
+    /// `executors` on the agent. An agent that is forgotten and met again during the call may be there twice.
     pub agents: Vec<AgentState>,
     /// Whether `executors` are of the same instant as `totals`, so that they add up to them. `false` if executors came
     /// and went too fast; then each is as it was at some moment of the collection, and those that ended during it are
@@ -43,25 +40,14 @@ pub struct Snapshot {
     pub exact: bool,
 }
 
-/// Sums over all counted executors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Totals {
-    /// The number of executors that count against the limit.
-    pub executors: u32,
-    /// The cores that count against the cap.
-    pub cores: MilliCpus,
-    /// Whether the kernel is closed.
-    pub closed: bool,
-}
-
 /// One executor in a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct ExecutorView {
     /// Its id.
     pub id: ExecutorId,
-    /// The id of its agent.
+    /// The id of its agent; empty if the executor is [bound late](crate::Binding::Late) and isn't bound yet.
     pub agent_id: Arc<str>,
     /// The phase of its life.
     pub phase: Phase,
@@ -73,6 +59,11 @@ pub struct ExecutorView {
 
 /// The phase of an executor's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum Phase {
     /// Placed, not yet reported running.
@@ -87,6 +78,7 @@ pub enum Phase {
 
 /// One agent in a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct AgentState {
     /// Its id.
@@ -98,8 +90,6 @@ pub struct AgentState {
     /// When its exclusion ends, if it is excluded; [`Timestamp::MAX`] is never.
     pub excluded_until: Option<Timestamp>,
 }
-
-type Row = (ExecutorId, CellState, Allocation, Timestamp);
 
 impl Kernel {
     /// Returns the sums at one instant, with one load.
@@ -150,29 +140,14 @@ impl Core {
     pub(crate) fn snapshot(&self, now: Timestamp) -> Snapshot {
         // Relaxed: the number is unique, and nothing depends on it.
         let number = self.snapshots.fetch_add(1, Ordering::Relaxed);
-        let mut exact = false;
-        let mut admission = self.admission.load();
-        let mut rows = Vec::with_capacity(admission.executors() as usize);
         let mut agent_names = AgentNames::new(&self.agents);
-        for _ in 0..TRIES {
-            self.collect(&mut rows);
+        let Collection { rows, admission, exact } = self.collect_exactly(TRIES, |rows| {
             agent_names.look_up(rows.iter().map(|(_, _, allocation, _)| allocation.agent));
-            // Acquire: pairs with the fence in `ExecutorCell::before_reserving`. If an allocation was read that belongs
-            // to a cell's next executor, the states read below show that the former one has ended.
-            fence(Ordering::Acquire);
-            admission = self.admission.load();
-            exact = adds_up(&rows, admission) && self.unchanged(&rows);
-            if exact {
-                break;
-            }
-        }
-        if !exact {
-            rows.retain(|(id, ..)| self.is_live(*id));
-        }
-        let views = self.agents.views(now).map(|(cell, agent)| AgentState {
-            agent_id: agent_names.share(cell, &agent.name.id),
-            hostname: agent.name.hostname.clone(),
-            executors: agent.executors,
+        });
+        let views = self.agents.views(now).map(|(cell, agent, name)| AgentState {
+            agent_id: agent_names.share(cell, &name.id),
+            hostname: name.hostname.clone(),
+            executors: agent.executors.into(),
             excluded_until: agent.excluded_until,
         });
         let agents = views.collect();
@@ -182,44 +157,12 @@ impl Core {
         Snapshot { number, totals: admission.into(), executors, agents, exact }
     }
 
-    fn collect(&self, rows: &mut Vec<Row>) {
-        rows.clear();
-        let live = self.live();
-        rows.extend(
-            live.map(|(id, executor, state)| {
-                (id, state, executor.allocation(), executor.launched())
-            }),
-        );
-    }
-
-    /// Whether the cells still are as in `rows` and no other executor is live.
-    fn unchanged(&self, rows: &[Row]) -> bool {
-        self.live().map(|(id, _, state)| (id, state)).eq(rows.iter().map(|row| (row.0, row.1)))
-    }
-
-    fn is_live(&self, id: ExecutorId) -> bool {
-        self.executors.get(id.slot).is_some_and(|executor| {
-            let state = executor.state();
-            state.sequence == id.sequence && state.stage.live()
-        })
-    }
-
     /// The cores of executors that are running.
     pub(crate) fn running_cores(&self) -> MilliCpus {
         let running = self.live().filter(|(_, _, state)| state.stage == CellStage::Running);
         MilliCpus::from_millis(
             running.map(|(_, executor, _)| executor.allocation().resources.cores.millis()).sum(),
         )
-    }
-}
-
-impl From<AdmissionState> for Totals {
-    fn from(admission: AdmissionState) -> Totals {
-        Totals {
-            executors: admission.executors(),
-            cores: admission.cores(),
-            closed: admission.closed(),
-        }
     }
 }
 
@@ -241,12 +184,4 @@ fn view(
         resources: allocation.resources,
         placed_at: *placed_at,
     })
-}
-
-fn adds_up(rows: &[Row], admission: AdmissionState) -> bool {
-    let counted = rows.iter().filter(|row| row.1.stage.counted());
-    let (executors, cores) = counted.fold((0u32, 0u64), |(executors, cores), row| {
-        (executors + 1, cores + row.2.resources.cores.millis())
-    });
-    executors == admission.executors() && cores == admission.cores().millis()
 }

@@ -11,25 +11,31 @@
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
 //! | handler | [`AgentCell::reserve`]: compare-exchange | AcqRel | `exclude`: after it, no reserve succeeds |
+//! | update that binds an executor | [`AgentCell::reserve_bound`]: compare-exchange, then binds, then [`AgentCell::is_suspect`]: fetch-add of 0 | AcqRel | `exclude`, as above; `suspect`: the thread that reports the loss finds the executor bound, or this one finds the suspicion |
 //! | any that ends an executor | [`AgentCell::release`]: fetch-sub | Release | `retire` |
-//! | the thread that inserts the agent | [`AgentCell::activate`]: store | Release | all others: the cell is initialised before it belongs to the agent |
+//! | the thread that inserts the agent | [`AgentCell::prepare`]: a fence, the other words; then [`AgentCell::activate`]: store | Release | all others: the cell is initialised before it belongs to the agent; the fence: `view` |
 //! | any that counts a failure | `excluded_until`, then `exclude`: compare-exchange | Release | the load of `reserve` |
-//! | any that reports a loss | `suspect_until`, then [`AgentCell::suspect`]: compare-exchange | Release | the load of `reserve` |
+//! | any that reports a loss | `suspect_until`, then [`AgentCell::suspect`]: compare-exchange | AcqRel | the load of `reserve`; `is_suspect` |
 //! | any that readmits the agent | `excluded_until`, `suspect_until`, then [`AgentCell::readmit`]: compare-exchange | Release | the load of `reserve` |
 //! | tick | [`AgentCell::retire`]: compare-exchange | AcqRel | `reserve`: fails from now on |
+//! | a sweep, a report, the setter of wanted hosts | [`AgentCell::stale`], [`AgentCell::executors`], [`AgentCell::holder`], [`AgentCell::exclusion`]: load | Acquire | `activate`, `release` and the changes above |
+//! | a report | [`AgentCell::view`]: load, loads of the other words, [`AgentCell::is_current`] | Acquire, with a fence before the last | the fences in `prepare` and `readmit`: no word of the cell's next agent is taken for this one's |
 //! | any that is about to change the word | [`AgentCell::prefetch`]: load | Relaxed | nothing: the value isn't used |
 //!
 //! Rarely used fields (the name, the times of failures) are behind a lock that the offer path doesn't take. Failures,
 //! exclusions and suspicions are recorded under it, [`AgentCell::readmit`] ends them under it, and
 //! [`AgentCell::retire`] checks and exchanges under it. So a reason to keep the agent is either there when `retire`
 //! checks, or is recorded after the cell ceased to be the agent's. The latter happens only with suspicions, because a
-//! thread that counts a failure still holds an executor there. And an exclusion comes before a readmission, which ends
-//! it, or after it, and stays. The other words are hints: nothing is read through them, so they need no ordering.
+//! thread that counts a failure still holds an executor there. And a failure, with the exclusion that it may cause,
+//! comes before a readmission, which forgets both, or after it, and stays. The other words are hints: nothing is read
+//! through them, so they need no ordering.
 
 use std::sync::Arc;
 
-use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, lock};
+use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, fence, lock};
 
+pub(crate) use super::agent_view::{AgentCapacity, AgentName, AgentRefusal, AgentView};
+use super::offered::{NOT_RECORDED, OfferedCell};
 use super::slab::SlabCell;
 use crate::config::ExclusionRule;
 use crate::limits::EXECUTORS_PER_AGENT_MAX;
@@ -50,64 +56,6 @@ pub(crate) fn seconds(now: Timestamp) -> u32 {
     u32::try_from(now.as_millis() / 1000).unwrap_or(u32::MAX)
 }
 
-/// Identifies an agent: the index of its cell (the lower 26 bits, so at most 2²⁶ cells) and its generation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct AgentKey(u64);
-
-impl AgentKey {
-    /// The largest index.
-    pub(crate) const INDEX_MASK: u64 = (1 << GENERATION_SHIFT) - 1;
-
-    pub(crate) fn new(index: u32, generation: u64) -> AgentKey {
-        AgentKey(generation << GENERATION_SHIFT | u64::from(index))
-    }
-
-    pub(crate) fn index(self) -> u32 {
-        (self.0 & Self::INDEX_MASK) as u32
-    }
-
-    pub(crate) fn generation(self) -> u64 {
-        self.0 >> GENERATION_SHIFT
-    }
-
-    /// The key as a number below 2⁶⁴ - 1.
-    pub(crate) fn bits(self) -> u64 {
-        self.0
-    }
-
-    /// The key from its number.
-    pub(crate) fn from_bits(bits: u64) -> AgentKey {
-        AgentKey(bits)
-    }
-}
-
-/// What an agent takes, if it is usable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AgentCapacity {
-    /// The number of executors.
-    pub(crate) executors: u32,
-    /// Whether an executor failed there recently and none was placed since: other agents are used first.
-    pub(crate) failed: bool,
-}
-
-/// Why an agent takes no executor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AgentRefusal {
-    /// The agent was forgotten since it was looked up.
-    Retired,
-    Excluded(Timestamp),
-    Suspect(Timestamp),
-    Full,
-}
-
-/// The agent's names, for reports.
-#[derive(Debug)]
-pub(crate) struct AgentName {
-    pub(crate) id: Box<str>,
-    /// Empty if it is unknown.
-    pub(crate) hostname: Box<str>,
-}
-
 /// One agent's cell: a cache line.
 #[derive(Debug)]
 #[repr(align(64))]
@@ -121,8 +69,9 @@ pub(crate) struct AgentCell {
     seen: AtomicU32,
     /// When an executor failed after which none was placed, in seconds, plus one; 0 is never. A hint without ordering.
     failed: AtomicU32,
-    /// 1 if the host name is unknown. A hint without ordering; the lock decides.
-    unnamed: AtomicU32,
+    /// The fingerprint of what the agent offered last, or [`NOT_RECORDED`]. A hint without ordering; see
+    /// [`offered`](super::offered).
+    offered: AtomicU32,
     next_free: AtomicU32,
     cold: Mutex<ColdFields>,
 }
@@ -149,7 +98,7 @@ impl Default for AgentCell {
             suspect_until: AtomicU64::new(0),
             seen: AtomicU32::new(0),
             failed: AtomicU32::new(0),
-            unnamed: AtomicU32::new(0),
+            offered: AtomicU32::new(NOT_RECORDED),
             next_free: AtomicU32::new(0),
             cold: Mutex::new(ColdFields::default()),
         }
@@ -157,7 +106,7 @@ impl Default for AgentCell {
 }
 
 impl SlabCell for AgentCell {
-    type Hint = ();
+    type Hint = OfferedCell;
 
     fn next_free(&self) -> &AtomicU32 {
         &self.next_free
@@ -167,7 +116,10 @@ impl SlabCell for AgentCell {
 impl AgentCell {
     /// Initialises a claimed cell for an agent. Other threads don't find it before [`AgentCell::activate`].
     pub(crate) fn prepare(&self, name: Arc<AgentName>, now: Timestamp) {
-        self.unnamed.store(u32::from(name.hostname.is_empty()), Ordering::Relaxed);
+        // Release: pairs with the fence in `view`. A thread that reads what is stored here, or added to it later, finds
+        // that the cell isn't the former agent's any more.
+        fence(Ordering::Release);
+        self.offered.store(NOT_RECORDED, Ordering::Relaxed);
         *lock(&self.cold) = ColdFields { name: Some(name), failures: None };
         self.excluded_until.store(0, Ordering::Relaxed);
         self.suspect_until.store(0, Ordering::Relaxed);
@@ -186,8 +138,8 @@ impl AgentCell {
     }
 
     /// Supplies the host name, if it is unknown.
-    pub(crate) fn learn_hostname(&self, generation: u64, hostname: &str) {
-        if self.unnamed.load(Ordering::Relaxed) == 0 || hostname.is_empty() {
+    pub(crate) fn learn_hostname(&self, generation: u64, hostname: &str, unnamed: &AtomicU32) {
+        if unnamed.load(Ordering::Relaxed) == 0 || hostname.is_empty() {
             return;
         }
         let mut cold = lock(&self.cold);
@@ -195,7 +147,7 @@ impl AgentCell {
             && let Some(name) = cold.name.as_mut().filter(|name| name.hostname.is_empty())
         {
             *name = Arc::new(AgentName { id: name.id.clone(), hostname: hostname.into() });
-            self.unnamed.store(0, Ordering::Relaxed);
+            unnamed.store(0, Ordering::Relaxed);
         }
     }
 
@@ -214,12 +166,23 @@ impl AgentCell {
         now: Timestamp,
     ) -> Result<AgentCapacity, AgentRefusal> {
         // Acquire: pairs with the Release of `exclude`.
-        let executors = self.remaining(self.word.load(Ordering::Acquire), generation, now)?;
-        Ok(AgentCapacity { executors, failed: self.failed_lately(now) })
+        let executors = self.remaining(self.word.load(Ordering::Acquire), generation, now)? as u16;
+        // Relaxed: a hint; see `offered`.
+        let offered = self.offered.load(Ordering::Relaxed);
+        Ok(AgentCapacity { executors, failed: self.failed_lately(now), offered })
+    }
+
+    /// Stores the fingerprint of what is recorded of the agent's offers, unless it is there; see
+    /// [`offered`](super::offered).
+    pub(crate) fn set_offered(&self, offered: u32) {
+        if self.offered.load(Ordering::Relaxed) != offered {
+            self.offered.store(offered, Ordering::Relaxed);
+        }
     }
 
     /// Counts `executors` more if the agent takes them. Returns whether its failure mark must be
     /// [cleared](Agent::clear_failure_mark). Clears an exclusion that has ended.
+    #[inline(always)]
     pub(crate) fn reserve(
         &self,
         generation: u64,
@@ -240,6 +203,40 @@ impl AgentCell {
         }
     }
 
+    /// Counts an executor that the cluster has placed here on its own. A suspicion doesn't prevent that: the executor
+    /// is there. Otherwise as [`AgentCell::reserve`].
+    pub(crate) fn reserve_bound(
+        &self,
+        generation: u64,
+        now: Timestamp,
+    ) -> Result<(), AgentRefusal> {
+        let mut word = self.word.load(Ordering::Acquire);
+        loop {
+            match self.remaining(word, generation, now) {
+                Err(AgentRefusal::Suspect(_)) if word & EXECUTORS_MASK == EXECUTORS_MASK => {
+                    return Err(AgentRefusal::Full);
+                }
+                Ok(_) | Err(AgentRefusal::Suspect(_)) => {}
+                Err(refusal) => return Err(refusal),
+            }
+            let next = (word & !EXCLUDED) + 1;
+            // AcqRel: as in `reserve`.
+            match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Ok(()),
+                Err(current) => word = current,
+            }
+        }
+    }
+
+    /// Whether the agent was reported lost, after the caller has bound an executor here. If this doesn't see the
+    /// report, the reporter sees the executor.
+    pub(crate) fn is_suspect(&self, now: Timestamp) -> bool {
+        // AcqRel: in this word's order, the suspicion comes before, and this sees until when, or after, and the thread
+        // that suspects sees what this one did before.
+        self.word.fetch_add(0, Ordering::AcqRel);
+        now < Timestamp::from_millis(self.suspect_until.load(Ordering::Relaxed))
+    }
+
     /// Clears the failure mark: executors that were reserved here were admitted.
     pub(crate) fn clear_failure_mark(&self) {
         self.failed.store(0, Ordering::Relaxed);
@@ -257,22 +254,23 @@ impl AgentCell {
     }
 
     /// Records the failure of an executor that the caller still holds: for a while other agents are used first, until
-    /// the agent gets another executor. This also counts as having seen the agent.
-    pub(crate) fn mark_failed(&self, now: Timestamp) {
-        let _seldom = lock(&self.cold);
-        self.failed.store(seconds(now).saturating_add(1), Ordering::Relaxed);
-        self.record_seen(now);
-    }
-
-    /// Counts the failure of an executor that the caller still holds. If this excludes the agent, returns until when.
-    pub(crate) fn count_failure(&self, rule: &ExclusionRule, now: Timestamp) -> Option<Timestamp> {
+    /// the agent gets another executor. This also counts as having seen the agent. With a rule the failure is counted,
+    /// and if this excludes the agent, returns until when.
+    pub(crate) fn record_failure(
+        &self,
+        rule: Option<&ExclusionRule>,
+        now: Timestamp,
+    ) -> Option<Timestamp> {
         let generation = self.word.load(Ordering::Acquire) >> GENERATION_SHIFT;
         // Held until the word is changed, so that a readmission comes before or after all of it.
         let mut cold = lock(&self.cold);
+        self.failed.store(seconds(now).saturating_add(1), Ordering::Relaxed);
+        self.record_seen(now);
+        let rule = rule?;
         let failures = cold.failures.get_or_insert_default();
         failures.at.retain(|at| now.since(*at) <= rule.window);
         failures.at.push(now);
-        failures.until = now.plus(rule.window);
+        failures.until = failures.until.max(now.plus(rule.window));
         if failures.at.len() < usize::from(rule.failures) {
             return None;
         }
@@ -329,6 +327,8 @@ impl AgentCell {
         }
         cold.failures = None;
         self.clear_failure_mark();
+        // Release: as in `prepare`, because these stores are not on top of its own.
+        fence(Ordering::Release);
         // Relaxed: the change of the word publishes them.
         self.excluded_until.store(0, Ordering::Relaxed);
         self.suspect_until.store(0, Ordering::Relaxed);
@@ -378,15 +378,32 @@ impl AgentCell {
         (idle && self.unseen_since(before)).then_some(word >> GENERATION_SHIFT)
     }
 
-    /// The agent in the cell, for reports.
+    /// The agent in the cell, for reports. None if the cell ceases to be the agent's meanwhile.
     pub(crate) fn view(&self, now: Timestamp) -> Option<AgentView> {
         let word = self.word.load(Ordering::Acquire);
         if word & LIVE == 0 {
             return None;
         }
-        let excluded_until = self.excluded_until(word, now);
-        let executors = (word & EXECUTORS_MASK) as u32;
-        Some(AgentView { name: self.name()?, executors, excluded_until })
+        // Relaxed: as in `remaining`.
+        let suspect_until = Timestamp::from_millis(self.suspect_until.load(Ordering::Relaxed));
+        let view = AgentView {
+            generation: word >> GENERATION_SHIFT,
+            executors: (word & EXECUTORS_MASK) as u16,
+            excluded_until: self.excluded_until(word, now),
+            suspect_until: (now < suspect_until).then_some(suspect_until),
+            seen: self.seen.load(Ordering::Relaxed),
+        };
+        // Acquire: pairs with the fences in `prepare` and `readmit`. If a word above is the next agent's, the load
+        // below finds that the cell isn't this one's any more.
+        fence(Ordering::Acquire);
+        self.is_current(view.generation).then_some(view)
+    }
+
+    /// The name of the agent in the cell, if it is still of this generation.
+    pub(crate) fn name_of(&self, generation: u64) -> Option<Arc<AgentName>> {
+        let name = self.name();
+        // After the name: it is written before the cell becomes the agent's, and removed after it ceases to be.
+        name.filter(|_| self.is_current(generation))
     }
 
     /// Until when the agent in the cell is excluded, if it is.
@@ -400,7 +417,8 @@ impl AgentCell {
         (word & EXCLUDED != 0 && now < until).then_some(until)
     }
 
-    /// The number of executors that `word` has room for, or why there is no room.
+    /// The number of executors that `word` has room for, or why there is no room. Always inlined: each offer asks.
+    #[inline(always)]
     fn remaining(&self, word: u64, generation: u64, now: Timestamp) -> Result<u32, AgentRefusal> {
         if word & LIVE == 0 || word >> GENERATION_SHIFT != generation {
             return Err(AgentRefusal::Retired);
@@ -443,24 +461,16 @@ impl AgentCell {
         while word & LIVE != 0 && word >> GENERATION_SHIFT == generation {
             let revision = word.wrapping_add(REVISION_ONE) & REVISION_MASK;
             let next = word & !(REVISION_MASK | clear) | revision | set;
-            // Release: a thread that sees the revision sees the time until which it applies.
+            // Release: a thread that sees the revision sees the time until which it applies. Acquire: pairs with
+            // `is_suspect`.
             let swapped =
-                self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed);
+                self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed);
             match swapped {
                 Ok(_) => return,
                 Err(current) => word = current,
             }
         }
     }
-}
-
-/// An agent, for reports.
-#[derive(Clone, Debug)]
-pub(crate) struct AgentView {
-    pub(crate) name: Arc<AgentName>,
-    pub(crate) executors: u32,
-    /// When its exclusion ends, if it is excluded.
-    pub(crate) excluded_until: Option<Timestamp>,
 }
 
 #[cfg(test)]

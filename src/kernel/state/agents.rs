@@ -11,8 +11,11 @@ use std::sync::Arc;
 
 use crate::sync::{AtomicU64, Map, Ordering};
 
-pub(crate) use super::agent::{AgentCapacity, AgentKey, AgentRefusal};
+pub(crate) use super::agent::{AgentCapacity, AgentRefusal};
 use super::agent::{AgentCell, AgentName, AgentView};
+use super::agent_binding::AGENT_INDEX_MAX;
+pub(crate) use super::agent_key::AgentKey;
+use super::offered::{OfferedCell, OfferedRecord};
 use super::slab::Slab;
 use crate::config::ExclusionRule;
 use crate::time::Timestamp;
@@ -86,8 +89,8 @@ impl AgentTable {
                 None => self.insert(id, hostname, now)?,
             };
             if self.is_current(key) {
-                if let Some(cell) = self.cells.get(key.index()) {
-                    cell.learn_hostname(key.generation(), hostname);
+                if let Some((cell, record)) = self.cells.get_with_hint(key.index()) {
+                    cell.learn_hostname(key.generation(), hostname, &record.unnamed);
                 }
                 return Some(key);
             }
@@ -103,13 +106,14 @@ impl AgentTable {
             return None;
         }
         let index = *claimed.first()?;
-        if u64::from(index) > AgentKey::INDEX_MASK {
+        if index > AGENT_INDEX_MAX {
             self.cells.free(index);
             return None;
         }
-        let cell = self.cells.get(index)?;
+        let (cell, record) = self.cells.get_with_hint(index)?;
         let key = AgentKey::new(index, self.next_generation.fetch_add(1, Ordering::Relaxed));
         let name = Arc::new(AgentName { id: id.into(), hostname: hostname.into() });
+        record.unnamed.store(u32::from(hostname.is_empty()), Ordering::Relaxed);
         cell.prepare(Arc::clone(&name), now);
         let winner = self.by_id.get_or_insert_with(ById(name), || {
             // Under the entry's lock: a thread that retires the agent at once finds an entry to remove, and a thread
@@ -125,6 +129,7 @@ impl AgentTable {
     }
 
     /// See [`AgentCell::capacity`].
+    #[inline]
     pub(crate) fn capacity(
         &self,
         key: AgentKey,
@@ -134,7 +139,39 @@ impl AgentTable {
         cell.capacity(key.generation(), now)
     }
 
-    /// See [`AgentCell::reserve`].
+    /// Has the record of what the agent offered rewritten by `write`, unless the agent was forgotten. Returns `false`,
+    /// and has done nothing, if another thread has the record's lock.
+    pub(crate) fn record_offered(
+        &self,
+        key: AgentKey,
+        offered: u32,
+        write: impl FnOnce(&mut OfferedRecord),
+    ) -> bool {
+        let Some((cell, record)) = self.cells.get_with_hint(key.index()) else { return true };
+        let generation = key.generation();
+        record.rewrite(
+            |record| {
+                // If the agent is forgotten from here on, the record is of an agent that is never asked for again, and
+                // the fingerprint one that no other agent has.
+                let is_current = cell.is_current(generation);
+                if is_current {
+                    write(record);
+                    record.generation = generation;
+                }
+                is_current
+            },
+            || cell.set_offered(offered),
+        )
+    }
+
+    /// All cells that were ever in use, with what is recorded of their agents' offers, in the order of their indices.
+    /// None for a cell whose segment is being allocated: no agent is there yet.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Option<(&AgentCell, &OfferedCell)>> {
+        self.cells.iter_with_hints()
+    }
+
+    /// See [`AgentCell::reserve`]. Always inlined, as that is: each accepted offer calls it.
+    #[inline(always)]
     pub(crate) fn reserve(
         &self,
         key: AgentKey,
@@ -143,6 +180,17 @@ impl AgentTable {
     ) -> Result<bool, AgentRefusal> {
         let cell = self.cells.get(key.index()).ok_or(AgentRefusal::Retired)?;
         cell.reserve(key.generation(), executors, now)
+    }
+
+    /// See [`AgentCell::reserve_bound`].
+    pub(crate) fn reserve_bound(&self, key: AgentKey, now: Timestamp) -> Result<(), AgentRefusal> {
+        let cell = self.cells.get(key.index()).ok_or(AgentRefusal::Retired)?;
+        cell.reserve_bound(key.generation(), now)
+    }
+
+    /// See [`AgentCell::is_suspect`].
+    pub(crate) fn is_suspect(&self, key: AgentKey, now: Timestamp) -> bool {
+        self.cells.get(key.index()).is_some_and(|cell| cell.is_suspect(now))
     }
 
     /// See [`AgentCell::clear_failure_mark`].
@@ -166,21 +214,14 @@ impl AgentTable {
         }
     }
 
-    /// See [`AgentCell::mark_failed`].
-    pub(crate) fn mark_failed(&self, index: u32, now: Timestamp) {
-        if let Some(cell) = self.cells.get(index) {
-            cell.mark_failed(now);
-        }
-    }
-
-    /// See [`AgentCell::count_failure`].
-    pub(crate) fn count_failure(
+    /// See [`AgentCell::record_failure`].
+    pub(crate) fn record_failure(
         &self,
         index: u32,
-        rule: &ExclusionRule,
+        rule: Option<&ExclusionRule>,
         now: Timestamp,
     ) -> Option<Timestamp> {
-        self.cells.get(index)?.count_failure(rule, now)
+        self.cells.get(index)?.record_failure(rule, now)
     }
 
     /// The number of executors on the agent in the cell.
@@ -287,14 +328,30 @@ impl AgentTable {
         self.cells.get(index)?.id()
     }
 
-    /// All agents with the indices of their cells, each as it is when the iterator reaches it.
-    pub(crate) fn views(&self, now: Timestamp) -> impl Iterator<Item = (u32, AgentView)> {
-        self.cells.iter().filter_map(move |(index, cell)| Some((index, cell.view(now)?)))
+    /// All agents with the indices of their cells and their names, each as it is when the iterator reaches it.
+    pub(crate) fn views(
+        &self,
+        now: Timestamp,
+    ) -> impl Iterator<Item = (u32, AgentView, Arc<AgentName>)> {
+        self.cells.iter().filter_map(move |(index, cell)| {
+            let view = cell.view(now)?;
+            Some((index, view, cell.name_of(view.generation)?))
+        })
     }
 
     /// The ends of all exclusions in force.
     pub(crate) fn exclusions(&self, now: Timestamp) -> impl Iterator<Item = Timestamp> {
         self.cells.iter().filter_map(move |(_, cell)| cell.exclusion(now))
+    }
+
+    /// The ids of all agents that are excluded, and until when.
+    pub(crate) fn excluded(&self, now: Timestamp) -> impl Iterator<Item = (Arc<str>, Timestamp)> {
+        self.cells.iter().filter_map(move |(_, cell)| {
+            let until = cell.exclusion(now)?;
+            let view = cell.view(now)?;
+            let name = cell.name_of(view.generation)?;
+            Some(((*name.id).into(), view.excluded_until.unwrap_or(until)))
+        })
     }
 
     /// The number of known agents.
@@ -324,17 +381,17 @@ mod tests {
     fn failures_in_the_window_exclude_until_the_expiry() {
         let agents = AgentTable::new();
         let key = agents.find_or_insert("S1", "host", at(0)).unwrap();
-        assert_eq!(agents.count_failure(key.index(), &RULE, at(0)), None);
-        assert_eq!(agents.count_failure(key.index(), &RULE, at(90)), None);
+        assert_eq!(agents.record_failure(key.index(), Some(&RULE), at(0)), None);
+        assert_eq!(agents.record_failure(key.index(), Some(&RULE), at(90)), None);
         assert_eq!(
-            agents.count_failure(key.index(), &RULE, at(101)),
+            agents.record_failure(key.index(), Some(&RULE), at(101)),
             None,
             "the first is out of the window"
         );
-        assert_eq!(agents.count_failure(key.index(), &RULE, at(102)), Some(at(152)));
+        assert_eq!(agents.record_failure(key.index(), Some(&RULE), at(102)), Some(at(152)));
         assert_eq!(agents.reserve(key, 1, at(151)), Err(AgentRefusal::Excluded(at(152))));
         assert!(!agents.retire(key, at(151)), "an exclusion is remembered");
-        assert_eq!(agents.reserve(key, 1, at(152)), Ok(false));
+        assert_eq!(agents.reserve(key, 1, at(152)), Ok(true), "it is marked as well");
         assert!(!agents.retire(key, at(200)), "an agent with executors is remembered");
         agents.release(key.index(), 1);
         assert!(agents.retire(key, at(200)));
@@ -349,7 +406,7 @@ mod tests {
         let agents = AgentTable::new();
         let key = agents.find_or_insert("S1", "host", at(4_000_000)).unwrap();
         agents.record_seen(key, at(0));
-        agents.mark_failed(key.index(), at(1_000));
+        agents.record_failure(key.index(), None, at(1_000));
         assert_eq!(agents.sweep(at(4_000_000), at(4_900_000), &|| false), 0);
         assert_eq!(agents.sweep(at(4_001_000), at(4_901_000), &|| false), 1);
         let again = agents.find_or_insert("S2", "host", at(0)).unwrap();

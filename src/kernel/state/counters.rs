@@ -36,6 +36,7 @@ pub(crate) struct Counters {
 
 /// What happened to offers since the kernel was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct OfferCounts {
     /// The number of batches answered.
@@ -46,6 +47,7 @@ pub struct OfferCounts {
     pub accepted: u64,
     /// The number of executors placed.
     pub executors: u64,
+    #[cfg_attr(feature = "serde", serde(with = "declined_map"))]
     declined: [u64; KINDS],
 }
 
@@ -54,6 +56,52 @@ pub struct OfferCounts {
 pub struct DeclineCounts<'a> {
     counts: &'a OfferCounts,
     kinds: std::array::IntoIter<ReasonKind, KINDS>,
+}
+
+/// The declines as a map from reasons to numbers, without those that have none.
+#[cfg(feature = "serde")]
+mod declined_map {
+    use std::collections::HashMap;
+
+    use serde::de::IntoDeserializer;
+    use serde::de::value::{self, StringDeserializer};
+    use serde::ser::SerializeMap;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::KINDS;
+    use crate::kernel::reason::ReasonKind;
+
+    pub(super) fn serialize<S: Serializer>(
+        declined: &[u64; KINDS],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        // Formats such as postcard need the length first.
+        let kinds = declined.iter().filter(|offers| **offers > 0).count();
+        let mut map = serializer.serialize_map(Some(kinds))?;
+        for (kind, offers) in ReasonKind::ALL.into_iter().zip(declined) {
+            if *offers > 0 {
+                map.serialize_entry(&kind, offers)?;
+            }
+        }
+        map.end()
+    }
+
+    /// Kinds that are unknown, because a later version wrote them, are skipped in formats with names.
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<[u64; KINDS], D::Error> {
+        let counts: HashMap<ReasonKind, u64> = if deserializer.is_human_readable() {
+            let named = HashMap::<String, u64>::deserialize(deserializer)?;
+            let known = named.into_iter().filter_map(|(name, offers)| {
+                let name: StringDeserializer<value::Error> = name.into_deserializer();
+                Some((ReasonKind::deserialize(name).ok()?, offers))
+            });
+            known.collect()
+        } else {
+            HashMap::deserialize(deserializer)?
+        };
+        Ok(ReasonKind::ALL.map(|kind| counts.get(&kind).copied().unwrap_or(0)))
+    }
 }
 
 impl Iterator for DeclineCounts<'_> {

@@ -53,6 +53,11 @@ const SUPPRESS_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// A call that makes the cluster's offers follow the kernel's demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum DemandCall {
     /// Offer again, and forget what was refused.
     Revive,

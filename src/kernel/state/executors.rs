@@ -16,6 +16,10 @@
 //! The resources of an executor that was given up were released already. An executor that was given up and is seen
 //! again is running if the caps have room for it.
 //!
+//! Which agent an executor counts on is decided in another word of its cell, which changes only for executors that are
+//! bound late; see [`agent_binding`](super::agent_binding). They may be bound in any stage between `Reserved` and
+//! `Vacant`.
+//!
 //! | bits | field of the state word | |
 //! |---|---|---|
 //! | 16–63 | sequence | identifies the executor: a transition for an executor that has left its cell fails |
@@ -35,10 +39,12 @@
 //! | the thread that frees the cell | clears the fate: store | Relaxed | nothing: the free list publishes it to the cell's next user |
 //! | reports, drain | load | Acquire | the above |
 //! | agent loss | [`AgentHint`]: load | Relaxed | the handler's commit: after the exchange that invalidates plans, the hints of all admitted executors are seen |
+//! | update | [`AgentBinding::bind`], [`AgentBinding::refuse`]: see there | AcqRel | the end |
+//! | the thread that won the transition to `Vacant` | [`ExecutorCell::ended_allocation`]: [`AgentBinding::end`] | AcqRel | the above |
 //! | snapshot | the allocation between two loads of the state, and an Acquire fence | | the handler's Release fence, one per batch, before it fills the cells |
 //!
-//! The allocation (cores and so on) is written only by the handler that claimed the cell, before `Reserved`, and read
-//! by others only in later states. The thread that wins the transition to `Vacant` frees it, once.
+//! The allocation (cores and so on, but for a late agent) is written only by the handler that claimed the cell, before
+//! `Reserved`, and read by others only in later states. The thread that wins the transition to `Vacant` frees it, once.
 //!
 //! Wrap-around: a tick takes a later absence for the one that it saw only if the executor became unreachable exactly
 //! 256 times between two steps of that tick. A return during which others were refused succeeds wrongly only if these
@@ -50,7 +56,9 @@ use std::time::Duration;
 use crate::sync::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 
 use super::absence_clock::{Absence, AbsenceClock};
+use super::agent_binding::{AgentBinding, NO_AGENT};
 use super::slab::SlabCell;
+use crate::limits::EXECUTOR_MEMORY_MAX;
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use crate::status::Fate;
 use crate::time::Timestamp;
@@ -139,6 +147,9 @@ const DOUBTFUL: u64 = 1 << 4;
 const FATE_SHIFT: u32 = 5;
 const FATE_MASK: u64 = 0x7;
 const ABSENCES_SHIFT: u32 = 8;
+/// The memory of an executor leaves these bits of its word free.
+const PORT_BITS: u32 = 16;
+const _: () = assert!(EXECUTOR_MEMORY_MAX.get() <= u64::MAX >> PORT_BITS);
 
 impl CellState {
     /// Whether a cell in this state holds the executor with `sequence`, or may have held it. Numbers in a cell only
@@ -202,7 +213,7 @@ impl CellState {
 /// The resources of an executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Allocation {
-    /// The index of its agent's cell.
+    /// The index of its agent's cell; [`NO_AGENT`] if it isn't bound.
     pub(crate) agent: u32,
     pub(crate) resources: ExecutorResources,
 }
@@ -212,12 +223,17 @@ pub(crate) struct Allocation {
 ///
 /// It is written before the executor is [reserved](ExecutorCell::reserve), and stays when the executor ends. So a cell
 /// with an equal hint may be vacant or another agent's; but as long as an executor is in its cell, its hint is right.
+/// The hint of an executor that is bound late always says that it may be on any agent: the thread that binds it could
+/// not change the hint together with the [binding](AgentBinding).
 #[derive(Debug)]
 pub(crate) struct AgentHint(AtomicU16);
 
+/// The hint of executors that are bound late, and of those on agents with such an index.
+const ANY_AGENT: u16 = NO_AGENT as u16;
+
 impl Default for AgentHint {
     fn default() -> AgentHint {
-        AgentHint(AtomicU16::new(u16::MAX))
+        AgentHint(AtomicU16::new(ANY_AGENT))
     }
 }
 
@@ -225,7 +241,8 @@ impl AgentHint {
     /// Whether the cell may hold an executor of the agent with this index.
     pub(crate) fn may_be(&self, agent: u32) -> bool {
         // Relaxed: what orders the reader after the executor's reservation or admission orders it after the store.
-        self.0.load(Ordering::Relaxed) == agent as u16
+        let hint = self.0.load(Ordering::Relaxed);
+        hint == agent as u16 || hint == ANY_AGENT
     }
 
     /// Must be called before [`ExecutorCell::reserve`] of its cell.
@@ -241,16 +258,16 @@ impl AgentHint {
 pub(crate) struct ExecutorCell {
     state: AtomicU64,
     cores: AtomicU64,
-    memory: AtomicU64,
+    /// The memory, and the port in the lower 16 bits; 0 is none.
+    memory_and_port: AtomicU64,
     /// In milliseconds.
     launched: AtomicU64,
     /// When it became unreachable.
     unreachable_since: AbsenceClock,
     /// When it was given up.
     given_up_at: AbsenceClock,
-    agent: AtomicU32,
+    pub(crate) binding: AgentBinding,
     gpus: AtomicU32,
-    port: AtomicU32,
     next_free: AtomicU32,
 }
 
@@ -259,13 +276,12 @@ impl Default for ExecutorCell {
         ExecutorCell {
             state: AtomicU64::new(CellState::new(SEQUENCE_MAX, CellStage::Vacant).pack()),
             cores: AtomicU64::new(0),
-            memory: AtomicU64::new(0),
+            memory_and_port: AtomicU64::new(0),
             launched: AtomicU64::new(0),
             unreachable_since: AbsenceClock::new(),
             given_up_at: AbsenceClock::new(),
-            agent: AtomicU32::new(0),
+            binding: AgentBinding::new(),
             gpus: AtomicU32::new(0),
-            port: AtomicU32::new(0),
             next_free: AtomicU32::new(0),
         }
     }
@@ -302,13 +318,15 @@ impl ExecutorCell {
 
     /// Fills a claimed cell, after [`ExecutorCell::before_reserving`]. The executor isn't live before
     /// [`ExecutorCell::publish`].
+    #[inline]
     pub(crate) fn reserve(&self, sequence: u64, allocation: &Allocation, now: Timestamp) {
         // Relaxed: the store of the state publishes them.
         self.cores.store(allocation.resources.cores.millis(), Ordering::Relaxed);
-        self.memory.store(allocation.resources.memory.get(), Ordering::Relaxed);
-        self.gpus.store(allocation.resources.gpus.get(), Ordering::Relaxed);
-        self.port.store(allocation.resources.port.map_or(0, u32::from), Ordering::Relaxed);
-        self.agent.store(allocation.agent, Ordering::Relaxed);
+        let ExecutorResources { memory, port, gpus, .. } = allocation.resources;
+        let memory_and_port = memory.get() << PORT_BITS | port.map_or(0, u64::from);
+        self.memory_and_port.store(memory_and_port, Ordering::Relaxed);
+        self.gpus.store(gpus.get(), Ordering::Relaxed);
+        self.binding.set(sequence, allocation.agent);
         self.launched.store(now.as_millis(), Ordering::Relaxed);
         self.state.store(CellState::new(sequence, CellStage::Reserved).pack(), Ordering::Release);
     }
@@ -357,24 +375,35 @@ impl ExecutorCell {
     }
 
     /// The resources of the executor. Valid only after a state other than `Vacant` was read.
+    #[inline]
     pub(crate) fn allocation(&self) -> Allocation {
+        Allocation { agent: self.binding.index(), resources: self.resources() }
+    }
+
+    /// What the executor with `sequence` held, and the agent that it counted on. From now on it can't be bound any
+    /// more. Only the thread that moved it to `Vacant` may call this.
+    #[inline]
+    pub(crate) fn ended_allocation(&self, sequence: u64) -> Allocation {
+        Allocation { agent: self.binding.end(sequence), resources: self.resources() }
+    }
+
+    #[inline]
+    fn resources(&self) -> ExecutorResources {
         // Relaxed: published by the state.
-        let port = self.port.load(Ordering::Relaxed);
-        Allocation {
-            agent: self.agent.load(Ordering::Relaxed),
-            resources: ExecutorResources {
-                cores: MilliCpus::from_millis(self.cores.load(Ordering::Relaxed)),
-                memory: Mebibytes::new(self.memory.load(Ordering::Relaxed)),
-                gpus: Gpus::new(self.gpus.load(Ordering::Relaxed)),
-                port: u16::try_from(port).ok().filter(|port| *port != 0),
-            },
+        let memory_and_port = self.memory_and_port.load(Ordering::Relaxed);
+        let port = memory_and_port as u16;
+        ExecutorResources {
+            cores: MilliCpus::from_millis(self.cores.load(Ordering::Relaxed)),
+            memory: Mebibytes::new(memory_and_port >> PORT_BITS),
+            gpus: Gpus::new(self.gpus.load(Ordering::Relaxed)),
+            port: (port != 0).then_some(port),
         }
     }
 
-    /// The index of its agent's cell. May be read in any state; it may be that of the cell's former executor, so use it
-    /// only to prefetch or check it afterwards.
+    /// The index of its agent's cell, or [`NO_AGENT`]. May be read in any state; it may be that of the cell's former
+    /// executor, so use it only to prefetch or check it afterwards.
     pub(crate) fn agent(&self) -> u32 {
-        self.agent.load(Ordering::Relaxed)
+        self.binding.index()
     }
 
     /// Marks the executor with `sequence` as unreachable, if it is reachable. Starts the clock of this absence first,
@@ -536,7 +565,7 @@ mod tests {
             executor.mark_unreachable(SEQUENCE_MAX, lost).unwrap();
             assert!(
                 executor.mark_unreachable(SEQUENCE_MAX, due).is_err(),
-                "it is out of sight already"
+                "it is unreachable already"
             );
             assert!(!executor.give_up(SEQUENCE_MAX, after, Timestamp::from_millis(n * 100 + 9)));
             if n % 3 == 0 {

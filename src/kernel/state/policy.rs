@@ -41,6 +41,8 @@ pub(crate) struct Policy {
     /// Changes with the settings, but not if only the executor limit is set: under one number, offers are checked
     /// alike.
     pub(crate) config_version: u64,
+    /// Whether the constraint was another one at first: counts of offers since then say nothing about this one.
+    pub(crate) constraint_replaced: bool,
 }
 
 /// What the caps leave, at the time of one load of the admission word.
@@ -75,7 +77,7 @@ impl Policy {
     /// Whether this cap is the reason for every unused offer that meets the constraint, whatever else the offer lacks.
     /// Other caps rank after what the offer lacks.
     pub(crate) fn outranks(&self, cap: &Reason) -> bool {
-        matches!(cap, Reason::CoreCap { .. }) && self.config.conduct.constraint_before_cap
+        matches!(cap, Reason::CoreCap { .. }) && self.config.compatibility.constraint_before_cap
     }
 
     /// Whether the caps leave room beyond `admission` for one executor of exactly this size.
@@ -152,8 +154,14 @@ pub(crate) type PolicyView = SwapView<Policy>;
 impl PolicyCell {
     pub(crate) fn new(config: Config) -> PolicyCell {
         let limit = config.executor_limit;
-        let policy =
-            Policy { config, limit, locality: Arc::default(), number: 0, config_version: 0 };
+        let policy = Policy {
+            config,
+            limit,
+            locality: Arc::default(),
+            number: 0,
+            config_version: 0,
+            constraint_replaced: false,
+        };
         PolicyCell { current: Swap::new(policy), publisher: CachePadded::new(Mutex::new(())) }
     }
 
@@ -196,12 +204,11 @@ impl PolicyCell {
             return false;
         }
         let config_version = old.config_version + u64::from(differs);
-        let locality = Arc::clone(&old.locality);
-        self.publish(
-            &old,
-            Policy { config, limit, locality, config_version, ..Policy::clone(&old) },
-            admission,
-        );
+        let constraint_replaced =
+            old.constraint_replaced || old.config.constraint != config.constraint;
+        let replaced =
+            Policy { config, limit, config_version, constraint_replaced, ..Policy::clone(&old) };
+        self.publish(&old, replaced, admission);
         true
     }
 

@@ -177,6 +177,14 @@ impl<T: SlabCell> Slab<T> {
         (0..cell_count).filter_map(|index| Some((index, self.get(index)?)))
     }
 
+    /// All cells that were ever in use, with their hints, in the order of their indices. None for a cell whose segment
+    /// is being allocated.
+    pub(crate) fn iter_with_hints(&self) -> impl Iterator<Item = Option<(&T, &T::Hint)>> {
+        // Relaxed: as in `iter`.
+        let cell_count = self.cell_count.load(Ordering::Relaxed);
+        (0..cell_count).map(|index| self.get_with_hint(index))
+    }
+
     /// [`Slab::claim_from`] without a preference.
     pub(crate) fn claim(&self, count: usize, indices: &mut Vec<u32>) -> bool {
         self.claim_from(0, count, indices)

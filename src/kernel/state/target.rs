@@ -6,10 +6,11 @@ use crate::ids::ExecutorId;
 
 /// An executor and its agent, as kills and reconciliations name them.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Target {
     /// The executor.
     pub id: ExecutorId,
-    /// The id of its agent.
+    /// The id of its agent; empty if the executor is [bound late](crate::Binding::Late) and isn't bound yet.
     pub agent_id: Arc<str>,
 }

@@ -6,7 +6,7 @@ mod tests;
 use std::sync::Arc;
 
 use super::template::fill;
-use super::{Command, Facts, Form, Launcher, Prelude, Setup, Uri};
+use super::{Command, CommandForm, LaunchContext, Launcher, Secret, Setup, ShellPrologue, Uri};
 use crate::error::Error;
 
 /// The main class of an executor, an argument of Spark's launcher script.
@@ -43,15 +43,15 @@ pub const MODULE_OPTIONS: &str = "-XX:+IgnoreUnrecognizedVMOptions \
 ///
 /// ```
 /// use offermill::launch::spark::{Software, SparkExecutor};
-/// use offermill::launch::{Facts, Launcher};
+/// use offermill::launch::{LaunchContext, Launcher};
 /// use offermill::resources::{Mebibytes, MilliCpus};
 ///
 /// # fn main() -> Result<(), offermill::Error> {
 /// let url = SparkExecutor::driver_url("driver.example", 7078)?;
 /// let launcher = SparkExecutor::new(&url, Software::Home("/opt/spark".to_owned()))?;
 /// let (cores, memory) = (MilliCpus::from_cores(2), Mebibytes::new(1024));
-/// let facts = Facts::new("7", "agent-1", "a1.example", cores, memory).with_app("app-1");
-/// let command = launcher.java_options("-verbose:gc").command(&facts);
+/// let context = LaunchContext::new("7", "agent-1", "a1.example", cores, memory).with_app("app-1");
+/// let command = launcher.java_options("-verbose:gc").command(&context);
 /// assert_eq!(command.argv[0], "/opt/spark/./bin/spark-class");
 /// assert!(command.argv.iter().any(|argument| *argument == url));
 /// # Ok(())
@@ -61,7 +61,7 @@ pub const MODULE_OPTIONS: &str = "-XX:+IgnoreUnrecognizedVMOptions \
 pub struct SparkExecutor {
     driver_url: String,
     program: String,
-    prelude: Prelude,
+    prologue: ShellPrologue,
     archive: Option<Uri>,
     setup: Option<Arc<Setup>>,
     app_id: Option<String>,
@@ -70,8 +70,9 @@ pub struct SparkExecutor {
     task_cores: u32,
     user: Option<String>,
     variables: Vec<(String, String)>,
+    secrets: Vec<(String, Secret)>,
     hostname: Hostname,
-    form: Form,
+    form: CommandForm,
 }
 
 /// The location of Spark on the agents.
@@ -119,7 +120,7 @@ impl SparkExecutor {
         Ok(SparkExecutor {
             driver_url: driver_url.to_owned(),
             program,
-            prelude: Prelude { folder, library_path: None },
+            prologue: ShellPrologue { folder, library_path: None },
             archive,
             setup: None,
             app_id: None,
@@ -128,8 +129,9 @@ impl SparkExecutor {
             task_cores: 1,
             user: None,
             variables: Vec::new(),
+            secrets: Vec::new(),
             hostname: Hostname::default(),
-            form: Form::default(),
+            form: CommandForm::default(),
         }
         .setup(Setup::default()))
     }
@@ -167,7 +169,7 @@ impl SparkExecutor {
     /// Sets a library path that comes before the agent's own. The executors are then started by a shell.
     #[must_use]
     pub fn library_path(mut self, path: impl Into<String>) -> Self {
-        self.prelude.library_path = Some(Arc::from(path.into()));
+        self.prologue.library_path = Some(Arc::from(path.into()));
         self
     }
 
@@ -193,6 +195,14 @@ impl SparkExecutor {
         self
     }
 
+    /// Sets an environment variable whose value is a secret, such as `_SPARK_AUTH_SECRET`. It overrides others of its
+    /// name. Unlike those of [`variable`](SparkExecutor::variable), its value isn't shown by `Debug`.
+    #[must_use]
+    pub fn secret_variable(mut self, name: impl Into<String>, value: Secret) -> Self {
+        self.secrets.push((name.into(), value));
+        self
+    }
+
     /// Sets which host names the executors use. Default: [`Hostname::OfAgent`].
     #[must_use]
     pub fn hostname(mut self, hostname: Hostname) -> Self {
@@ -200,9 +210,9 @@ impl SparkExecutor {
         self
     }
 
-    /// Sets the form of the command. It is always [`Form::Shell`] if the command needs a shell.
+    /// Sets the form of the command. It is always [`CommandForm::Shell`] if the command needs a shell.
     #[must_use]
-    pub fn form(mut self, form: Form) -> Self {
+    pub fn form(mut self, form: CommandForm) -> Self {
         self.form = form;
         self
     }
@@ -218,18 +228,20 @@ impl SparkExecutor {
     }
 
     /// The environment variables. Each name occurs once.
-    fn environment(&self, facts: &Facts<'_>, app_id: &str) -> Vec<(String, String)> {
-        let known = [("APP_ID", app_id), ("EXECUTOR_ID", facts.executor)];
+    fn environment(&self, context: &LaunchContext<'_>, app_id: &str) -> Vec<(String, String)> {
+        let known = [("APP_ID", app_id), ("EXECUTOR_ID", context.executor)];
         let mut environment: Vec<(String, String)> = vec![
             ("SPARK_EXECUTOR_OPTS".into(), fill(&self.java_options, &known)),
-            ("SPARK_EXECUTOR_MEMORY".into(), format!("{}m", facts.memory.get())),
+            ("SPARK_EXECUTOR_MEMORY".into(), format!("{}m", context.memory.get())),
             ("OMP_NUM_THREADS".into(), self.task_cores.to_string()),
         ];
         if let Some(path) = &self.class_path {
             environment.push(("SPARK_EXECUTOR_CLASSPATH".into(), path.clone()));
         }
         let user = self.user.iter().map(|user| ("SPARK_USER".to_owned(), user.clone()));
-        for (name, value) in self.variables.iter().cloned().chain(user) {
+        let secrets = self.secrets.iter();
+        let secrets = secrets.map(|(name, secret)| (name.clone(), secret.expose().to_owned()));
+        for (name, value) in self.variables.iter().cloned().chain(user).chain(secrets) {
             match environment.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, known)) => *known = value,
                 None => environment.push((name, value)),
@@ -240,19 +252,19 @@ impl SparkExecutor {
 }
 
 impl Launcher for SparkExecutor {
-    fn command(&self, facts: &Facts<'_>) -> Command {
-        let app_id = self.app_id.as_deref().unwrap_or(facts.app);
+    fn command(&self, context: &LaunchContext<'_>) -> Command {
+        let app_id = self.app_id.as_deref().unwrap_or(context.app);
         // Drivers count whole cores, and an executor without a core would receive no tasks.
-        let cores = (facts.cores.millis() / 1000).max(1).to_string();
+        let cores = (context.cores.millis() / 1000).max(1).to_string();
         let mut argv = vec![self.program.clone(), BACKEND.to_owned()];
         let hostname = match &self.hostname {
-            Hostname::OfAgent => Some(facts.hostname),
+            Hostname::OfAgent => Some(context.hostname),
             Hostname::Fixed(name) => Some(name.as_str()),
             Hostname::Own => None,
         };
         let arguments = [
             ("--driver-url", Some(self.driver_url.as_str())),
-            ("--executor-id", Some(facts.executor)),
+            ("--executor-id", Some(context.executor)),
             ("--cores", Some(&cores)),
             ("--app-id", Some(app_id)),
             ("--hostname", hostname),
@@ -262,10 +274,11 @@ impl Launcher for SparkExecutor {
                 argv.extend([name.to_owned(), value.to_owned()]);
             }
         }
-        let prelude = self.prelude.clone();
-        let form = if prelude == Prelude::default() { self.form } else { Form::Shell };
-        let environment = self.environment(facts, app_id);
-        Command { argv, environment, form, setup: self.setup.clone(), prelude }
+        let prologue = self.prologue.clone();
+        let form =
+            if prologue == ShellPrologue::default() { self.form } else { CommandForm::Shell };
+        let environment = self.environment(context, app_id);
+        Command { argv, environment, form, setup: self.setup.clone(), prologue }
     }
 }
 

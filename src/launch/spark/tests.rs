@@ -7,9 +7,9 @@ use crate::resources::{Mebibytes, MilliCpus};
 
 const URL: &str = "spark://CoarseGrainedScheduler@driver.example:7078";
 
-fn facts<'a>(executor: &'a str, hostname: &'a str, cores: u64) -> Facts<'a> {
+fn context<'a>(executor: &'a str, hostname: &'a str, cores: u64) -> LaunchContext<'a> {
     let (cores, memory) = (MilliCpus::from_cores(cores), Mebibytes::new(600));
-    Facts::new(executor, "a2", hostname, cores, memory).with_app("fw-1")
+    LaunchContext::new(executor, "a2", hostname, cores, memory).with_app("fw-1")
 }
 
 fn at_home(home: &str) -> SparkExecutor {
@@ -30,8 +30,8 @@ fn value_of<'a>(command: &'a Command, name: &str) -> Option<&'a str> {
 /// Goal: commands equal Spark's own. Method: recorded ones, with a home, with a space in it, and with an archive.
 #[test]
 fn commands_are_those_of_spark() {
-    let command = at_home("/opt/spark/").command(&facts("5", "host2.example", 2));
-    assert_eq!(command.form, Form::Argv);
+    let command = at_home("/opt/spark/").command(&context("5", "host2.example", 2));
+    assert_eq!(command.form, CommandForm::Argv);
     assert_eq!(
         command.shown_line().unwrap(),
         "/opt/spark/./bin/spark-class org.apache.spark.executor.CoarseGrainedExecutorBackend \
@@ -49,21 +49,21 @@ fn commands_are_those_of_spark() {
     assert_eq!(environment, wanted);
     assert_eq!(command.setup, None);
 
-    let spaced = at_home("/opt/with space/spark").command(&facts("0", "h", 18));
+    let spaced = at_home("/opt/with space/spark").command(&context("0", "h", 18));
     assert!(spaced.shown_line().unwrap().starts_with("'/opt/with space/spark/./bin/spark-class' "));
     for (home, program) in [
         ("/", "/./bin/spark-class"),
         ("//a//b//", "/a/b/./bin/spark-class"),
         ("a", "a/./bin/spark-class"),
     ] {
-        assert_eq!(at_home(home).command(&facts("0", "h", 1)).argv[0], program);
+        assert_eq!(at_home(home).command(&context("0", "h", 1)).argv[0], program);
     }
 
     let mut setup = Setup::default();
     setup.uris.push(Uri::new("/b"));
     let fetched = archive("hdfs://nn.example/dist/spark-3.5.9-bin.tgz").unwrap().setup(setup);
-    let command = fetched.hostname(Hostname::Own).command(&facts("2", "host2.example", 4));
-    assert_eq!(command.form, Form::Shell);
+    let command = fetched.hostname(Hostname::Own).command(&context("2", "host2.example", 4));
+    assert_eq!(command.form, CommandForm::Shell);
     assert_eq!(
         command.shown_line().unwrap(),
         "cd spark-3*; ./bin/spark-class org.apache.spark.executor.CoarseGrainedExecutorBackend \
@@ -90,7 +90,7 @@ fn settings_reach_the_executor() {
         .variable("SPARK_USER", "nobody")
         .variable("SPARK_EXECUTOR_MEMORY", "1m")
         .hostname(Hostname::Fixed("127.0.0.1".into()));
-    let command = executor.command(&facts("7", "agent-0", 0));
+    let command = executor.command(&context("7", "agent-0", 0));
     for (name, value) in [
         ("SPARK_EXECUTOR_OPTS", "-Dx=app-9 -Dy=7.{{CORES}}"),
         ("SPARK_EXECUTOR_CLASSPATH", "/c:/d"),
@@ -105,6 +105,19 @@ fn settings_reach_the_executor() {
     let begins = "LD_LIBRARY_PATH='/native lib':\"$LD_LIBRARY_PATH\" /s/./bin/spark-class ";
     assert!(line.starts_with(begins), "{line}");
     assert!(line.ends_with("--cores 1 --app-id app-9 --hostname 127.0.0.1"), "{line}");
+}
+
+/// Goal: a secret reaches the executor, overrides a variable of its name, and isn't shown. Method: both of one name.
+#[test]
+fn secrets_reach_the_executor() {
+    let executor = at_home("/s")
+        .secret_variable("_SPARK_AUTH_SECRET", Secret::new("cAnAry"))
+        .variable("_SPARK_AUTH_SECRET", "other");
+    assert_eq!(
+        value_of(&executor.command(&context("7", "h", 1)), "_SPARK_AUTH_SECRET"),
+        Some("cAnAry")
+    );
+    assert!(!format!("{executor:?}").contains("cAnAry"));
 }
 
 /// Goal: settings with which no executor could start are refused. Method: near misses of URLs, homes and archives.
@@ -173,7 +186,7 @@ fn settings_stay_values_in_a_shell() {
             .unwrap()
             .library_path(&*library)
             .app_id(&*app)
-            .command(&facts("0", &host, 1));
+            .command(&context("0", &host, 1));
         let line = command.shell_line().unwrap();
         let shells = ["/bin/sh", "/bin/bash"];
         let shells = shells.into_iter().filter(|shell| std::path::Path::new(shell).exists());

@@ -33,7 +33,7 @@ pub struct Resource {
     #[prost(message, optional, tag = "5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub set: Option<Set>,
-    /// The old form: the role that it is reserved for. `*` means unreserved.
+    /// The pre-refinement form: the role that it is reserved for. `*` means unreserved.
     #[prost(string, optional, default = "*", tag = "6")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
@@ -41,11 +41,12 @@ pub struct Resource {
     #[prost(message, optional, tag = "11")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocation_info: Option<AllocationInfo>,
-    /// The old form: the dynamic reservation, if there is one.
+    /// The pre-refinement form: the dynamic reservation, if there is one.
     #[prost(message, optional, tag = "8")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reservation: Option<ReservationInfo>,
-    /// The new form: the stack of reservations, each of which refines the one before it. Empty means unreserved.
+    /// The post-refinement form: the stack of reservations, each of which refines the one before it. Empty means
+    /// unreserved.
     #[prost(message, repeated, tag = "13")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reservations: Vec<ReservationInfo>,

@@ -31,5 +31,7 @@ mod value;
 pub use batch::ENTRIES_MAX;
 pub use cursor::MalformedOffer;
 pub use reader::{DecodedOffers, OfferReader};
-pub use split::{OFFERS_MAX, split};
+#[cfg(feature = "mesos")]
+pub(crate) use split::begins_as_rescind;
+pub use split::{OFFERS_MAX, begins_as_offers, split};
 pub use unavailability::Unavailability;

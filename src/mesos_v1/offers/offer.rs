@@ -8,7 +8,7 @@ use super::resource::{read_attributes, read_resources};
 use super::unavailability::Unavailability;
 use super::value::{read_nanoseconds, read_role, read_text};
 use crate::limits::{FOREIGN_ID_BYTES_MAX, HOSTNAME_BYTES_MAX};
-use crate::offer::Offer;
+use crate::offer::{Binding, Offer};
 
 const ID: u32 = sized(1);
 /// Skipped.
@@ -112,6 +112,7 @@ pub(super) fn read_offer<'a>(
         region: draft.region,
         zone: draft.zone,
         maintenance_in: None,
+        binding: Binding::Immediate,
     });
     Ok(())
 }

@@ -107,7 +107,8 @@ fn plain_resource(mut message: WireCursor<'_>) -> Option<Resource<'static>> {
         return None;
     };
     let value = Value::Scalar(Scalar::from_f64_lenient(message.double().ok()?));
-    let (revocability, reservations) = (Revocability::Firm, Reservations::Refined(&[]));
+    let (revocability, reservations) =
+        (Revocability::NonRevocable, Reservations::PostRefinement(&[]));
     let is_plain = message.left() == 0 || message.is_only(key::ALLOCATION_INFO as u8);
     is_plain.then_some(Resource { name, kind, revocability, reservations, value })
 }
@@ -157,7 +158,7 @@ fn read_resource<'a>(mut message: WireCursor<'a>, batch: &mut OfferBatch<'a>) ->
         (true, _, _) => Revocability::Disk,
         (_, true, _) => Revocability::Shared,
         (_, _, true) => Revocability::Revocable,
-        _ => Revocability::Firm,
+        _ => Revocability::NonRevocable,
     };
     let resource = Resource::new(name, value).with_revocability(revocability);
     batch.resources.push(resource.with_reservations(reserved.finish(batch)));
@@ -169,11 +170,13 @@ impl<'a> Reserved<'a> {
     #[inline(always)]
     fn finish(self, batch: &OfferBatch<'a>) -> Reservations<'a> {
         match self {
-            Reserved { stack: Some(stack), .. } => Reservations::Refined(stack.into_bump_slice()),
-            Reserved { role: None, by: None, .. } => Reservations::Refined(&[]),
+            Reserved { stack: Some(stack), .. } => {
+                Reservations::PostRefinement(stack.into_bump_slice())
+            }
+            Reserved { role: None, by: None, .. } => Reservations::PostRefinement(&[]),
             Reserved { role, by, .. } => {
                 let by = by.map(|by| &*batch.arena.alloc(by.finish().by));
-                Reservations::Old { role: role.unwrap_or(DEFAULT_ROLE), dynamic: by }
+                Reservations::PreRefinement { role: role.unwrap_or(DEFAULT_ROLE), dynamic: by }
             }
         }
     }

@@ -10,6 +10,8 @@ const OFFERS: u32 = sized(3);
 const EVENT: u32 = known(&[TYPE, OFFERS]);
 /// The type of events that contain offers.
 const TYPE_OFFERS: i32 = 2;
+#[cfg(feature = "mesos")]
+const TYPE_RESCIND: i32 = 3;
 
 /// `Event.Offers.offers`.
 const OFFER: u32 = sized(1);
@@ -41,6 +43,24 @@ pub fn split(
         places.clear();
     }
     kind.map(|kind| kind == TYPE_OFFERS)
+}
+
+/// Whether `record`, of which [`split()`] may fail to find the offers, is an event of type `OFFERS` as far as it can be
+/// read. Masters write the type first.
+#[must_use]
+pub fn begins_as_offers(record: &[u8]) -> bool {
+    begins_as(record, TYPE_OFFERS)
+}
+
+/// Whether `record`, which may not be readable, is an event of type `RESCIND` as far as it can be read.
+#[cfg(feature = "mesos")]
+pub(crate) fn begins_as_rescind(record: &[u8]) -> bool {
+    begins_as(record, TYPE_RESCIND)
+}
+
+fn begins_as(record: &[u8], kind: i32) -> bool {
+    let mut event = WireCursor::new(record, 0);
+    matches!(event.key(), Ok(Some(TYPE))) && event.number() == Ok(kind)
 }
 
 /// Finds the offers, and returns the event's type.

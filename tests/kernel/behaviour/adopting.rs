@@ -5,7 +5,7 @@ use offermill::{Change, Fate, IdScheme, Recovered, Scope, StatusUpdate, TaskStat
 use proptest::prelude::*;
 
 use super::Fixture;
-use crate::world::{Setup, at};
+use crate::world::{OfferData, Setup, at};
 
 /// An executor of a former run on an agent, with cores.
 fn former<'a>(executor: &'a str, agent_id: &'a str, cores: u64) -> Recovered<'a> {
@@ -39,10 +39,10 @@ fn adopted_executors_live_on_under_their_old_names() {
     assert_eq!(kernel.executor_name(ids[1]).to_string(), "old-2");
     assert_eq!(kernel.executor_id("old-2"), Some(ids[1]));
     assert_eq!((kernel.totals().executors, kernel.wanted()), (2, 0));
-    assert_eq!(kernel.reconcile(Scope::Doubtful, at(1)).len(), 2, "their state is unknown");
+    assert_eq!(kernel.reconcile(Scope::InDoubt, at(1)).len(), 2, "their state is unknown");
 
     assert_eq!(update(&fixture, "old-1", TaskState::Running).change, Change::Running);
-    assert_eq!(kernel.reconcile(Scope::Doubtful, at(5)).len(), 1);
+    assert_eq!(kernel.reconcile(Scope::InDoubt, at(5)).len(), 1);
     assert_eq!(update(&fixture, "old-2", TaskState::Gone).change, Change::Ended(Fate::Lost));
     let again = update(&fixture, "old-2", TaskState::Gone);
     assert_eq!((again.change, again.freed), (Change::Nothing, None));
@@ -54,6 +54,26 @@ fn adopted_executors_live_on_under_their_old_names() {
     let left: Vec<String> =
         kernel.close().iter().map(|left| kernel.executor_name(left.id).to_string()).collect();
     assert_eq!(left, ["old-1"]);
+}
+
+/// Goal: what an agent has free isn't less for an executor that is adopted after the agent was offered: it was there,
+/// so what it uses wasn't offered. Method: an agent that has room for no executor, one that is adopted there, and
+/// offers after its adoption and its end.
+#[test]
+fn an_adopted_executor_takes_nothing_of_what_was_offered() {
+    let mut fixture = Fixture::new(&Setup { memory: 2000, ..Setup::default() });
+    let amounts = |fixture: &Fixture| {
+        let sums = fixture.kernel.capacity(at(9)).sums();
+        (sums.used.cores.whole_cores(), sums.free.cores.whole_cores(), sums.free.memory.get())
+    };
+    assert_eq!(fixture.offer(&[OfferData::new("S1", 4.0, 1000.0)], 1), []);
+    fixture.kernel.adopt(&[former("old", "S1", 3)], at(2)).unwrap();
+    assert_eq!(amounts(&fixture), (3, 4, 1000));
+    assert_eq!(fixture.offer(&[OfferData::new("S1", 4.0, 1000.0)], 3), []);
+    assert_eq!(amounts(&fixture), (3, 4, 1000));
+    update(&fixture, "old", TaskState::Finished);
+    assert_eq!(fixture.offer(&[OfferData::new("S1", 7.0, 1100.0)], 6), []);
+    assert_eq!(amounts(&fixture), (0, 7, 1100));
 }
 
 /// Goal: a kernel with plain ids finds its own executors by number and adopted ones by name, and its totals agree.

@@ -1,6 +1,6 @@
 //! Tables in the documentation, held against the kernel.
 
-use offermill::config::{Conduct, ExclusionRule, UnreachableRule};
+use offermill::config::{Compatibility, ExclusionRule, UnreachableRule};
 use offermill::resources::ExecutorResources;
 use offermill::{
     Change, DemandCall, Phase, Reason, Recovered, StatusUpdate, TaskState, UpdateReason,
@@ -47,14 +47,14 @@ fn strict() -> Setup {
 
 /// Asks the kernel what an update does to an executor that runs.
 fn ask(state: TaskState, reason: UpdateReason) -> Cells {
-    let apply = |conduct: Conduct| {
-        let mut fixture = Fixture::new(&Setup { conduct, ..strict() });
+    let apply = |compatibility: Compatibility| {
+        let mut fixture = Fixture::new(&Setup { compatibility, ..strict() });
         let executor = fixture.start_on("S1", 0);
         fixture.update(executor, TaskState::Running, 1);
         let outcome = fixture.update_because(executor, state, reason, 2);
         (fixture, outcome)
     };
-    let (fixture, outcome) = apply(Conduct::OFFERMILL);
+    let (fixture, outcome) = apply(Compatibility::OFFERMILL);
     let unknown =
         fixture.kernel.status_update(&StatusUpdate::new("x", state).because(reason), at(3));
     assert_eq!(unknown.change, Change::UnknownExecutor);
@@ -67,7 +67,7 @@ fn ask(state: TaskState, reason: UpdateReason) -> Cells {
         (false, false) => "when given up",
         (false, true) => "no",
     };
-    let blamed = match (&outcome.excluded, &apply(Conduct::SPARK_3_5).1.excluded) {
+    let blamed = match (&outcome.excluded, &apply(Compatibility::SPARK_3_5).1.excluded) {
         (Some(_), Some(_)) => "yes",
         (None, Some(_)) => r"no \*",
         (None, None) => "no",
@@ -142,7 +142,8 @@ fn the_table_of_states_says_what_the_kernel_does() {
 fn an_executor_that_was_asked_to_end_blames_no_agent() {
     for state in STATES {
         for reason in REASONS {
-            let mut fixture = Fixture::new(&Setup { conduct: Conduct::SPARK_3_5, ..strict() });
+            let mut fixture =
+                Fixture::new(&Setup { compatibility: Compatibility::SPARK_3_5, ..strict() });
             let executor = fixture.start_on("S1", 0);
             fixture.kernel.kill_executors([executor]);
             let outcome = fixture.update_because(executor, state, reason, 1);

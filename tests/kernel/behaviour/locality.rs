@@ -166,9 +166,9 @@ fn a_host_may_have_many_agents() {
 type Turn = (Vec<u8>, usize, u64);
 
 proptest! {
-    /// Goal: in any conduct and placement, during the wait each wanted host without an executor gets one if it is
-    /// offered, and no other host gets one; after it, and without it, all that is offered is used. Method: random
-    /// batches and ends, compared with this rule.
+    /// Goal: with any compatibility flags and placement, during the wait each wanted host without an executor gets one
+    /// if it is offered, and no other host gets one; after it, and without it, all that is offered is used. Method:
+    /// random batches and ends, compared with this rule.
     #[test]
     fn a_wanted_host_gets_one(
         merge in any::<bool>(),
@@ -178,7 +178,7 @@ proptest! {
         turns in prop::collection::vec((prop::collection::vec(0u8..8, 0..6), 0usize..3, 0u64..40), 1..12),
     ) {
         let mut setup = Setup { consolidate, exclusion: None, ..waiting(50) };
-        (setup.conduct.merge_offers, setup.conduct.replace_elsewhere) = (merge, elsewhere);
+        (setup.compatibility.merge_offers, setup.compatibility.replace_elsewhere) = (merge, elsewhere);
         let mut fixture = Fixture::new(&setup);
         request(&fixture, &wanted.iter().map(|host| ["h0", "h1", "h2"][usize::from(*host)]).collect::<Vec<_>>(), 0);
         let (mut now, mut live) = (0, HashMap::new());

@@ -1,6 +1,6 @@
 //! Exclusion of agents, limits, and settings that change while executors run.
 
-use offermill::config::{Conduct, ExclusionRule};
+use offermill::config::{Compatibility, ExclusionRule};
 use offermill::constraint::{Mismatch, Unmet};
 use offermill::{DemandCall, Reason, TaskState, Timestamp, UpdateReason};
 
@@ -210,12 +210,14 @@ fn an_agent_lost_before_it_was_met_is_left_alone() {
     assert_eq!(fixture.kernel.tick(at(1_000_000)).agents_forgotten, 1, "it is not kept for ever");
 }
 
-/// Goal: a command that the cluster rejects excludes no agent; with Spark's conduct it does, as in Spark. Method: two
+/// Goal: a command that the cluster rejects excludes no agent; with Spark's behaviour it does, as in Spark. Method: two
 /// rejections, then one failure and another.
 #[test]
 fn a_rejected_command_is_not_the_agents_fault() {
-    for (conduct, excludes) in [(Conduct::OFFERMILL, false), (Conduct::SPARK_3_5, true)] {
-        let mut fixture = Fixture::new(&Setup { conduct, ..Setup::default() });
+    for (compatibility, excludes) in
+        [(Compatibility::OFFERMILL, false), (Compatibility::SPARK_3_5, true)]
+    {
+        let mut fixture = Fixture::new(&Setup { compatibility, ..Setup::default() });
         let ids: Vec<_> = (0..4).map(|_| fixture.start_on("S1", 0)).collect();
         assert_eq!(fixture.update(ids[0], TaskState::Error, 1).excluded, None);
         assert_eq!(fixture.update(ids[1], TaskState::Error, 1).excluded.is_some(), excludes);

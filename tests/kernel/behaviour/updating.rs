@@ -143,8 +143,7 @@ fn the_doubtful_are_reconciled() {
     for id in ids {
         fixture.update(id, TaskState::Running, 1);
     }
-    let doubtful =
-        |fixture: &Fixture, now| fixture.kernel.reconcile(Scope::Doubtful, at(now)).len();
+    let doubtful = |fixture: &Fixture, now| fixture.kernel.reconcile(Scope::InDoubt, at(now)).len();
     assert_eq!(doubtful(&fixture, 500_000), 0);
     assert_eq!(fixture.kernel.agent_lost("S1", at(2)).len(), 2);
     assert_eq!(fixture.kernel.agent_lost("S9", at(2)), []);
@@ -191,7 +190,7 @@ fn doubt_ends_with_readmission() {
     fixture.kernel.tick(at(1));
     assert_eq!(fixture.kernel.agent_lost("S1", at(2)).len(), 1);
     assert_eq!(fixture.update(id, TaskState::Running, 3).change, Change::Readmitted);
-    assert_eq!(fixture.kernel.reconcile(Scope::Doubtful, at(4)), []);
+    assert_eq!(fixture.kernel.reconcile(Scope::InDoubt, at(4)), []);
 }
 
 /// Goal: a late update about an executor doesn't affect the one that now has its cell. Method: a late unreachable
@@ -203,7 +202,7 @@ fn a_ghost_does_not_stop_the_clock_of_its_successor() {
     fixture.update(ghost, TaskState::Finished, 0);
     fixture.start_on("S1", 0);
     assert_eq!(fixture.update(ghost, TaskState::Unreachable, 99_000).change, Change::Nothing);
-    assert_eq!(fixture.kernel.reconcile(Scope::Doubtful, at(100_000)).len(), 1);
+    assert_eq!(fixture.kernel.reconcile(Scope::InDoubt, at(100_000)).len(), 1);
 }
 
 /// Goal: a request to end executors returns those that have not ended. Method: kill a live and an ended one.

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{
-    Decisions, ExecutorId, Kernel, Outcome, Phase, ReasonKind, Snapshot, Target, Timestamp,
+    Bound, CapacitySums, ClusterCapacity, Decisions, ExecutorId, Kernel, Outcome, Phase,
+    ReasonKind, ResourceSums, Snapshot, Target, Timestamp,
 };
 
 use super::Whom;
-use crate::reference::{Answer, Effect, Known, Life, Model, Started};
+use crate::reference::{Answer, Bound as BoundBy, Effect, Known, Life, Model, Started};
 use crate::world::OfferData;
 
 /// The id of each executor, by its number.
@@ -107,6 +108,24 @@ pub(crate) fn expect_outcome(outcome: &Outcome, effect: &Effect, whom: &Whom, id
     }
 }
 
+/// Compares what a binding did.
+pub(crate) fn expect_bound(found: Bound, expected: &BoundBy, whom: &Whom, ids: &Ids) {
+    let (found, executor) = match found {
+        Bound::Settled { executor, in_doubt } => (BoundBy::Settled { in_doubt }, Some(executor)),
+        Bound::Already => (BoundBy::Already, None),
+        Bound::Elsewhere { agent_id } => (BoundBy::Elsewhere(agent_id.to_string()), None),
+        Bound::Unwelcome { executor, why } => (BoundBy::Unwelcome(why), Some(executor)),
+        Bound::Nothing => (BoundBy::Nothing, None),
+        other => panic!("a result that the reference does not know: {other:?}"),
+    };
+    assert_eq!(found, *expected);
+    match (whom, executor) {
+        (Whom::Number(number), Some(id)) => assert_eq!(id, ids.of(*number)),
+        (Whom::Text(text), Some(id)) => panic!("{text} is no executor, but was found as {id:?}"),
+        (_, None) => {}
+    }
+}
+
 /// Compares the totals and counters.
 pub(crate) fn expect_same_sums(kernel: &Kernel, model: &Model) {
     let totals = kernel.totals();
@@ -135,6 +154,7 @@ pub(crate) fn expect_same_state(
     same_executors(kernel, snapshot, model, ids);
     same_agents(kernel, snapshot, model, now);
     same_counts(kernel, model);
+    same_capacity(&kernel.capacity(now), model, now);
 }
 
 fn same_executors(kernel: &Kernel, snapshot: &Snapshot, model: &Model, ids: &Ids) {
@@ -196,4 +216,55 @@ fn same_counts(kernel: &Kernel, model: &Model) {
         model.counts.unknown_updates,
         "updates about unknown executors"
     );
+}
+
+/// Compares the picture of the cluster's capacity.
+fn same_capacity(capacity: &ClusterCapacity, model: &Model, now: Timestamp) {
+    let amounts =
+        |sums: ResourceSums| [sums.cores.millis(), sums.memory.get(), u64::from(sums.gpus.get())];
+    assert!(capacity.exact(), "no other thread runs");
+    let (executors, cores) = model.totals();
+    assert_eq!(u64::from(capacity.totals().executors), executors);
+    assert_eq!(capacity.sums().used.cores, MilliCpus::from_millis(cores));
+    let mut shown = BTreeSet::new();
+    let mut sums = [[0u64; 3]; 3];
+    let mut largest = [0u64; 3];
+    for view in capacity.agents() {
+        let name = view.agent_id();
+        let agent = &model.agents[name];
+        assert!(shown.insert(name), "{name} is shown twice");
+        assert_eq!(view.hostname(), if agent.met { "host" } else { "" });
+        assert_eq!(view.executors(), model.on_agent(name), "executors on {name}");
+        assert_eq!(view.excluded_until(), model.excluded_until(name, now), "{name}");
+        assert_eq!(amounts(view.used()), model.used_on(name), "used on {name}");
+        let largest_kinds = amounts(view.free().saturating_add(view.used()));
+        largest = std::array::from_fn(|kind| largest[kind].max(largest_kinds[kind]));
+        match (view.offered_at(), agent.offered.last()) {
+            (Some(at), Some(_)) => {
+                if let Some(free) = model.free_on(name) {
+                    assert_eq!(amounts(view.free()), free, "free on {name}, recorded at {at:?}");
+                }
+                if let Some(expected) = model.whole_offers(name, at) {
+                    let shown = [view.offered(), view.free()].map(amounts);
+                    assert!(expected.contains(&shown), "{name} at {at:?}: {shown:?}, {expected:?}");
+                }
+            }
+            (None, None) => assert_eq!(view.free(), ResourceSums::NONE),
+            (None, Some(_)) => assert_eq!(agent.known, Known::Perhaps, "{name} was not recorded"),
+            (Some(at), None) => panic!("{name} was never offered, but at {at:?}"),
+        }
+        let is_withheld = view.excluded_until().is_some() || view.suspect_until().is_some();
+        for (sum, more) in [(0, view.offered()), (1 + usize::from(is_withheld), view.free())] {
+            for (sum, more) in sums[sum].iter_mut().zip(amounts(more)) {
+                *sum = sum.saturating_add(more);
+            }
+            sums[sum][2] = sums[sum][2].min(u32::MAX.into());
+        }
+    }
+    assert_eq!(amounts(capacity.largest_agent()), largest, "the largest agent");
+    let CapacitySums { agents, offered, free, withheld, .. } = capacity.sums();
+    assert_eq!((agents, [offered, free, withheld].map(amounts)), (shown.len(), sums));
+    for (name, agent) in &model.agents {
+        assert!(agent.known != Known::Yes || shown.contains(&**name), "{name} is missing");
+    }
 }

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::{Change, Event, Expected, Known, Scene, Whom};
-use offermill::Timestamp;
+use super::{Bound, Change, Event, Expected, Known, Life, Scene, Whom};
+use offermill::{ReasonKind, Timestamp};
 
 /// An event at most this far from a deadline counts as being at the deadline.
 const CLOSE: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ corners! {
     BackAtRelease = "back within 1 s of the moment when it is given up",
     BackAtForget = "back within 1 s of the moment when it is forgotten",
     BackAfterGivenUp = "back after it was given up",
-    UnreachableAgain = "out of sight again after it came back",
+    UnreachableAgain = "unreachable again after it came back",
     GivenUpAfterReturn = "given up after it came back once",
     ForgottenAfterReturn = "forgotten after it came back once",
     TickAtDeadline = "a tick at the very moment of a deadline, or 1 ms before",
@@ -44,6 +44,16 @@ corners! {
     SecondDriverNow = "a second driver at the same moment",
     SecondDriverBehind = "a second driver at an older moment",
     SecondDriverTicks = "a driver ages executors beside another",
+    BoundLate = "an executor is bound late",
+    BoundWhileAway = "an executor is bound that is unreachable or was given up",
+    BoundInDoubt = "an executor is bound to an agent that was reported lost",
+    BoundElsewhere = "an executor is found on another agent than its own",
+    UnwelcomeExcluded = "an executor is found on an excluded agent",
+    UnwelcomeUnmet = "an executor is found on an agent that doesn't meet the constraint",
+    UnwelcomeAgain = "an unwelcome executor is found again",
+    BoundTooLate = "an executor is found that has ended unbound",
+    EndedUnbound = "an executor ends or is forgotten before it is bound",
+    BoundFailureExcludes = "the failure of an executor that was bound late excludes its agent",
 }
 
 static REACHED: [AtomicU64; TEXTS.len()] = [const { AtomicU64::new(0) }; TEXTS.len()];
@@ -129,6 +139,9 @@ impl Scene {
                 let gone = effect.change == Change::Unreachable;
                 note(Corner::UnreachableAgain, gone && executor.returned);
                 note(Corner::AdoptedReported, executor.adopted);
+                let ended = matches!(effect.change, Change::Ended(_));
+                note(Corner::EndedUnbound, ended && executor.agent.is_empty());
+                note(Corner::BoundFailureExcludes, executor.late && effect.excluded.is_some());
                 executor.returned |= back;
             }
             (Event::Tick, Expected::Aged(given_up, forgotten)) => {
@@ -152,6 +165,9 @@ impl Scene {
                 let adopted = |number: &u64| self.model.executors[*number as usize].adopted;
                 note(Corner::AdoptedAged, all.any(adopted));
             }
+            (Event::Bind { whom: Whom::Number(number), agent, .. }, Expected::Bound(bound)) => {
+                self.note_bound(*number, agent, bound, note);
+            }
             (Event::Offers { .. }, _) => note(Corner::MayBeForgotten, before.perhaps > 0),
             (Event::Adopt(_), Expected::Adopted(Some(adopted))) => {
                 note(
@@ -167,5 +183,31 @@ impl Scene {
             _ => {}
         }
         self.corners = reached;
+    }
+
+    /// Notes the corner cases of binding an executor.
+    fn note_bound(
+        &self,
+        number: u64,
+        agent: &str,
+        bound: &Bound,
+        mut note: impl FnMut(Corner, bool),
+    ) {
+        let executor = &self.model.executors[number as usize];
+        let is_away = !executor.life.counted() || executor.life == Life::Unreachable;
+        let is_bound = matches!(bound, Bound::Settled { .. });
+        let unwelcome = match bound {
+            Bound::Unwelcome(why) => Some(why.map(|why| why.kind())),
+            _ => None,
+        };
+        note(Corner::BoundLate, is_bound);
+        note(Corner::BoundWhileAway, is_bound && is_away);
+        note(Corner::BoundInDoubt, *bound == Bound::Settled { in_doubt: true });
+        note(Corner::BoundElsewhere, matches!(bound, Bound::Elsewhere(_)));
+        note(Corner::UnwelcomeExcluded, unwelcome == Some(Some(ReasonKind::AgentExcluded)));
+        note(Corner::UnwelcomeUnmet, unwelcome == Some(Some(ReasonKind::ConstraintUnmet)));
+        note(Corner::UnwelcomeAgain, unwelcome == Some(None));
+        let has_ended = !executor.life.live() && executor.agent.is_empty();
+        note(Corner::BoundTooLate, has_ended && !agent.is_empty());
     }
 }

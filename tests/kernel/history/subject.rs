@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{
-    Decisions, DemandCall, Handler, IdScheme, Kernel, Outcome, Recovered, StatusUpdate, Target,
-    Ticked, Timestamp,
+    Attribute, Bound, BoundAgent, Decisions, DemandCall, Handler, IdScheme, Kernel, Outcome,
+    Recovered, StatusUpdate, Target, Ticked, Timestamp,
 };
 
-use super::compare::{Ids, expect_answer, expect_outcome, expect_same_state, expect_same_sums};
+use super::compare::{
+    Ids, expect_answer, expect_bound, expect_outcome, expect_same_state, expect_same_sums,
+};
 use super::{Event, Expected, HANDLERS, Relic, Scene, Whom, storm};
 use crate::world::lend;
 
@@ -48,6 +50,13 @@ impl Subject {
         outcomes.remove(0)
     }
 
+    fn bind(&self, whom: &Whom, agent: &str, zone: Option<Option<&str>>, now: Timestamp) -> Bound {
+        let attributes = zone.map(|zone| zone.map(|zone| Attribute::text("zone", zone)));
+        let mut agent = BoundAgent::new(agent, "host");
+        agent.attributes = attributes.as_ref().map(Option::as_slice);
+        self.kernel.bind(&self.name(whom), &agent, now)
+    }
+
     fn expect_aged(&self, ticked: &Ticked, given_up: &BTreeSet<u64>, forgotten: &BTreeSet<u64>) {
         let targets: Vec<Target> = ticked.given_up.iter().map(|it| it.target.clone()).collect();
         assert_eq!(self.ids.numbers(&targets), *given_up, "given up");
@@ -56,17 +65,16 @@ impl Subject {
 
     fn adopt(&mut self, relics: &[Relic], expected: Option<&[Option<u64>]>, now: Timestamp) {
         let former = |relic: &Relic| {
-            Recovered::new(
-                relic.name,
-                relic.agent,
-                "host",
-                ExecutorResources {
-                    cores: MilliCpus::from_millis(relic.cores),
-                    memory: Mebibytes::new(100),
-                    gpus: Gpus::new(relic.gpus as u32),
-                    port: None,
-                },
-            )
+            let resources = ExecutorResources {
+                cores: MilliCpus::from_millis(relic.cores),
+                memory: Mebibytes::new(100),
+                gpus: Gpus::new(relic.gpus as u32),
+                port: None,
+            };
+            match relic.agent {
+                "" => Recovered::late(relic.name, resources),
+                agent => Recovered::new(relic.name, agent, "host", resources),
+            }
         };
         let former: Vec<Recovered<'_>> = relics.iter().map(former).collect();
         let (adopted, expected) = match (self.kernel.adopt(&former, now), expected) {
@@ -98,6 +106,10 @@ impl Subject {
                 let update = StatusUpdate::new(&name, *state).because(*reason);
                 let outcome = self.tell(&update, now);
                 expect_outcome(&outcome, effect, whom, &self.ids);
+            }
+            (Event::Bind { whom, agent, zone }, Expected::Bound(expected)) => {
+                let bound = self.bind(whom, agent, *zone, now);
+                expect_bound(bound, expected, whom, &self.ids);
             }
             (Event::Kill(numbers), Expected::Numbers(expected)) => {
                 let asked = numbers.iter().map(|number| self.ids.of(*number));

@@ -24,16 +24,14 @@ impl Model {
     }
 
     fn take_in(&mut self, relic: &Relic, now: Timestamp) -> Option<u64> {
-        let agent = self.agents.entry(relic.agent.to_owned()).or_insert_with(|| Agent::met(now));
-        agent.met = true;
-        let barred = agent.excluded_until.is_some_and(|until| now < until)
-            || now < agent.suspect_until
-            || self.on_agent(relic.agent) >= EXECUTORS_PER_AGENT_MAX;
+        let barred = !relic.agent.is_empty() && self.is_barred(relic, now);
         if barred {
             return None;
         }
         let executor = Executor {
             agent: relic.agent.to_owned(),
+            late: relic.agent.is_empty(),
+            unwelcome: false,
             cores: relic.cores,
             memory: 100,
             gpus: relic.gpus,
@@ -59,5 +57,14 @@ impl Model {
             self.executors.push(executor);
             self.executors.len() as u64 - 1
         })
+    }
+
+    /// Whether the agent of an executor takes none.
+    fn is_barred(&mut self, relic: &Relic, now: Timestamp) -> bool {
+        let agent = self.agents.entry(relic.agent.to_owned()).or_insert_with(|| Agent::met(now));
+        agent.met = true;
+        agent.excluded_until.is_some_and(|until| now < until)
+            || now < agent.suspect_until
+            || self.on_agent(relic.agent) >= EXECUTORS_PER_AGENT_MAX
     }
 }

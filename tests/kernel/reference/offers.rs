@@ -88,16 +88,22 @@ impl Model {
         for (offer, position) in batch.iter().zip(0u32..) {
             match self.unusable(offer, now) {
                 Some(reason) => decline(self, position, reason),
+                None if offer.is_permit() => {
+                    let resources = offer.entries.iter().map(offered);
+                    placement.add_permit(position as usize, offer.role, resources);
+                }
                 None => {
                     let resources = offer.entries.iter().map(offered);
                     placement.add(position as usize, &offer.agent, offer.role, resources);
                 }
             }
         }
+        self.note_offered(batch, now);
         for group in &mut placement.groups {
             let second = |at: Timestamp| at.as_millis() / 1000;
             let lately = |failed| second(now.min(CLOCK_MAX)).saturating_sub(second(failed)) <= 300;
-            group.comes_last = self.agents[group.agent].failed.is_some_and(lately);
+            let agent = self.agents.get(group.agent);
+            group.comes_last = agent.and_then(|agent| agent.failed).is_some_and(lately);
         }
         placement.place(&mut Batch { model: self, now });
         let cap = self.cap_reached();
@@ -117,7 +123,7 @@ impl Model {
         answer
     }
 
-    fn request(&self) -> Request {
+    pub(super) fn request(&self) -> Request {
         Request {
             cores: self.setup.executor_cores,
             memory: self.setup.memory + self.setup.overhead,
@@ -143,11 +149,13 @@ impl Model {
 
     /// Why an offer can't be used regardless of its resources, if there is such a reason.
     fn unusable(&mut self, offer_data: &OfferData, now: Timestamp) -> Option<Reason> {
+        if offer_data.is_permit() {
+            return None;
+        }
         if offer_data.id.is_empty() || offer_data.agent.is_empty() {
             return Some(Reason::Malformed);
         }
-        let zones = &self.setup.zones;
-        if !zones.is_empty() && !offer_data.zone.is_some_and(|zone| zones.contains(&zone)) {
+        if !self.is_candidate(offer_data) {
             let mismatch = offer_data.zone.map_or(Mismatch::Absent, |_| Mismatch::Differs);
             return Some(Reason::ConstraintUnmet(Unmet { condition: 0, mismatch }));
         }
@@ -162,6 +170,13 @@ impl Model {
             return Some(Reason::AgentSuspect { until: agent.suspect_until });
         }
         (self.on_agent(&offer_data.agent) >= EXECUTORS_PER_AGENT_MAX).then_some(Reason::AgentFull)
+    }
+
+    /// Whether the offer is looked at any further: it is whole and meets the constraint.
+    pub(super) fn is_candidate(&self, offer_data: &OfferData) -> bool {
+        let zones = &self.setup.zones;
+        let is_met = zones.is_empty() || offer_data.zone.is_some_and(|zone| zones.contains(&zone));
+        is_met && !offer_data.id.is_empty() && !offer_data.agent.is_empty()
     }
 
     fn refusal(&self, reason: Reason, now: Timestamp) -> Duration {
@@ -180,7 +195,7 @@ impl Model {
 }
 
 /// The resource in the form of the naive placement.
-fn offered(entry: &Entry) -> Offered<'_> {
+pub(super) fn offered(entry: &Entry) -> Offered<'_> {
     let amount = match &entry.amount {
         Amount::Scalar(value) => naive::Amount::Scalar(*value),
         Amount::Ports(ranges) => naive::Amount::Ranges(ranges),
@@ -217,6 +232,8 @@ impl Caps for Batch<'_> {
         let number = model.executors.len() as u64;
         model.executors.push(Executor {
             agent: agent.to_owned(),
+            late: agent.is_empty(),
+            unwelcome: false,
             cores,
             memory: model.request().memory,
             gpus,

@@ -210,7 +210,7 @@ impl Model {
                 }
                 _ if scope == Scope::All => true,
                 Life::Unreachable | Life::GivenUp => true,
-                Life::Launching if late => true,
+                Life::Launching if late && !executor.agent.is_empty() => true,
                 _ => executor.doubtful,
             }
         };

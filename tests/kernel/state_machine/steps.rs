@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use offermill::config::{Conduct, ExclusionRule, RefuseDurations, UnreachableRule};
+use offermill::config::{Compatibility, ExclusionRule, RefuseDurations, UnreachableRule};
 use offermill::resources::PortRange;
 use offermill::{DEFAULT_ROLE, Revocability, Scope, TaskState, UpdateReason};
 use proptest::collection::vec;
@@ -107,7 +107,7 @@ fn setups() -> BoxedStrategy<Setup> {
                     expiry: expiry.map(secs),
                 }),
                 consolidate,
-                conduct: Conduct::default(),
+                compatibility: Compatibility::default(),
                 locality_wait: None,
                 unreachable: UnreachableRule {
                     release_after: release.map(secs),
@@ -165,6 +165,7 @@ fn events(scene: &Scene) -> BoxedStrategy<Event> {
         .prop_map(|(handler, batch)| Event::Offers { handler, batch });
     let updates = (whom(&scene.model), states(), reasons())
         .prop_map(|(whom, state, reason)| Event::Update { whom, state, reason });
+    let bindings = bindings(&scene.model);
     let numbers = vec(number(&scene.model), 0..3);
     let killed = numbers.prop_map(|picks| {
         let unique: BTreeSet<u64> = picks.into_iter().flatten().collect();
@@ -182,6 +183,7 @@ fn events(scene: &Scene) -> BoxedStrategy<Event> {
             })
             .boxed(),
     };
+    let unbound = scene.model.living().any(|it| scene.model.is_unbound(it));
     let sent = (0usize..2).prop_map(|handler| Event::Sent { handler });
     let behind = prop_oneof![1 => Just(0u64), 1 => 1u64..2_000];
     let ends = match (scene.model.closed, scene.model.counts.batches) {
@@ -192,6 +194,7 @@ fn events(scene: &Scene) -> BoxedStrategy<Event> {
     prop_oneof![
         30 => offers,
         if placed > 0 { 50 } else { 2 } => updates,
+        if unbound { 30 } else { 2 } => bindings,
         3 => killed,
         3 => select(AGENTS.to_vec()).prop_map(Event::AgentLost),
         2 => select(AGENTS.to_vec()).prop_map(Event::Readmit),
@@ -207,16 +210,32 @@ fn events(scene: &Scene) -> BoxedStrategy<Event> {
         1 => option::weighted(0.8, 0u32..12).prop_map(Event::Storm),
         4 => behind.prop_map(|behind| Event::Drivers { behind }),
         3 => vec(relics(), 0..5).prop_map(Event::Adopt),
-        3 => select(vec![Scope::All, Scope::Doubtful, Scope::Doubtful]).prop_map(Event::Reconcile),
+        3 => select(vec![Scope::All, Scope::InDoubt, Scope::InDoubt]).prop_map(Event::Reconcile),
         if scene.model.closed { 6 } else { 1 } => ends,
     ]
     .boxed()
 }
 
+/// Often the agent of an executor that isn't bound yet.
+fn bindings(model: &Model) -> BoxedStrategy<Event> {
+    let unbound: Vec<u64> = model.living().filter(|number| model.is_unbound(*number)).collect();
+    let whom = match unbound.is_empty() {
+        true => whom(model),
+        false => {
+            let known = select(unbound).prop_map(Whom::Number);
+            prop_oneof![4 => known, 1 => whom(model)].boxed()
+        }
+    };
+    let agent = prop_oneof![30 => select(AGENTS.to_vec()), 1 => Just("")];
+    let zone = option::weighted(0.6, option::weighted(0.8, select(vec!["a", "b", "c"])));
+    (whom, agent, zone).prop_map(|(whom, agent, zone)| Event::Bind { whom, agent, zone }).boxed()
+}
+
 /// Executors of an earlier run; occasionally two with the same name.
 fn relics() -> impl Strategy<Value = Relic> {
     let name = select(vec!["old-0", "old-1", "old-2", "old-3", "former", "früher"]);
-    (name, select(AGENTS.to_vec()), 0u64..4_000, option::weighted(0.3, 0u64..3)).prop_map(
+    let agent = prop_oneof![4 => select(AGENTS.to_vec()), 1 => Just("")];
+    (name, agent, 0u64..4_000, option::weighted(0.3, 0u64..3)).prop_map(
         |(name, agent, cores, gpus)| Relic { name, agent, cores, gpus: gpus.unwrap_or(0) },
     )
 }
@@ -249,7 +268,11 @@ fn whom(model: &Model) -> BoxedStrategy<Whom> {
 
 fn offer_data() -> BoxedStrategy<OfferData> {
     let id = prop_oneof![30 => Just("offer"), 1 => Just("")];
-    let agent = prop_oneof![30 => select(AGENTS.to_vec()), 1 => Just("")];
+    let agent = prop_oneof![
+        30 => (select(AGENTS.to_vec()), prop::bool::weighted(0.03)),
+        10 => Just(("", true)),
+        1 => Just(("", false)),
+    ];
     let role = prop_oneof![4 => Just(DEFAULT_ROLE), 1 => select(ROLES.to_vec())];
     let zone = option::weighted(0.8, select(vec!["a", "b", "c"]));
     let usual = (1u32..9, 500u32..9000, 0u32..4).prop_map(|(cpus, memory, gpus)| {
@@ -266,7 +289,8 @@ fn offer_data() -> BoxedStrategy<OfferData> {
         1 => vec(entries(), 0..9),
     ];
     (id, agent, role, zone, entries)
-        .prop_map(|(id, agent, role, zone, entries)| OfferData {
+        .prop_map(|(id, (agent, late), role, zone, entries)| OfferData {
+            late,
             host: "host".to_owned(),
             id: id.to_owned(),
             agent: agent.to_owned(),
@@ -291,13 +315,13 @@ fn entries() -> BoxedStrategy<Entry> {
         name: "ports",
         amount: Amount::Ports(ranges),
         role: DEFAULT_ROLE,
-        revocability: Revocability::Firm,
+        revocability: Revocability::NonRevocable,
     });
     let cpus_as_ranges = Just(Entry { name: "cpus", ..Entry::ports(0, 8) });
     let entry = prop_oneof![8 => scalar, 2 => ports, 1 => cpus_as_ranges];
     let reserved = prop_oneof![2 => Just(DEFAULT_ROLE), 1 => Just("etl"), 1 => Just("ads")];
     let revocability = prop_oneof![
-        8 => Just(Revocability::Firm),
+        8 => Just(Revocability::NonRevocable),
         2 => Just(Revocability::Revocable),
         1 => select(vec![Revocability::Shared, Revocability::Disk]),
     ];

@@ -167,6 +167,131 @@ fn offers_in_json_with_any_text_are_answered() {
     }
 }
 
+/// Goal: in JSON, an offer that can't be decoded spoils no others: they are used, and it is declined and reported once
+/// for its agent and cause. Method: events in which one offer has a number that is null, one that is no number of
+/// ours, an attribute of the wrong type, or so long a text that the event can't be decoded as a whole, before or after
+/// a usual offer of another agent.
+#[test]
+fn offers_in_json_that_cannot_be_decoded_are_declined() {
+    let number =
+        |value: &str| format!(r#"{{"name":"a","type":"SCALAR","scalar":{{"value":{value}}}}}"#);
+    let long = format!(r#"{{"name":"{}","type":"TEXT","text":{{"value":"x"}}}}"#, "n".repeat(LONG));
+    for (attribute, is_first) in [
+        (number("null"), false),
+        (number("1e999"), true),
+        (number("{}"), false),
+        (r#""rack""#.to_owned(), true),
+        (long, false),
+    ] {
+        let it = Subscribed::start(Encoding::Json);
+        let [good, bad] =
+            [("O-1", "S-1", "{}"), ("O-2", "S-2", &*attribute)].map(|(id, agent, attribute)| {
+                let mut offer = offers(id, agent, 4)["offers"]["offers"][0].clone();
+                offer["attributes"] = json!(["<ATTRIBUTE>"]);
+                offer
+                    .to_string()
+                    .replace(r#"["<ATTRIBUTE>"]"#, &format!("[{attribute}]"))
+                    .replace("[{}]", "[]")
+            });
+        let both = if is_first { [&*bad, &good] } else { [&*good, &bad] }.join(",");
+        let event = format!(r#"{{"type":"OFFERS","offers":{{"offers":[{both}]}}}}"#);
+        it.send_record(event.as_bytes());
+        let accept = it.fake.wait_for("ACCEPT", 0);
+        assert_eq!(accept.body["accept"]["offer_ids"][0]["value"], "O-1");
+        let again = bad.replace("O-2", "O-3");
+        let again = format!(r#"{{"type":"OFFERS","offers":{{"offers":[{again}]}}}}"#);
+        for (number, id) in ["O-2", "O-3"].into_iter().enumerate() {
+            let decline = it.fake.wait_for("DECLINE", number);
+            assert_eq!(decline.body["decline"]["offer_ids"], json!([{"value": id}]));
+            assert!(decline.body["decline"]["filters"]["refuse_seconds"].as_f64() > Some(0.0));
+            it.send_record(again.as_bytes());
+        }
+        let is_report = |notice: &Notice| match notice {
+            Notice::Unreadable { agent_id, .. } => agent_id.as_deref() == Some("S-2"),
+            _ => false,
+        };
+        assert_eq!(it.framework.notices.count(is_report), 1);
+        assert_eq!(it.fake.calls_of("SUBSCRIBE").len(), 1);
+    }
+}
+
+/// Goal: no offer is lost for ever because the event's offers can't be told apart: only a new subscription takes them
+/// back. Method: in both encodings, such an event, and the number of subscriptions.
+#[test]
+fn offers_that_cannot_be_told_apart_end_the_subscription() {
+    for (encoding, record) in [
+        (Encoding::Json, &br#"{"type":"OFFERS","offers":{"offers":7}}"#[..]),
+        (Encoding::Json, br#"{"type":"OFFERS","offers":{"offers":[{}{"id"}]}}"#),
+        (
+            Encoding::Json,
+            br#"{"offers":{"offers":[{"id":{"value":"O-1"},"x":inf}]},"type":"OFFERS"}"#,
+        ),
+        (Encoding::Protobuf, &[8, 2, 26, 100, 1]),
+    ] {
+        let it = Subscribed::start(encoding);
+        it.send_record(record);
+        it.fake.wait_for("SUBSCRIBE", 1);
+    }
+}
+
+/// Goal: an offer that is rescinded isn't used any more, even if the event can't be decoded: a new subscription voids
+/// all offers. Inverse offers may be ignored. Method: in both encodings, such events; then the number of subscriptions.
+#[test]
+fn unreadable_rescinds_end_the_subscription() {
+    for (encoding, record) in [
+        (Encoding::Json, &br#"{"type":"RESCIND","rescind":{"offer_id":7}}"#[..]),
+        (Encoding::Json, br#"{"type":"RESCIND","rescind":{"offer_id":{"value":"O-\ud800"}}}"#),
+        (Encoding::Json, br#"{"type":"RESCIND"}"#),
+        (Encoding::Protobuf, &[8, 3, 34, 100, 1]),
+    ] {
+        let it = Subscribed::start(encoding);
+        it.send_record(br#"{"type":"INVERSE_OFFERS","inverse_offers":7}"#);
+        it.send_record(record);
+        it.fake.wait_for("SUBSCRIBE", 1);
+    }
+}
+
+/// Goal: an offer is never accepted or declined with an id that isn't its own. Method: in JSON, offers without an id,
+/// with an id that isn't text, and with a name of a field that isn't; then a usual one.
+#[test]
+fn offers_are_answered_with_their_own_ids() {
+    let it = Subscribed::start(Encoding::Json);
+    it.send_record(br#"{"type":"OFFERS","offers":{"offers":[{},{"agent_id":{"value":"S-1"}}]}}"#);
+    let event = offers("O-1", "S-1", 4).to_string();
+    it.send_record(event.replace("O-1", "O-\\ud800").as_bytes());
+    it.send_record(
+        br#"{"type":"OFFERS","offers":{"offers":[
+            {"\ud800":1,"id":{"value":"O-2"},"agent_id":{"value":"S-2"},"resources":7}]}}"#,
+    );
+    let decline = it.fake.wait_for("DECLINE", 0);
+    assert_eq!(decline.body["decline"]["offer_ids"], json!([{"value": "O-2"}]));
+    it.send(&offers("O-3", "S-3", 4), b"");
+    let accept = it.fake.wait_for("ACCEPT", 0);
+    assert_eq!(accept.body["accept"]["offer_ids"], json!([{"value": "O-3"}]));
+    assert_eq!(it.fake.calls_of("DECLINE").len(), 1);
+    assert_eq!(it.fake.calls_of("SUBSCRIBE").len(), 1);
+}
+
+/// Goal: the memory for the offers of a JSON event is bounded, and many offers have one report. Method: an event with
+/// more empty offers than may be decoded, which only a new subscription takes back; an offer with more empty resources
+/// than that, which is declined.
+#[test]
+fn crafted_offers_are_not_decoded() {
+    let it = Subscribed::start(Encoding::Json);
+    let empty = "{},".repeat(1 << 20);
+    let event = format!(
+        r#"{{"type":"OFFERS","offers":{{"offers":[
+            {{"id":{{"value":"O-1"}},"agent_id":{{"value":"S-1"}},"resources":[{empty}{{}}]}}]}}}}"#
+    );
+    it.send_record(event.as_bytes());
+    let decline = it.fake.wait_for("DECLINE", 0);
+    assert_eq!(decline.body["decline"]["offer_ids"], json!([{"value": "O-1"}]));
+    it.send_record(
+        format!(r#"{{"type":"OFFERS","offers":{{"offers":[{empty}{{}}]}}}}"#).as_bytes(),
+    );
+    it.fake.wait_for("SUBSCRIBE", 1);
+}
+
 /// Goal: an offer in protobuf that can't be read is declined, and reported once for its agent and cause. Method: offers
 /// whose host name isn't UTF-8 or whose role is too long, each twice, with usual ones of another agent.
 #[test]

@@ -12,7 +12,9 @@ use serde_json::json;
 
 use super::master::FakeMaster;
 use super::panics::EventRecorder;
-use super::script::{Answer, Call, chunk, offers, record, sound, stream_id, subscribed, update};
+use super::script::{
+    Answer, Call, chunk, framed, offers, record, sound, stream_id, subscribed, update,
+};
 use super::{RECORD_BYTES_MAX, framework, mesos};
 use crate::framework::Framework;
 
@@ -134,17 +136,37 @@ fn an_endless_length() {
     running.assert_subscribed_again();
 }
 
-/// Goal: a record that is longer than allowed isn't read. Method: a length that is one byte too long, and one of a
-/// terabyte, each with as many bytes as the client reads.
+/// Goal: a record whose length is absurd isn't read. Method: a length of a terabyte, with as many bytes as the client
+/// reads.
+#[test]
+fn an_absurd_length() {
+    let running = Running::start(sound);
+    running.fake.send_bytes(&chunk(format!("{}\n", 1_u64 << 40).as_bytes()));
+    running.fake.flood(&chunk(&[b' '; 4096]));
+    assert!(running.fake.flooded() < SLACK, "{} bytes", running.fake.flooded());
+    running.assert_subscribed_again();
+}
+
+/// Goal: a record that is longer than allowed ends no subscription: it is ignored and reported, and the events after it
+/// arrive. Method: messages that are one byte and sixteen times too long, each before an update.
 #[test]
 fn a_record_over_the_limit() {
-    for length in [RECORD_BYTES_MAX + 1, 1 << 40] {
-        let running = Running::start(sound);
-        running.fake.send_bytes(&chunk(format!("{length}\n").as_bytes()));
-        running.fake.flood(&chunk(&[b' '; 4096]));
-        assert!(running.fake.flooded() < SLACK, "{} bytes", running.fake.flooded());
-        running.assert_subscribed_again();
+    let running = Running::start(sound);
+    for (number, length) in [RECORD_BYTES_MAX + 1, 16 * RECORD_BYTES_MAX].into_iter().enumerate() {
+        running.fake.send_bytes(&chunk(&framed(&vec![b' '; length])));
+        let uuid = ["AAAC", "AAAD"][number];
+        running.fake.send(&update(&running.task, "S-1", "TASK_RUNNING", Some(uuid)));
+        let acknowledged = running.fake.wait_for("ACKNOWLEDGE", 2 + number);
+        assert_eq!(acknowledged.body["acknowledge"]["uuid"], uuid);
     }
+    assert_eq!(running.fake.calls_of("SUBSCRIBE").len(), 1);
+    let is_report = |notice: &Notice| match notice {
+        Notice::CallFailed { why } => {
+            why.contains("an event was ignored: a record has 65537 bytes")
+        }
+        _ => false,
+    };
+    assert_eq!(running.framework.notices.count(is_report), 1);
 }
 
 /// Goal: a record of exactly the allowed length is read, however it is split. Method: an update padded to the limit,

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use offermill::config::Conduct;
+use offermill::config::Compatibility;
 use offermill::engine::Notice;
-use offermill::launch::{CommandTemplate, Form};
+use offermill::launch::{CommandForm, CommandTemplate};
 use offermill::{Change, Constraint, Fate};
 use serde_json::{Value, json};
 
@@ -47,11 +47,12 @@ fn a_master_that_does_not_take_the_constraint() {
 fn a_command_that_can_not_be_sent() {
     let fake = FakeMaster::new(sound);
     let command = CommandTemplate::new(vec!["echo".to_owned(), "two\nlines".to_owned()]);
-    let mut conduct = Conduct::default();
-    conduct.rejections_count = true;
-    let config = small_executors(1).exclusion(Some(Default::default())).conduct(conduct);
+    let mut compatibility = Compatibility::default();
+    compatibility.rejections_count = true;
+    let config =
+        small_executors(1).exclusion(Some(Default::default())).compatibility(compatibility);
     let config = config.build().unwrap();
-    let command = command.form(Form::Shell);
+    let command = command.form(CommandForm::Shell);
     let framework = Framework::launching(mesos(&[fake.port()]), config, command).unwrap();
     framework.id();
     let excluded = |notice: &Notice| matches!(notice, Notice::AgentExcluded { .. }).then_some(());

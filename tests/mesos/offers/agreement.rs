@@ -248,7 +248,7 @@ fn resource<'a>((resource, parts): (&'a mirror::Resource, &'a Parts<'a>)) -> Res
         2 => Value::Set(&parts.items),
         _ => Value::Set(&[]),
     };
-    let mut revocability = Revocability::Firm;
+    let mut revocability = Revocability::NonRevocable;
     for (says_so, other) in [
         (resource.revocable, Revocability::Revocable),
         (resource.shared, Revocability::Shared),
@@ -261,9 +261,12 @@ fn resource<'a>((resource, parts): (&'a mirror::Resource, &'a Parts<'a>)) -> Res
     let old = resource.role.is_some() || resource.reservation.is_some();
     let reservations = if old && parts.stack.is_empty() {
         let role = resource.role.as_deref().unwrap_or(DEFAULT_ROLE);
-        Reservations::Old { role, dynamic: resource.reservation.as_ref().map(|_| &parts.by) }
+        Reservations::PreRefinement {
+            role,
+            dynamic: resource.reservation.as_ref().map(|_| &parts.by),
+        }
     } else {
-        Reservations::Refined(&parts.stack)
+        Reservations::PostRefinement(&parts.stack)
     };
     let name = resource.name.as_deref().unwrap_or_default();
     Resource::new(name, value).with_revocability(revocability).with_reservations(reservations)

@@ -158,7 +158,7 @@ fn summary(ended: &Ended) -> (String, BTreeMap<String, usize>) {
 /// stopped before Ctrl-C; its executors run on, and end when it continues.
 #[test]
 #[ignore = "needs a real Mesos"]
-fn executors_out_of_reach() {
+fn unreachable_executors() {
     let cluster = RealCluster::start(Setup::default());
     let flags = ["--num-executors", "9", "--failover-timeout", "1h", "--shutdown-timeout", "15s"];
     let mut program = Program::start(&cluster, &flags, &["sh", "-c", SLEEP]);
@@ -169,9 +169,9 @@ fn executors_out_of_reach() {
     let ended = program.end();
     assert_eq!(ended.code, Some(3), "{}", ended.told());
     let (ending, states) = summary(&ended);
-    let out = states.get("out_of_reach").copied().unwrap_or_default();
+    let out = states.get("unreachable").copied().unwrap_or_default();
     assert!(out > 0 && states.get("killed") == Some(&(9 - out)), "{states:?}: {}", ended.told());
-    let sentence = "out of reach on agent-1, and the master ends them if their agents return";
+    let sentence = "unreachable on agent-1, and the master ends them if their agents return";
     assert!(ending.contains(sentence), "{ending}");
     assert!(cluster.executor_processes().len() >= out);
     cluster.resume_agent(1);

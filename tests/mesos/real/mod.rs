@@ -3,6 +3,7 @@
 mod accounts;
 mod agents;
 mod cable;
+mod capacity;
 mod cluster;
 mod ending;
 mod endurance;

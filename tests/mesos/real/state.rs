@@ -21,6 +21,23 @@ pub(crate) struct Task {
     pub(crate) memory_mib: u64,
 }
 
+/// Amounts of the resources that the tests compare.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Amounts {
+    pub(crate) cores_milli: u64,
+    pub(crate) memory_mib: u64,
+}
+
+/// What an agent has, and what is used of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Capacity {
+    pub(crate) all: Amounts,
+    pub(crate) used: Amounts,
+}
+
+/// Agents' capacities by their ids.
+pub(crate) type Capacities = BTreeMap<String, Capacity>;
+
 /// Tasks by their ids.
 pub(crate) type Tasks = BTreeMap<String, Task>;
 
@@ -37,6 +54,15 @@ impl State {
     /// The id of the agent with this host name.
     pub(crate) fn agent_id(&self, hostname: &str) -> Option<&str> {
         list(&self.0["slaves"]).find(|agent| agent["hostname"] == hostname)?["id"].as_str()
+    }
+
+    /// What agents that are registered have.
+    pub(crate) fn capacities(&self) -> Capacities {
+        let capacity = |agent: &Value| {
+            let all = amounts(&agent["resources"]);
+            (text(agent, "id"), Capacity { all, used: amounts(&agent["used_resources"]) })
+        };
+        list(&self.0["slaves"]).map(capacity).collect()
     }
 
     /// The ids of registered frameworks, connected or not.
@@ -82,16 +108,21 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-fn tasks(all: &Value) -> Tasks {
-    let text = |task: &Value, name: &str| task[name].as_str().unwrap_or_default().to_owned();
+fn text(value: &Value, name: &str) -> String {
+    value[name].as_str().unwrap_or_default().to_owned()
+}
+
+fn amounts(resources: &Value) -> Amounts {
     let milli = |value: &Value| (value.as_f64().unwrap_or_default() * 1000.0).round() as u64;
+    let (cores_milli, memory) = (milli(&resources["cpus"]), milli(&resources["mem"]));
+    Amounts { cores_milli, memory_mib: memory / 1000 }
+}
+
+fn tasks(all: &Value) -> Tasks {
     let read = |task: &Value| {
-        let read = Task {
-            agent_id: text(task, "slave_id"),
-            state: text(task, "state"),
-            cores_milli: milli(&task["resources"]["cpus"]),
-            memory_mib: milli(&task["resources"]["mem"]) / 1000,
-        };
+        let Amounts { cores_milli, memory_mib } = amounts(&task["resources"]);
+        let (agent_id, state) = (text(task, "slave_id"), text(task, "state"));
+        let read = Task { agent_id, state, cores_milli, memory_mib };
         (text(task, "id"), read)
     };
     list(all).map(read).collect()

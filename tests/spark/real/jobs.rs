@@ -16,7 +16,7 @@ const LOCAL: &str = "local-cluster[2,2,2048]";
 
 /// A Mesos cluster with room for two executors on each of two agents. The agents' names are addresses of this machine,
 /// because executors and shuffle services listen there.
-fn mesos() -> RealCluster {
+pub(crate) fn mesos() -> RealCluster {
     let resources = "cpus:2;mem:2048;disk:20000;ports:[31000-32000]";
     let hostnames = "127.0.1%d.1";
     RealCluster::start(Setup { agents: 2, hostnames, resources, ..Setup::default() })

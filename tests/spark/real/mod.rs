@@ -2,10 +2,10 @@
 
 #[path = "../../mesos/real/cluster.rs"]
 #[allow(dead_code)]
-mod cluster;
+pub(crate) mod cluster;
 mod driver;
-mod jobs;
-mod process;
+pub(crate) mod jobs;
+pub(crate) mod process;
 mod registering;
 mod service;
 #[path = "../../mesos/real/state.rs"]

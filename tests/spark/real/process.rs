@@ -28,9 +28,15 @@ pub(crate) fn build_folder() -> PathBuf {
 impl Watched {
     /// Starts one of the programs.
     pub(crate) fn start(name: &'static str, arguments: &[&str]) -> Watched {
+        Watched::start_in(Path::new("."), name, arguments)
+    }
+
+    /// Starts one of the programs in a folder.
+    pub(crate) fn start_in(folder: &Path, name: &'static str, arguments: &[&str]) -> Watched {
         let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/spark");
         let mut command = Command::new(programs.join(name));
         command.arg("--dir").arg(build_folder()).args(arguments).process_group(0);
+        command.current_dir(folder);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (sender, lines) = channel();
@@ -39,13 +45,30 @@ impl Watched {
         Watched { name, child, lines, seen: Vec::new() }
     }
 
+    /// The program's process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits for the next line that contains `beginning`, and returns the text after it.
     #[track_caller]
     pub(crate) fn line(&mut self, beginning: &str) -> String {
+        let began = Instant::now();
         let found = self.find(PATIENCE, |line| line.find(beginning).map(|at| at + beginning.len()));
         found.unwrap_or_else(|| {
-            panic!("{} didn't say {beginning:?}, but {:#?}", self.name, self.seen)
+            let (name, state, waited) = (self.name, self.state(), began.elapsed().as_secs_f64());
+            let seen = &self.seen;
+            panic!("{name} didn't say {beginning:?} in {waited:.1} s, {state}, but {seen:#?}")
         })
+    }
+
+    /// Whether the program still runs, in words.
+    fn state(&mut self) -> String {
+        match self.child.try_wait() {
+            Ok(None) => "and still runs".to_owned(),
+            Ok(Some(status)) => format!("and has ended ({status})"),
+            Err(error) => format!("and whether it runs can't be told ({error})"),
+        }
     }
 
     /// Returns the text after the match of `look` in the next line that matches, if one arrives within the given time.

@@ -7,7 +7,7 @@ use super::process::Watched;
 pub(crate) struct ShuffleService(Watched);
 
 impl ShuffleService {
-    /// Starts a service that checks for expired applications every second.
+    /// Starts a service that checks for expired applications every 5 s.
     pub(crate) fn start(port: u16) -> ShuffleService {
         let mut watched = Watched::start("shuffle-service", &["--port", &port.to_string()]);
         watched.line("Starting shuffle service on port");

@@ -189,7 +189,7 @@ impl Entry {
             (Reserved::none(), rest)
         };
         let (revocability, rest) = match rest.strip_prefix('{') {
-            None => (Revocability::Firm, rest),
+            None => (Revocability::NonRevocable, rest),
             Some(rest) => {
                 let (word, rest) = rest.split_once('}')?;
                 (revocabilities().find(|(_, name)| *name == word)?.0, rest)

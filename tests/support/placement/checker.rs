@@ -203,8 +203,8 @@ fn expect_order(case: &Case, accepted: &Accepted<'_>, used: &Amounts) {
                 "mem" => case.settings.memory * 1000,
                 _ => u64::from(accepted.executors[0].resources.gpus.get()) * 1000,
             };
-            let firm = sum(false, true).1 + sum(false, false).1;
-            assert!(firm < u128::from(share), "{name}: revocable before others");
+            let non_revocable = sum(false, true).1 + sum(false, false).1;
+            assert!(non_revocable < u128::from(share), "{name}: revocable before others");
         }
     }
 }
@@ -314,9 +314,9 @@ fn lend(case: &Case, use_them: impl FnOnce(&[Offer<'_>])) {
             let reservations = match &entry.reserved {
                 Reserved::Old(layer) => {
                     let dynamic = layer.by.as_ref().and(records.first());
-                    Reservations::Old { role: &layer.role, dynamic }
+                    Reservations::PreRefinement { role: &layer.role, dynamic }
                 }
-                Reserved::Refined(_) => Reservations::Refined(stack),
+                Reserved::Refined(_) => Reservations::PostRefinement(stack),
             };
             resource.with_reservations(reservations).with_revocability(entry.revocability)
         })

@@ -76,6 +76,8 @@ pub(crate) struct Group<'a> {
     resources: Vec<(Position, Offered<'a>)>,
     /// What is left of each resource.
     left: Amounts,
+    /// Whether it is one offer without an agent, which has room for one executor.
+    is_permit: bool,
     /// Whether each pass comes to the group after those without this mark.
     pub(crate) comes_last: bool,
     /// Why not even one executor fits.
@@ -131,7 +133,7 @@ impl Offered<'_> {
         let offered: Vec<&str> = role.split('/').collect();
         let is_ours = !self.is_reserved() || role == DEFAULT_ROLE || offered.starts_with(&own);
         let is_wanted = match self.revocability {
-            Revocability::Firm => true,
+            Revocability::NonRevocable => true,
             Revocability::Revocable => request.revocable,
             _ => false,
         };
@@ -180,20 +182,46 @@ impl<'a> Placement<'a> {
         role: &'a str,
         resources: impl Iterator<Item = Offered<'a>>,
     ) {
-        let is_same = |group: &Group<'_>| (group.agent, group.role) == (agent, role);
-        let at = self.groups.iter().position(is_same).unwrap_or_else(|| {
+        let is_same =
+            |group: &Group<'_>| (group.agent, group.role) == (agent, role) && !group.is_permit;
+        let at = self.groups.iter().position(is_same).unwrap_or(self.groups.len());
+        self.add_to(at, offer, (agent, role), resources);
+    }
+
+    /// Adds the offer at position `offer` of the batch, which has no agent.
+    #[allow(dead_code)]
+    pub(crate) fn add_permit(
+        &mut self,
+        offer: usize,
+        role: &'a str,
+        resources: impl Iterator<Item = Offered<'a>>,
+    ) {
+        let at = self.groups.len();
+        self.add_to(at, offer, ("", role), resources);
+        self.groups[at].is_permit = true;
+    }
+
+    /// Adds an offer to the group at this position, which may be a new one.
+    fn add_to(
+        &mut self,
+        at: usize,
+        offer: usize,
+        (agent, role): (&'a str, &'a str),
+        resources: impl Iterator<Item = Offered<'a>>,
+    ) {
+        if at == self.groups.len() {
             self.groups.push(Group {
                 agent,
                 role,
                 offers: Vec::new(),
                 resources: Vec::new(),
                 left: Amounts::new(),
+                is_permit: false,
                 comes_last: false,
                 shortage: None,
                 executors: Vec::new(),
             });
-            self.groups.len() - 1
-        });
+        }
         let group = &mut self.groups[at];
         group.offers.push(offer);
         for (place, resource) in resources.enumerate() {
@@ -233,7 +261,8 @@ impl Group<'_> {
     fn place(&mut self, request: &Request, caps: &mut impl Caps) -> bool {
         let is_first = self.executors.is_empty();
         let room = caps.room(self.agent);
-        if self.shortage.is_some() || !request.is_allowed(room) || request.is_alone() && !is_first {
+        let is_alone = request.is_alone() || self.is_permit;
+        if self.shortage.is_some() || !request.is_allowed(room) || is_alone && !is_first {
             return false;
         }
         let cores = request.cores.unwrap_or_else(|| {

@@ -1,7 +1,7 @@
 # What the programs here share: where Spark is, and how a JVM is started for it. To be sourced, with `here` and `dir`
-# set; after `set_up`, `dir` is an absolute path, and SPARK_HOME and `java_options` are there.
+# set; after `set_up`, `dir` is an absolute path, and SPARK_HOME, `venv` and `java_options` are there.
 
-# The one release that all of this was tried with.
+# The release that all of this was tried with. The plug-in is tried with others, too.
 PYSPARK=3.5.9
 
 give_up() { echo "${0##*/}: $*" >&2; exit 2; }
@@ -19,7 +19,8 @@ await_port() {
   return 1
 }
 
-spark_home() { ls -d "$dir"/venv/lib/python3*/site-packages/pyspark 2> /dev/null | head -n 1; }
+spark_home() { ls -d "$venv"/lib/python3*/site-packages/pyspark 2> /dev/null | head -n 1; }
+is_installed() { ls "$(spark_home)"/jars/spark-core_*-"$PYSPARK".jar > /dev/null 2>&1; }
 
 # Spark touches parts of Java 17 that are closed by default.
 openings() {
@@ -36,15 +37,16 @@ set_up() {
   command -v java > /dev/null || give_up "java is missing (Debian: openjdk-17-jre-headless)"
   mkdir -p "$dir" || give_up "cannot make $dir"
   dir=$(cd "$dir" && pwd)
-  if ! ls "$(spark_home)"/jars/spark-mesos_*.jar > /dev/null 2>&1; then
+  venv=$dir/venv
+  [ "$PYSPARK" = 3.5.9 ] || venv=$dir/venv-$PYSPARK
+  if ! is_installed; then
     echo "${0##*/}: installing pyspark $PYSPARK, once" >&2
     # One at a time, and all or nothing.
     (
       flock 9
-      ls "$(spark_home)"/jars/spark-mesos_*.jar > /dev/null 2>&1 && exit 0
-      rm -rf "$dir/venv" "$dir/venv.new"
-      python3 -m venv "$dir/venv.new" && "$dir/venv.new/bin/pip" install -q "pyspark==$PYSPARK" &&
-        mv "$dir/venv.new" "$dir/venv"
+      is_installed && exit 0
+      rm -rf "$venv" "$venv.new"
+      python3 -m venv "$venv.new" && "$venv.new/bin/pip" install -q "pyspark==$PYSPARK" && mv "$venv.new" "$venv"
     ) 9> "$dir/lock" > "$dir/install.log" 2>&1 || {
       tail -n 5 "$dir/install.log" >&2
       give_up "pyspark could not be installed; the whole story is in $dir/install.log"

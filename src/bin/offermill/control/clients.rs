@@ -1,16 +1,18 @@
 //! A thread per client, which reads lines, sends the commands to the run and writes the replies.
 
-use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, sleep};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use crate::control::command::ControlCommand;
-use crate::control::lines::{self, LINE_BYTES_MAX, Line};
-use crate::control::request::ControlRequest;
+use crate::control::lines::{self, Line};
+use crate::control::request::{ControlRequest, exchange};
+use crate::control::write::write_until;
 use crate::model::reply::ControlReply;
 use crate::text::format::{printable, printable_json};
 use crate::text::styled::StyledText;
@@ -23,6 +25,9 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 const IDLE_MIN: Duration = Duration::from_secs(10);
 /// The pause after a failed `accept`, for example with too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The longest line, in bytes without its line feed: enough for the names of a few thousand executors.
+const LINE_BYTES_MAX: usize = 64 * 1024;
 
 /// Starts a thread that accepts clients. Returns the clients that are connected at any time.
 ///
@@ -69,8 +74,71 @@ pub(super) struct Clients(Arc<Mutex<Vec<Arc<ClientState>>>>);
 #[derive(Debug)]
 struct ClientState {
     stream: Arc<UnixStream>,
-    /// Since when the client has given no whole command; `None` while one is executed.
-    idle_since: Mutex<Option<Instant>>,
+    /// Locked while the client's thread reads what has arrived, so that no command is between the socket and this.
+    activity: Mutex<ClientActivity>,
+}
+
+/// What a client does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ClientActivity {
+    /// Since this time it has given no whole command.
+    Idle(Instant),
+    /// A command that it gave is executed, or waits for that.
+    Busy,
+    /// It gave way to another client: nothing that it sends is read any more.
+    Disconnected,
+}
+
+impl ClientState {
+    /// Since when the client has been idle, if it is: it has no reply to wait for, and nothing that it sent waits to be
+    /// read.
+    fn idle_since(&self) -> Option<Instant> {
+        self.idle_since_locked(&lock(&self.activity))
+    }
+
+    fn idle_since_locked(&self, activity: &ClientActivity) -> Option<Instant> {
+        let ClientActivity::Idle(since) = *activity else { return None };
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut readable = [PollFd::new(&*self.stream, PollFlags::IN)];
+        matches!(poll(&mut readable, Some(&at_once)), Ok(0)).then_some(since)
+    }
+
+    /// Disconnects the client if it is idle; its thread finds the connection closed, and ends. Returns whether it was.
+    fn disconnect(&self) -> bool {
+        let mut activity = lock(&self.activity);
+        let is_idle = self.idle_since_locked(&activity).is_some();
+        if is_idle {
+            *activity = ClientActivity::Disconnected;
+            let _gone = self.stream.shutdown(Shutdown::Both);
+        }
+        is_idle
+    }
+}
+
+/// Reads what a client sends, and counts it as busy as soon as a line is whole.
+struct ClientReader<'c>(&'c ClientState);
+
+impl Read for ClientReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let ClientState { stream, activity } = self.0;
+        poll(&mut [PollFd::new(&**stream, PollFlags::IN)], None)?;
+        let mut activity = lock(activity);
+        if *activity == ClientActivity::Disconnected {
+            // Not the end of the input, which would make the beginning of a line a command.
+            return Err(ErrorKind::ConnectionAborted.into());
+        }
+        // Doesn't wait: only this thread reads.
+        let length = (&mut &**stream).read(buffer)?;
+        // The last line needs no line feed.
+        if length == 0 || buffer.get(..length).is_some_and(has_line) {
+            *activity = ClientActivity::Busy;
+        }
+        Ok(length)
+    }
+}
+
+fn has_line(bytes: &[u8]) -> bool {
+    bytes.contains(&b'\n')
 }
 
 /// A client's place among the clients, until this is dropped.
@@ -82,7 +150,7 @@ struct ClientSlot {
 impl Clients {
     /// Whether each client has the replies to all commands that it has given.
     pub(super) fn are_answered(&self) -> bool {
-        lock(&self.0).iter().all(|client| lock(&client.idle_since).is_some())
+        lock(&self.0).iter().all(|client| client.idle_since().is_some())
     }
 
     /// Adds a client. If there are too many, disconnects the one that has been idle for longest, but at least for
@@ -91,24 +159,27 @@ impl Clients {
         let mut clients = lock(&self.0);
         if clients.len() >= CLIENTS_MAX {
             let idle = clients.iter().enumerate();
-            let idle = idle.filter_map(|(at, it)| Some(((*lock(&it.idle_since))?, at)));
+            let idle = idle.filter_map(|(at, it)| Some((it.idle_since()?, at)));
             let (since, at) = idle.min()?;
-            if since.elapsed() < idle_min {
+            if since.elapsed() < idle_min || !clients.get(at)?.disconnect() {
                 return None;
             }
-            // Its thread finds the connection closed, and ends.
-            let _gone = clients.swap_remove(at).stream.shutdown(Shutdown::Both);
+            clients.swap_remove(at);
         }
-        let idle_since = Mutex::new(Some(Instant::now()));
-        let state = Arc::new(ClientState { stream: Arc::clone(stream), idle_since });
+        let activity = Mutex::new(ClientActivity::Idle(Instant::now()));
+        let state = Arc::new(ClientState { stream: Arc::clone(stream), activity });
         clients.push(Arc::clone(&state));
         Some(ClientSlot { clients: self.clone(), state })
     }
 }
 
 impl ClientSlot {
-    fn set_idle_since(&self, at: Option<Instant>) {
-        *lock(&self.state.idle_since) = at;
+    /// Counts the client as idle from now on, unless it gave way to another one.
+    fn set_idle(&self) {
+        let mut activity = lock(&self.state.activity);
+        if *activity == ClientActivity::Busy {
+            *activity = ClientActivity::Idle(Instant::now());
+        }
     }
 }
 
@@ -135,86 +206,26 @@ fn serve_client(
     client: &UnixStream,
     send: &impl Fn(ControlRequest) -> bool,
 ) -> io::Result<()> {
-    let mut reader = BufReader::new(client);
-    while let Some(line) = lines::next(&mut reader)? {
-        slot.set_idle_since(None);
-        let (reply, is_last) = execute(line, false, send);
-        if let Some(reply) = reply {
+    let mut reader = BufReader::new(ClientReader(&slot.state));
+    while let Some(line) = lines::next(&mut reader, LINE_BYTES_MAX)? {
+        if let Some(command) = parse(line).transpose() {
+            let (reply, is_last) = exchange(command, None, send);
             let give_up = Instant::now() + WRITE_TIMEOUT;
             write_until(client, reply_text(&reply).as_bytes(), give_up)?;
+            if is_last {
+                break;
+            }
         }
-        if is_last {
-            break;
-        }
-        slot.set_idle_since(Some(Instant::now()));
-    }
-    Ok(())
-}
-
-/// Writes all bytes, however slowly they are read.
-///
-/// # Errors
-/// If that isn't done by `give_up`.
-fn write_until(mut client: &UnixStream, mut bytes: &[u8], give_up: Instant) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let left = give_up.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(ErrorKind::TimedOut.into());
-        }
-        client.set_write_timeout(Some(left))?;
-        match client.write(bytes) {
-            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+        if !has_line(reader.buffer()) {
+            slot.set_idle();
         }
     }
     Ok(())
 }
 
-/// Starts a thread that reads commands from standard input. The end of the input doesn't stop the run.
-///
-/// # Errors
-/// If no thread can be started.
-pub(super) fn read_standard_input<S>(send: S) -> io::Result<()>
-where
-    S: Fn(ControlRequest) -> bool + Send + 'static,
-{
-    let read = move || read_commands(&mut io::stdin().lock(), &send);
-    Builder::new().name("offermill-control-input".into()).spawn(read)?;
-    Ok(())
-}
-
-fn read_commands(reader: &mut impl BufRead, send: &impl Fn(ControlRequest) -> bool) {
-    while let Ok(Some(line)) = lines::next(reader) {
-        let (_shown, is_last) = execute(line, true, send);
-        if is_last {
-            return;
-        }
-    }
-}
-
-/// Sends the command of a line to the run and waits for the reply. Returns the reply, unless the line is blank, and
-/// whether the client is done.
-fn execute(
-    line: Line,
-    is_shown: bool,
-    send: &impl Fn(ControlRequest) -> bool,
-) -> (Option<ControlReply>, bool) {
-    let command = match line {
-        Line::Text(text) => ControlCommand::parse(&text),
-        Line::TooLong => {
-            Err(format!("the line is too long; expected at most {LINE_BYTES_MAX} bytes"))
-        }
-        Line::NotUtf8 => Err("the line is not UTF-8".to_owned()),
-    };
-    let Some(command) = command.transpose() else { return (None, false) };
-    let is_last = command == Ok(ControlCommand::Quit);
-    let (reply_to, reply) = sync_channel(1);
-    let is_sent = send(ControlRequest { command, is_shown, reply_to });
-    let reply = is_sent.then(|| reply.recv().ok()).flatten();
-    let has_ended = reply.is_none();
-    let ended = || ControlReply::Refused("the run has ended".to_owned());
-    (Some(reply.unwrap_or_else(ended)), is_last || has_ended)
+/// Parses a line of a client. `None` if it is blank.
+fn parse(line: Line) -> Result<Option<ControlCommand>, String> {
+    ControlCommand::parse(&line.text()?)
 }
 
 /// A reply as it is sent to a client.
@@ -233,23 +244,55 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::BufRead;
+
     use super::*;
 
-    /// Goal: the end of a run can wait until a client has its reply. Method: a client is admitted, gives a command, has
-    /// its reply, gives another command and leaves.
+    /// Goal: the end of a run can wait until a client has its reply, and there is no moment between the arrival of a
+    /// command and its reply in which a client looks idle. Method: a client sends two commands and a part of a third,
+    /// which are read one after the other; then it leaves. Before each step, whether it looks idle.
     #[test]
     fn clients_without_a_reply_are_seen() {
         let clients = Clients::default();
-        let (stream, _peer) = UnixStream::pair().unwrap();
+        let (stream, mut peer) = UnixStream::pair().unwrap();
         let slot = clients.admit(&Arc::new(stream), IDLE_MIN).unwrap();
+        let mut reader = BufReader::new(ClientReader(&slot.state));
         assert!(clients.are_answered());
-        slot.set_idle_since(None);
-        assert!(!clients.are_answered());
-        slot.set_idle_since(Some(Instant::now()));
+        peer.write_all(b"one\ntwo\nthr").unwrap();
+        assert!(!clients.are_answered(), "not read yet");
+        for is_last in [false, true] {
+            lines::next(&mut reader, LINE_BYTES_MAX).unwrap();
+            assert!(!clients.are_answered(), "not executed yet");
+            assert_eq!(has_line(reader.buffer()), !is_last);
+        }
+        slot.set_idle();
         assert!(clients.are_answered());
-        slot.set_idle_since(None);
+        peer.write_all(b"ee").unwrap();
+        peer.shutdown(Shutdown::Write).unwrap();
+        let third = lines::next(&mut reader, LINE_BYTES_MAX).unwrap();
+        assert_eq!(third, Some(Line::Text("three".to_owned())));
+        assert!(!clients.are_answered(), "the last line has no line feed");
         drop(slot);
         assert!(clients.are_answered());
+    }
+
+    /// Goal: a client that gives way isn't heard any more, and one that has sent a command doesn't give way. Method: a
+    /// client with a command that isn't read yet, and one that sends a command after it was disconnected.
+    #[test]
+    fn no_command_is_executed_without_a_reply() {
+        let clients = Clients::default();
+        let [(busy, mut busy_peer), (idle, mut idle_peer)] =
+            [(); 2].map(|()| UnixStream::pair().unwrap());
+        let [busy, idle] =
+            [busy, idle].map(|stream| clients.admit(&Arc::new(stream), IDLE_MIN).unwrap());
+        busy_peer.write_all(b"status\n").unwrap();
+        assert!(!busy.state.disconnect());
+        assert!(idle.state.disconnect());
+        let _closed = idle_peer.write_all(b"stop\n");
+        let error = ClientReader(&idle.state).read(&mut [0; 9]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionAborted);
+        idle.set_idle();
+        assert_eq!(*lock(&idle.state.activity), ClientActivity::Disconnected);
     }
 
     /// Executes nothing, and says so.
@@ -278,6 +321,9 @@ mod tests {
         let forever = Duration::from_secs(1_000_000);
         let mut idle: Vec<_> = (0..CLIENTS_MAX).map(|_| connect(&clients, forever)).collect();
         idle[0].get_mut().write_all(b"stat").unwrap();
+        while !clients.are_answered() {
+            sleep(Duration::from_millis(1));
+        }
         assert!(line(&mut connect(&clients, forever)).starts_with("error: 16 clients"));
         let mut next = connect(&clients, Duration::ZERO);
         assert_eq!(line(&mut idle[0]), "", "the first is disconnected");
@@ -285,24 +331,5 @@ mod tests {
         assert_eq!(line(&mut next), "error: the run has ended\n");
         idle[1].get_mut().write_all(b"status\n").unwrap();
         assert_eq!(line(&mut idle[1]), "error: the run has ended\n", "the others stay");
-    }
-
-    /// Goal: a client that reads slowly is given up after the time for a reply. Method: a client that reads a byte now
-    /// and then of a reply that is larger than the socket's buffer.
-    #[test]
-    fn replies_have_a_deadline() {
-        let (client, run) = UnixStream::pair().unwrap();
-        let reader = std::thread::spawn(move || {
-            let mut client = &client;
-            let mut piece = [0; 512];
-            while std::io::Read::read(&mut client, &mut piece).is_ok_and(|length| length > 0) {
-                sleep(Duration::from_millis(1));
-            }
-        });
-        let give_up = Instant::now() + Duration::from_millis(100);
-        let error = write_until(&run, &vec![0; 64 << 20], give_up).unwrap_err();
-        assert!(matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock), "{error}");
-        drop(run);
-        reader.join().unwrap();
     }
 }

@@ -9,9 +9,13 @@ use offermill::resources::MilliCpus;
 /// The help text of the commands.
 pub(crate) const HELP: &str = "\
 limit N | none       set the executor limit. A lower limit ends no executor; use kill
-kill NAME...         ask executors to end. The limit stays, so others replace them
-                     unless it is lowered before
-status               print the state of the run; ends with an empty line
+limit N locality HOST=N...
+                     the same, and set where executors start, as \"locality\" does
+kill NAME...         ask executors to end: those that are alive; the reply names the
+                     rest. The limit stays, so others replace them unless it is
+                     lowered before
+status               print the state of the run and what the cluster has; ends with an
+                     empty line
 status json          the same as one line of JSON
 load pending=N running=N [speculative=N] [unschedulable=N]
                      set the number of tasks until the next load command; a number
@@ -22,21 +26,29 @@ executor NAME WHAT   set the activity of an executor, for dynamic allocation: bu
                      holds shuffle data, and whether a job needs it)
 registered CORES     set how many cores have registered with the framework's driver;
                      with + or -, add or subtract
-locality HOST=N...   set how many tasks have their data on which hosts; with dynamic
-                     allocation, executors start there if possible; or \"locality none\"
+locality HOST=N...   set how many tasks have their data on which hosts: executors start
+                     there if possible (spark.locality.wait); or \"locality none\"
 stop                 stop the run, like Ctrl-C
 help                 print this; ends with an empty line
 quit                 close the connection
 NAME is an executor's id, the part of it after the last \"-\", or its number.";
 
 /// The words that a command may begin with.
-const WORDS: &str = "limit, kill, status, load, executor, registered, locality, stop, help or quit";
+pub(crate) const WORDS: &str =
+    "limit, kill, status, load, executor, registered, locality, stop, help or quit";
+
+/// The most executors that one command asks to end: the reply has a sentence for each that isn't alive.
+const KILL_NAMES_MAX: usize = 10_000;
 
 /// A control command.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ControlCommand {
-    Limit(Option<u32>),
-    /// The names of executors, at least one.
+    Limit {
+        limit: Option<u32>,
+        /// Hosts as in `Locality`; `None` leaves them as they are.
+        hosts: Option<Vec<(String, u32)>>,
+    },
+    /// The names of executors, from 1 to [`KILL_NAMES_MAX`].
     Kill(Vec<String>),
     Status {
         is_json: bool,
@@ -81,9 +93,17 @@ impl ControlCommand {
         let Some(first) = words.next() else { return Ok(None) };
         let rest: Vec<&str> = words.collect();
         Ok(Some(match (first, &rest[..]) {
-            ("limit", [limit]) => ControlCommand::Limit(parse_limit(limit)?),
+            ("limit", [limit]) => ControlCommand::Limit { limit: parse_limit(limit)?, hosts: None },
+            ("limit", [limit, "locality", hosts @ ..]) => ControlCommand::Limit {
+                limit: parse_limit(limit)?,
+                hosts: Some(parse_hosts(hosts)?),
+            },
             ("limit", _) => return Err(expected("limit", "a number of executors, or \"none\"")),
             ("kill", []) => return Err(expected("kill", "names of executors")),
+            ("kill", names) if names.len() > KILL_NAMES_MAX => {
+                let what = format!("at most {KILL_NAMES_MAX} names of executors");
+                return Err(expected("kill", &what));
+            }
             ("kill", names) => {
                 ControlCommand::Kill(names.iter().map(|&name| name.to_owned()).collect())
             }
@@ -134,7 +154,11 @@ fn parse_limit(text: &str) -> Result<Option<u32>, String> {
     if text == "none" {
         return Ok(None);
     }
-    let what = || format!("a number of executors, or \"none\", not {}", quoted(text));
+    let what = || {
+        let is_too_large = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let bound = if is_too_large { format!(" up to {}", u32::MAX) } else { String::new() };
+        format!("a number of executors{bound}, or \"none\", not {}", quoted(text))
+    };
     number(text).map(Some).ok_or_else(|| expected("limit", &what()))
 }
 
@@ -229,9 +253,15 @@ mod tests {
         let load = Load { pending: 20, running: 4, ..Load::default() };
         let all = Load { speculative: 2, unschedulable: 1, ..load };
         let executor = |activity| ControlCommand::Executor { name: "17.4".into(), activity };
+        let none = || Some(Vec::new());
         let rows = [
-            ("limit 5", ControlCommand::Limit(Some(5))),
-            ("limit none", ControlCommand::Limit(None)),
+            ("limit 5", ControlCommand::Limit { limit: Some(5), hosts: None }),
+            ("limit none", ControlCommand::Limit { limit: None, hosts: None }),
+            ("limit 0 locality none", ControlCommand::Limit { limit: Some(0), hosts: none() }),
+            (
+                "limit 2 locality a=3",
+                ControlCommand::Limit { limit: Some(2), hosts: Some(vec![("a".into(), 3)]) },
+            ),
             ("  kill\ta-1.0  17 ", ControlCommand::Kill(vec!["a-1.0".into(), "17".into()])),
             ("status\r", ControlCommand::Status { is_json: false }),
             ("status json", ControlCommand::Status { is_json: true }),
@@ -265,9 +295,11 @@ mod tests {
             ("Limit 5", "\"Limit\" is not a command; expected limit, kill, status,"),
             ("limit", "after \"limit\" was expected: a number of executors, or \"none\""),
             ("limit 5 6", "after \"limit\" was expected"),
+            ("limit 5 locality", "after \"locality\" was expected: HOST=N"),
+            ("limit x locality none", "or \"none\", not \"x\""),
             ("limit -1", "a number of executors, or \"none\", not \"-1\""),
             ("limit +1", "not \"+1\""),
-            ("limit 4294967296", "not \"4294967296\""),
+            ("limit 4294967296", "executors up to 4294967295, or \"none\", not \"4294967296\""),
             ("kill", "after \"kill\" was expected: names of executors"),
             ("status yaml", "nothing, or \"json\""),
             ("load", "after \"load\" was expected: pending=N and running=N"),
@@ -291,6 +323,15 @@ mod tests {
             let error = ControlCommand::parse(line).unwrap_err();
             assert!(error.contains(sentence), "{line}: {error}");
         }
+    }
+
+    /// Goal: a list of names has a limited length. Method: the longest, and one more.
+    #[test]
+    fn a_kill_is_bounded() {
+        let kill = |names| ControlCommand::parse(&format!("kill{}", " 7".repeat(names)));
+        assert!(kill(KILL_NAMES_MAX).is_ok());
+        let error = kill(KILL_NAMES_MAX + 1).unwrap_err();
+        assert_eq!(error, "after \"kill\" was expected: at most 10000 names of executors");
     }
 
     proptest! {

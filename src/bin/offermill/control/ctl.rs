@@ -1,6 +1,6 @@
 //! `offermill ctl`: sends a command to a running `offermill run` and prints the reply.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -10,8 +10,9 @@ use clap::Args;
 use rustix::process::geteuid;
 use serde::de::IgnoredAny;
 
-use crate::control::command::HELP;
+use crate::control::command::{HELP, WORDS};
 use crate::control::socket::connect_until;
+use crate::control::write::write_until;
 use crate::exit::ExitStatus;
 use crate::output::{PrintOutcome, print_json, print_result, remark};
 use crate::text::styled::StyledText;
@@ -59,7 +60,11 @@ pub(crate) fn send_command(arguments: &CtlArguments) -> ExitStatus {
     let reply = match exchange(socket, &line, Instant::now() + REPLY_TIMEOUT) {
         Ok(reply) => reply,
         Err(error) => {
-            remark(&format!("no run answers at {socket:?}: {error}"));
+            let hint = match is_command(socket) && !Path::new(socket).exists() {
+                true => "; the socket comes before the command: offermill ctl SOCKET COMMAND",
+                false => "",
+            };
+            remark(&format!("no run answers at {socket:?}: {error}{hint}"));
             return ExitStatus::Cluster;
         }
     };
@@ -80,13 +85,17 @@ pub(crate) fn send_command(arguments: &CtlArguments) -> ExitStatus {
     }
 }
 
+/// Whether a word begins a command, so that the socket before it was forgotten.
+fn is_command(word: &str) -> bool {
+    word != "or" && WORDS.split([',', ' ']).any(|known| known == word)
+}
+
 /// Sends the line and returns the whole reply. Closing the sending side tells the run that no other command follows.
 fn exchange(socket: &str, line: &str, give_up: Instant) -> io::Result<String> {
     let mut run = connect_until(Path::new(socket), give_up)?;
     check_owner(owner(&run, socket)?, geteuid().as_raw())?;
-    run.set_write_timeout(Some(REPLY_TIMEOUT))?;
     // A run with too many clients replies without reading, so a failed write is reported only without a reply.
-    let written = run.write_all(format!("{line}\n").as_bytes());
+    let written = write_until(&run, format!("{line}\n").as_bytes(), give_up);
     let _gone = run.shutdown(Shutdown::Write);
     let reply = read_reply(&mut run, give_up)?;
     if reply.is_empty() {
@@ -165,7 +174,33 @@ fn read_reply(run: &mut UnixStream, give_up: Instant) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
+
+    /// Goal: a run that reads slowly is given up like one that replies slowly. Method: a long line of which 4 KiB are
+    /// read each millisecond, so that all of it takes seconds; how much of it was sent.
+    #[test]
+    fn sending_has_a_deadline() {
+        let path = std::env::temp_dir().join(format!("offermill-slow-{}", std::process::id()));
+        let _former = std::fs::remove_file(&path);
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let reader = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let (mut sent, mut piece) = (0, [0; 4096]);
+            while let Ok(length @ 1..) = client.read(&mut piece) {
+                sent += length;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            sent
+        });
+        let line = "x".repeat(16 << 20);
+        let give_up = Instant::now() + Duration::from_millis(50);
+        let error = exchange(path.to_str().unwrap(), &line, give_up).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert!(reader.join().unwrap() < line.len());
+        std::fs::remove_file(&path).unwrap();
+    }
 
     /// Goal: a reply that trickles is given up. Method: a byte each 5 ms, without an end.
     #[test]

@@ -2,25 +2,42 @@
 
 use std::io::{self, BufRead, ErrorKind};
 
-/// The longest line, in bytes without its line feed: enough for the names of a few thousand executors.
-pub(super) const LINE_BYTES_MAX: usize = 64 * 1024;
+/// How much of a line that is too long is kept, in bytes: enough for a client's name of its command.
+const BEGINNING_BYTES: usize = 128;
 
 /// A line of a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// Text without its line feed.
     Text(String),
-    /// A line longer than [`LINE_BYTES_MAX`], which was discarded.
-    TooLong,
+    /// A line longer than `bytes_max`, of which only the beginning was kept.
+    TooLong { beginning: Vec<u8>, bytes_max: usize },
     /// A line that isn't UTF-8.
-    NotUtf8,
+    NotUtf8(Vec<u8>),
 }
 
-/// The next line; `None` at the end. The last line needs no line feed.
+impl Line {
+    /// The text.
+    ///
+    /// # Errors
+    /// With a sentence if the line holds none.
+    pub(super) fn text(self) -> Result<String, String> {
+        match self {
+            Line::Text(text) => Ok(text),
+            Line::TooLong { bytes_max, .. } => {
+                Err(format!("the line is too long; expected at most {bytes_max} bytes"))
+            }
+            Line::NotUtf8(_) => Err("the line is not UTF-8".to_owned()),
+        }
+    }
+}
+
+/// The next line, of at most `bytes_max` bytes without its line feed; `None` at the end. The last line needs no line
+/// feed.
 ///
 /// # Errors
 /// If the reader fails.
-pub(super) fn next(reader: &mut impl BufRead) -> io::Result<Option<Line>> {
+pub(super) fn next(reader: &mut impl BufRead, bytes_max: usize) -> io::Result<Option<Line>> {
     let mut bytes = Vec::new();
     let mut length = 0_usize;
     loop {
@@ -35,10 +52,12 @@ pub(super) fn next(reader: &mut impl BufRead) -> io::Result<Option<Line>> {
         let end = piece.iter().position(|byte| *byte == b'\n');
         let part = piece.get(..end.unwrap_or(piece.len())).unwrap_or_default();
         length = length.saturating_add(part.len());
-        if length <= LINE_BYTES_MAX {
+        if length <= bytes_max {
             bytes.extend_from_slice(part);
         } else {
-            bytes = Vec::new();
+            let missing = BEGINNING_BYTES.saturating_sub(bytes.len());
+            bytes.extend_from_slice(part.get(..missing).unwrap_or(part));
+            bytes.truncate(BEGINNING_BYTES);
         }
         let is_whole = end.is_some();
         let consumed = part.len() + usize::from(is_whole);
@@ -48,10 +67,11 @@ pub(super) fn next(reader: &mut impl BufRead) -> io::Result<Option<Line>> {
             break;
         }
     }
-    if length > LINE_BYTES_MAX {
-        return Ok(Some(Line::TooLong));
+    if length > bytes_max {
+        return Ok(Some(Line::TooLong { beginning: bytes, bytes_max }));
     }
-    Ok(Some(String::from_utf8(bytes).map_or(Line::NotUtf8, Line::Text)))
+    let text = String::from_utf8(bytes);
+    Ok(Some(text.map_or_else(|error| Line::NotUtf8(error.into_bytes()), Line::Text)))
 }
 
 #[cfg(test)]
@@ -60,16 +80,18 @@ mod tests {
 
     use super::*;
 
+    const BYTES_MAX: usize = 4_000;
+
     fn all(input: &[u8], buffer: usize) -> Vec<Line> {
         let mut reader = BufReader::with_capacity(buffer, input);
-        std::iter::from_fn(|| next(&mut reader).unwrap()).collect()
+        std::iter::from_fn(|| next(&mut reader, BYTES_MAX).unwrap()).collect()
     }
 
     /// Goal: the lines don't depend on the pieces in which they arrive. Method: a text with all kinds of lines, in
     /// pieces of several sizes.
     #[test]
     fn lines_come_whole_whatever_their_pieces() {
-        let long = "x".repeat(LINE_BYTES_MAX + 1);
+        let long = "x".repeat(BYTES_MAX + 1);
         let longest = &long[1..];
         let mut input = format!("one\n\ntwo\r\n{long}\n{longest}\n").into_bytes();
         input.extend(b"\xff\xfe\nlast");
@@ -78,12 +100,12 @@ mod tests {
             text("one"),
             text(""),
             text("two\r"),
-            Line::TooLong,
+            Line::TooLong { beginning: vec![b'x'; BEGINNING_BYTES], bytes_max: BYTES_MAX },
             text(longest),
-            Line::NotUtf8,
+            Line::NotUtf8(vec![0xff, 0xfe]),
             text("last"),
         ];
-        for buffer in [1, 2, 3, 7, 4096, LINE_BYTES_MAX * 4] {
+        for buffer in [1, 2, 3, 7, 1024, BYTES_MAX * 4] {
             assert_eq!(all(&input, buffer), expected, "{buffer}");
         }
         assert_eq!(all(b"", 1), []);

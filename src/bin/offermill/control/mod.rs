@@ -5,6 +5,7 @@
 //! client ─► socket.rs ─► clients.rs ─► lines.rs ─► command.rs ─► the run: executes ─► reply ─► the client
 //! (many)    the file     a thread       bounded     parsed        it (one inbox)                or, for standard
 //!                        per client                                                             input, the output
+//! parent ─► standard_input.rs ─► lines.rs …  its end ends a run with `--steered`
 //! ```
 //!
 //! Each line that isn't blank gets a reply: a line that begins with `ok:` or `error:`, or a block that ends with an
@@ -17,6 +18,8 @@ pub(crate) mod ctl;
 mod lines;
 pub(crate) mod request;
 mod socket;
+mod standard_input;
+mod write;
 
 use std::io;
 use std::path::Path;
@@ -24,6 +27,7 @@ use std::path::Path;
 use crate::control::clients::Clients;
 use crate::control::request::ControlRequest;
 use crate::control::socket::SocketFile;
+use crate::control::standard_input::read_standard_input;
 
 /// The value of `--control` for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -48,17 +52,31 @@ impl ControlSockets {
 ///
 /// # Errors
 /// With a sentence about the first path that can't be opened. None is open then.
-pub(crate) fn open<S>(paths: &[String], send: &S) -> Result<ControlSockets, String>
+pub(crate) fn open<S>(
+    paths: &[String],
+    is_steered: bool,
+    send: &S,
+) -> Result<ControlSockets, String>
 where
     S: Fn(ControlRequest) -> bool + Clone + Send + 'static,
 {
     let mut files = Vec::new();
     let mut accepted = Vec::new();
     let no_thread = |error: io::Error| format!("--control: the thread can't be started: {error}");
-    for path in paths {
-        if path == STANDARD_INPUT {
-            clients::read_standard_input(send.clone()).map_err(no_thread)?;
+    for (number, path) in paths.iter().enumerate() {
+        // A parent's commands are read by `steer`.
+        if path == STANDARD_INPUT && is_steered {
             continue;
+        }
+        if path == STANDARD_INPUT {
+            // Its end doesn't stop the run.
+            read_standard_input(send.clone(), |_| {}).map_err(no_thread)?;
+            continue;
+        }
+        if paths[..number].contains(path) {
+            return Err(format!(
+                "--control is {path:?}, but is given twice: this run listens there already"
+            ));
         }
         let (listener, file) = socket::bind(Path::new(path))
             .map_err(|why| format!("--control is {path:?}, but {why}"))?;
@@ -66,4 +84,18 @@ where
         accepted.push(clients::accept_clients(listener, send.clone()).map_err(no_thread)?);
     }
     Ok(ControlSockets { _files: files, clients: accepted })
+}
+
+/// Starts to read the commands of the program that steers the run, from standard input. Calls `at_end` when it ends or
+/// can't be read.
+///
+/// # Errors
+/// With a sentence if no thread can be started.
+pub(crate) fn steer<S, E>(send: S, at_end: E) -> Result<(), String>
+where
+    S: Fn(ControlRequest) -> bool + Send + 'static,
+    E: FnOnce(io::Result<()>) + Send + 'static,
+{
+    read_standard_input(send, at_end)
+        .map_err(|error| format!("--steered: the thread can't be started: {error}"))
 }

@@ -12,6 +12,8 @@ pub(crate) enum EndReason {
     Signal(&'static str),
     /// By a control command.
     Command,
+    /// The program that steers the run has ended.
+    ParentEnded(ParentEnd),
     /// Standard output was closed before this many executors that should have finished had.
     OutputClosed {
         unfinished: u64,
@@ -20,6 +22,17 @@ pub(crate) enum EndReason {
     Refused(String),
     /// The engine's control thread panicked.
     Broken(String),
+}
+
+/// What says that the program that steers a run has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ParentEnd {
+    InputClosed,
+    /// Standard input can't be read, for this reason.
+    InputFailed(String),
+    OutputClosed,
+    /// This process has another parent.
+    Gone,
 }
 
 impl EndReason {

@@ -6,7 +6,7 @@ use offermill::spark::shuffle::ShuffleEvent;
 use offermill::{DemandCall, Timestamp};
 
 use crate::model::executor::{AgentExclusion, ExecutorRecord, ExecutorState};
-use crate::model::reply::ControlReply;
+use crate::model::reply::{CommandAnswer, ControlReply};
 use crate::model::target::OnExit;
 use crate::model::waiting::Stall;
 use crate::text::stdout::Rank;
@@ -77,7 +77,7 @@ pub(crate) enum RunEvent {
     /// Executors were asked to end.
     KillAsked { executors: Vec<String>, why: String },
     /// A command from standard input got its reply.
-    Answered(ControlReply),
+    Answered(CommandAnswer),
     /// The run stops.
     Stopping { why: String, timeout: Duration, executors: usize, by_signal: bool },
 }
@@ -122,7 +122,7 @@ impl RunEvent {
             | RunEvent::Shuffle { event: ShuffleEvent::Failing { .. }, .. }
             | RunEvent::JournalEnded { .. }
             | RunEvent::RefusedReturn(_)
-            | RunEvent::Answered(ControlReply::Refused(_))
+            | RunEvent::Answered(CommandAnswer { reply: ControlReply::Refused(_), .. })
             | RunEvent::GivenUp(_) => EventSeverity::Bad,
             RunEvent::Registered { again: true, .. }
             | RunEvent::Placed { replaces: Some(_), .. }

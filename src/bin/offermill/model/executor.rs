@@ -2,8 +2,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use offermill::Timestamp;
 use offermill::resources::ExecutorResources;
+use offermill::{ProcessReport, Timestamp};
+
+use crate::model::end_cause::EndCause;
 
 /// An executor of the run.
 #[derive(Clone, Debug)]
@@ -11,6 +13,8 @@ pub(crate) struct ExecutorRecord {
     pub(crate) name: String,
     pub(crate) agent_id: String,
     pub(crate) host: String,
+    /// The name or address at which this machine reaches it, if that is known.
+    pub(crate) address: Option<String>,
     pub(crate) state: ExecutorState,
     pub(crate) resources: ExecutorResources,
     pub(crate) placed_at: Timestamp,
@@ -21,7 +25,13 @@ pub(crate) struct ExecutorRecord {
     /// How long it ran, by the cluster's clock, once it has ended.
     pub(crate) ran_by_cluster: Option<Duration>,
     pub(crate) message: String,
+    /// What the cluster says of its process.
+    pub(crate) process: ProcessReport,
+    /// Why it ended; `None` if it is alive.
+    pub(crate) cause: Option<EndCause>,
     pub(crate) replaced_by: Option<String>,
+    /// Whether it counts against the caps.
+    pub(crate) is_counted: bool,
 }
 
 /// The state of an executor.

@@ -2,10 +2,13 @@
 //! `output/`.
 
 pub(crate) mod call_failures;
+pub(crate) mod cluster_use;
+pub(crate) mod end_cause;
 pub(crate) mod end_reason;
 pub(crate) mod event;
 pub(crate) mod executor;
 pub(crate) mod failures;
+pub(crate) mod local_names;
 pub(crate) mod rate;
 pub(crate) mod reply;
 pub(crate) mod state;

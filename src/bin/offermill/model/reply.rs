@@ -14,3 +14,35 @@ pub(crate) enum ControlReply {
     /// A JSON object for programs.
     Object(Value),
 }
+
+/// The result of a command: the reply, and the same in detail for programs.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CommandOutcome {
+    pub(crate) reply: ControlReply,
+    /// Null if there is nothing to add to the reply.
+    pub(crate) detail: Value,
+}
+
+impl CommandOutcome {
+    /// A command that was executed, with its detail.
+    pub(crate) fn done(text: String, detail: Value) -> CommandOutcome {
+        CommandOutcome { reply: ControlReply::Done(text), detail }
+    }
+}
+
+impl From<ControlReply> for CommandOutcome {
+    fn from(reply: ControlReply) -> CommandOutcome {
+        CommandOutcome { reply, detail: Value::Null }
+    }
+}
+
+/// The answer to a command from standard input, which is shown among the run's events.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CommandAnswer {
+    /// The command's number: 1 for the first.
+    pub(crate) number: u64,
+    /// The client's own name for the command.
+    pub(crate) id: Option<String>,
+    pub(crate) reply: ControlReply,
+    pub(crate) detail: Value,
+}

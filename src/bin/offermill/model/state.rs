@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, SystemTime};
 
 use offermill::engine::{Clock, Notice, PlacedExecutor};
-use offermill::{Change, Fate, TaskState, Timestamp};
+use offermill::{Change, Fate, ProcessReport, ResourceSums, TaskState, Timestamp, UpdateReason};
 
+use crate::model::end_cause::EndCause;
 use crate::model::event::RunEvent;
 use crate::model::executor::{AgentExclusion, AgentRecord, ExecutorRecord, ExecutorState};
 use crate::model::target::OnExit;
@@ -45,8 +46,13 @@ pub(crate) struct RunState {
     unreplaced: VecDeque<u64>,
     /// The most executors that were alive at the same time.
     peak: u64,
+    /// What the executors have that count against the caps, and the most that they had at a time.
+    used: ResourceSums,
+    pub(crate) used_most: ResourceSums,
     /// How many executors were replaced.
     pub(crate) replaced: u64,
+    /// The address of all executors, if agents are on this machine. Else it is their agent's host name.
+    pub(crate) local_address: Option<String>,
 }
 
 /// Why a text names no single executor.
@@ -84,7 +90,10 @@ impl RunState {
             connection_failure: String::new(),
             unreplaced: VecDeque::new(),
             peak: 0,
+            used: ResourceSums::NONE,
+            used_most: ResourceSums::NONE,
             replaced: 0,
+            local_address: None,
         }
     }
 
@@ -120,6 +129,11 @@ impl RunState {
             }
             [] => Err(FindError::NotFound { text }),
         }
+    }
+
+    /// Ended executors that are still known, the latest first.
+    pub(crate) fn latest_ended(&self) -> impl Iterator<Item = &ExecutorRecord> {
+        self.ended.iter().rev().filter_map(|number| self.records.get(number))
     }
 
     /// How many executors are in this state.
@@ -179,8 +193,12 @@ impl RunState {
                 RunEvent::Resumed { finished }
             }
             Notice::Adopted(adopted) => RunEvent::Adopted(self.insert(at, adopted)),
-            Notice::Updated { executor, state, change, message, reported_at } => {
+            Notice::Updated { executor, state, change, message, reported_at, reason, process } => {
                 self.record_time(&executor, state, reported_at);
+                self.record_process(&executor, process);
+                if let Change::Ended(_) = change {
+                    self.record_cause(&executor, state, reason);
+                }
                 return self.updated(at, &executor, state, change, message);
             }
             Notice::AgentExcluded { agent_id, until } => {
@@ -239,9 +257,12 @@ impl RunState {
         agent.counts[ExecutorState::Starting as usize] += 1;
         self.counts[ExecutorState::Starting as usize] += 1;
         self.peak = self.peak.max(self.alive());
+        let address = self.local_address.clone().unwrap_or_else(|| hostname.clone());
+        self.count_used(resources.into());
         let record = ExecutorRecord {
             name: executor.clone(),
             agent_id,
+            address: Some(address).filter(|address| !address.is_empty()),
             host: hostname,
             state: ExecutorState::Starting,
             resources,
@@ -251,7 +272,10 @@ impl RunState {
             running_since: None,
             ran_by_cluster: None,
             message: String::new(),
+            process: ProcessReport::default(),
+            cause: None,
             replaced_by: None,
+            is_counted: true,
         };
         self.by_name.insert(executor, self.next_number);
         self.records.insert(self.next_number, record.clone());
@@ -272,6 +296,25 @@ impl RunState {
             }
             None => {}
         }
+    }
+
+    /// Records what the cluster says of an executor's process. Later updates may say less.
+    fn record_process(&mut self, executor: &str, report: Option<Box<ProcessReport>>) {
+        let number = self.by_name.get(executor);
+        let record = number.and_then(|number| self.records.get_mut(number));
+        let (Some(record), Some(report)) = (record, report) else { return };
+        let known = &mut record.process;
+        known.pid = report.pid.or(known.pid);
+        known.sandbox = report.sandbox.or(known.sandbox.take());
+        known.exit = report.exit.or(known.exit);
+    }
+
+    /// Records why an executor ended, before the change of its state.
+    fn record_cause(&mut self, executor: &str, state: TaskState, reason: UpdateReason) {
+        let number = self.by_name.get(executor);
+        let Some(record) = number.and_then(|number| self.records.get_mut(number)) else { return };
+        let has_run = record.state != ExecutorState::Starting;
+        record.cause = Some(EndCause::new(state, reason, record.process.exit, has_run));
     }
 
     fn updated(
@@ -333,6 +376,16 @@ impl RunState {
             counts[record.state as usize] -= 1;
             counts[state as usize] += 1;
         }
+        let is_counted = match state {
+            ExecutorState::Running => true,
+            // One that returns without room ends, and isn't counted.
+            ExecutorState::Starting | ExecutorState::Ending | ExecutorState::Unreachable => {
+                record.is_counted
+            }
+            _ => false,
+        };
+        let was_counted = std::mem::replace(&mut record.is_counted, is_counted);
+        let own = ResourceSums::from(record.resources);
         record.state = state;
         record.changed_at = at;
         if let Some(message) = message {
@@ -350,7 +403,17 @@ impl RunState {
             copy.ended_at = Some(at);
             self.record_end(number, executor);
         }
+        match (was_counted, is_counted) {
+            (true, false) => self.used = self.used.saturating_sub(own),
+            (false, true) => self.count_used(own),
+            _ => {}
+        }
         Some(copy)
+    }
+
+    fn count_used(&mut self, more: ResourceSums) {
+        self.used = self.used.saturating_add(more);
+        self.used_most = self.used_most.max_of_each(self.used);
     }
 
     /// Records that an executor has ended, and forgets the oldest one if too many have.
@@ -402,7 +465,7 @@ impl RunState {
 
 #[cfg(test)]
 mod tests {
-    use offermill::resources::ExecutorResources;
+    use offermill::resources::{ExecutorResources, Mebibytes, MilliCpus};
     use offermill::{Config, ExecutorId, IdScheme, Kernel, Recovered};
 
     use super::*;
@@ -419,6 +482,34 @@ mod tests {
             "{event:?}"
         );
         assert!(run_state.agents.is_empty());
+    }
+
+    /// Goal: executors that fail together, which exclude their agent once each, are one exclusion, whose end is the
+    /// last that was reported; one that makes it much longer, and one after its end, are told. Method: exclusions of an
+    /// agent at one instant, a moment and a minute later, and after the end; and of another agent.
+    #[test]
+    fn an_exclusion_is_told_once() {
+        let mut run_state = RunState::new(Clock::start(), OnExit::Killed, 2, None);
+        let mut tell = |agent_id: &str, at: u64, until: u64| {
+            let until = Timestamp::from_millis(until);
+            let notice = Notice::AgentExcluded { agent_id: agent_id.to_owned(), until };
+            match run_state.apply(Timestamp::from_millis(at), notice) {
+                Some(RunEvent::Excluded(exclusion)) => Some(exclusion.until.as_millis()),
+                None => None,
+                Some(other) => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(tell("S1", 0, 3_600_000), Some(3_600_000));
+        assert_eq!(tell("S1", 0, 3_600_000), None, "the same instant");
+        assert_eq!(tell("S1", 5_000, 3_605_000), None, "a moment later");
+        assert_eq!(tell("S2", 5_000, 3_605_000), Some(3_605_000), "another agent");
+        assert_eq!(tell("S1", 60_000, 3_660_000), Some(3_660_000), "much longer");
+        assert_eq!(tell("S1", 3_660_000, 7_260_000), Some(7_260_000), "after its end");
+        let ends = |agent: &AgentRecord| -> Vec<u64> {
+            agent.exclusions.iter().map(|it| it.until.as_millis()).collect()
+        };
+        assert_eq!(ends(&run_state.agents["S1"]), [3_605_000, 3_660_000, 7_260_000]);
+        assert_eq!(ends(&run_state.agents["S2"]), [3_605_000]);
     }
 
     /// Goal: how long an executor ran is what the cluster says, whenever the reports are heard. Method: reports that
@@ -439,6 +530,8 @@ mod tests {
                 change,
                 message: String::new(),
                 reported_at,
+                reason: UpdateReason::Other,
+                process: None,
             };
             let now = Timestamp::from_millis(60_000);
             run_state.apply(now, update(TaskState::Running, Change::Running, began));
@@ -447,6 +540,47 @@ mod tests {
             let record = run_state.records().next().unwrap();
             assert_eq!(record.ran(), Some(Duration::from_secs(ran)), "{began:?} {ended:?}");
         }
+    }
+
+    /// Goal: the most that executors had at a time counts those that count against the caps. Method: two executors of
+    /// different size; one is given up and returns, without room at first, while the other ends and a third one comes.
+    #[test]
+    fn the_most_used_at_a_time_is_known() {
+        let kernel = Kernel::new(Config::builder().build().unwrap(), IdScheme::plain());
+        let id = kernel.adopt(&[former()], Timestamp::ORIGIN).unwrap()[0].unwrap();
+        let mut run_state = RunState::new(Clock::start(), OnExit::Killed, 2, None);
+        let place = |executor: &str, cores: u64, memory: u64| {
+            let (cores, memory) = (MilliCpus::from_cores(cores), Mebibytes::new(memory));
+            let resources = ExecutorResources { cores, memory, ..ExecutorResources::NONE };
+            Notice::Placed(PlacedExecutor {
+                executor: executor.to_owned(),
+                resources,
+                ..placed(id)
+            })
+        };
+        let update = |executor: &str, change| Notice::Updated {
+            executor: executor.to_owned(),
+            state: TaskState::Running,
+            change,
+            message: String::new(),
+            reported_at: None,
+            reason: UpdateReason::Other,
+            process: None,
+        };
+        let mut most = |notice: Notice| {
+            run_state.apply(Timestamp::ORIGIN, notice);
+            let ResourceSums { cores, memory, .. } = run_state.used_most;
+            (cores.whole_cores(), memory.get())
+        };
+        assert_eq!(most(place("a", 4, 100)), (4, 100));
+        assert_eq!(most(place("b", 1, 500)), (5, 600));
+        most(update("a", Change::Unreachable));
+        most(Notice::GivenUp { executor: "a".to_owned() });
+        assert_eq!(most(place("c", 4, 200)), (5, 700), "1 and 4 cores, 500 and 200 MiB");
+        assert_eq!(most(update("a", Change::Refused)), (5, 700), "there is no room");
+        most(update("a", Change::Ended(Fate::Killed)));
+        most(update("b", Change::Ended(Fate::Finished)));
+        assert_eq!(most(place("d", 2, 10)), (6, 700), "with the third one");
     }
 
     fn former() -> Recovered<'static> {

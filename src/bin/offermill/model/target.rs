@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use offermill::cluster::mesos::MesosCluster;
 
+use crate::model::local_names::LocalNames;
+
 /// The cluster that a run uses.
 #[derive(Clone, Debug)]
 pub(crate) struct RunTarget {
@@ -18,6 +20,8 @@ pub(crate) struct RunTarget {
     pub(crate) fitting: Option<u32>,
     /// Where the sandboxes are.
     pub(crate) sandboxes: SandboxPlace,
+    /// The names of this machine, if agents are on it.
+    pub(crate) local_names: Option<LocalNames>,
     /// What to add to a message that no offers come.
     pub(crate) no_offers_hint: Option<String>,
     /// What becomes of executors if this program ends without ending them.

@@ -19,7 +19,7 @@ impl UnendedFate {
     pub(crate) fn of(self, state: ExecutorState) -> &'static str {
         match self {
             UnendedFate::Killed => "killed by force",
-            UnendedFate::TornDown if is_out_of_reach(state) => "out of reach",
+            UnendedFate::TornDown if is_unreachable(state) => "unreachable",
             UnendedFate::TornDown => "torn down",
             UnendedFate::Left => "left behind",
         }
@@ -27,6 +27,6 @@ impl UnendedFate {
 }
 
 /// Whether the executor's agent can't be told to end it.
-pub(crate) fn is_out_of_reach(state: ExecutorState) -> bool {
+pub(crate) fn is_unreachable(state: ExecutorState) -> bool {
     matches!(state, ExecutorState::Unreachable | ExecutorState::GivenUp)
 }

@@ -4,15 +4,18 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use offermill::resources::MilliCpus;
 use offermill::spark::shuffle::ShuffleEvent;
-use offermill::{Declined, DemandCall, OfferCounts, Reason, Timestamp};
+use offermill::{ClusterLack, Declined, DemandCall, OfferCounts, ProcessExit, Reason, Timestamp};
 use serde_json::{Map, Value, json};
 
+use crate::model::end_cause::EndCause;
 use crate::model::event::{RunEvent, TimedEvent};
 use crate::model::executor::{AgentExclusion, AgentRecord, ExecutorRecord, ExecutorState};
-use crate::model::reply::ControlReply;
+use crate::model::reply::{CommandAnswer, ControlReply};
 use crate::model::state::RunState;
 use crate::model::waiting::Stall;
+use crate::output::capacity::use_object;
 use crate::output::renderer::Renderer;
 use crate::output::summary::Summary;
 use crate::output::view::RunView;
@@ -23,6 +26,9 @@ use crate::text::stdout::{Rank, Writer};
 
 /// How often totals are printed. This also detects that standard output was closed.
 const TOTALS_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The version of the events and of the answers to commands: `docs/steering.md`. New events and keys don't change it.
+const PROTOCOL: u32 = 1;
 
 /// Prints JSON objects.
 pub(crate) struct JsonRenderer {
@@ -48,6 +54,9 @@ impl Renderer for JsonRenderer {
             "started",
             Timestamp::ORIGIN,
             &json!({
+                "protocol": PROTOCOL,
+                "version": env!("CARGO_PKG_VERSION"),
+                "pid": std::process::id(),
                 "name": settings.name,
                 "master": settings.target.master,
                 "command": settings.executors.shown(),
@@ -63,7 +72,7 @@ impl Renderer for JsonRenderer {
 
     fn show_event(&mut self, event: &TimedEvent) -> io::Result<()> {
         let (name, body) = body(&event.event);
-        self.print(name, event.at, &body, event.event.severity().rank())
+        self.print(name, event.at, &body, rank(&event.event))
     }
 
     fn refresh(&mut self, view: &RunView<'_>) -> io::Result<()> {
@@ -99,6 +108,7 @@ impl Renderer for JsonRenderer {
                 "finished_before": summary.run_state.finished_before,
                 "agents": summary_agents(summary.run_state),
                 "offers": offers(&summary.counts),
+                "cluster": use_object(&summary.cluster_use, summary.run_state.used_most),
                 "shuffle_services": summary.shuffle,
                 "waiting": summary.stall.map(waiting),
                 "nearest_misses": misses(&summary.declined),
@@ -111,10 +121,18 @@ impl Renderer for JsonRenderer {
     fn restore_terminal(&mut self) {}
 }
 
+/// The rank of an event. Programs follow executors by their ends, so these are dropped last.
+fn rank(event: &RunEvent) -> Rank {
+    match event {
+        RunEvent::Ended(_) => Rank::Notable,
+        event => event.severity().rank(),
+    }
+}
+
 /// The executors of a summary.
 fn summary_executors(summary: &Summary<'_>) -> Vec<Value> {
     let executor = |it: &ExecutorRecord| {
-        let mut body = record(it);
+        let mut body = ended_record(it);
         body["state"] = json!(key(summary.state_of(it)));
         body["ran_ms"] = json!(millis(summary.ran(it)));
         body["replaced_by"] = json!(it.replaced_by);
@@ -169,17 +187,13 @@ fn body(event: &RunEvent) -> (&'static str, Value) {
         }
         RunEvent::Resumed { finished } => ("resumed", json!({ "finished": finished })),
         RunEvent::Adopted(it) => ("adopted", record(it)),
-        RunEvent::Running(it) => ("running", record(it)),
+        RunEvent::Running(it) => ("running", living_record(it)),
         RunEvent::Ending(it) => ("ending", record(it)),
         RunEvent::Unreachable { record: it, .. } => ("out_of_sight", record(it)),
         RunEvent::Returned(it) => ("returned", record(it)),
         RunEvent::RefusedReturn(it) => ("refused_return", record(it)),
         RunEvent::GivenUp(it) => ("given_up", record(it)),
-        RunEvent::Ended(it) => {
-            let mut body = record(it);
-            body["ran_ms"] = json!(it.ran().map(millis));
-            ("ended", body)
-        }
+        RunEvent::Ended(it) => ("ended", ended_record(it)),
         RunEvent::Excluded(it) => ("excluded", exclusion(it)),
         RunEvent::AllExcluded { agents } => ("all_excluded", json!({ "agents": agents })),
         RunEvent::Stalled(stall) => ("waiting", waiting(stall)),
@@ -209,12 +223,36 @@ fn body(event: &RunEvent) -> (&'static str, Value) {
         RunEvent::KillAsked { executors, why } => {
             ("kill", json!({ "executors": executors, "why": why }))
         }
-        RunEvent::Answered(reply) => ("answer", reply_body(reply)),
+        RunEvent::Answered(answer) => ("answer", answer_body(answer)),
         RunEvent::Stopping { why, timeout, executors, .. } => {
             let timeout = millis(*timeout);
             ("stopping", json!({ "why": why, "timeout_ms": timeout, "executors": executors }))
         }
     }
+}
+
+/// The keys of an executor, and those of its process.
+pub(crate) fn living_record(it: &ExecutorRecord) -> Value {
+    let mut body = record(it);
+    body["pid"] = json!(it.process.pid);
+    body["sandbox"] = json!(it.process.sandbox);
+    body["address"] = json!(it.address);
+    body
+}
+
+/// The keys of an executor, and how and why it ended.
+pub(crate) fn ended_record(it: &ExecutorRecord) -> Value {
+    let (code, signal) = match it.process.exit {
+        Some(ProcessExit::Code(code)) => (Some(code), None),
+        Some(ProcessExit::Signal(signal)) => (None, Some(signal)),
+        _ => (None, None),
+    };
+    let mut body = record(it);
+    body["ran_ms"] = json!(it.ran().map(millis));
+    body["exit_code"] = json!(code);
+    body["signal"] = json!(signal);
+    body["cause"] = json!(it.cause.map(EndCause::as_str));
+    body
 }
 
 /// The name and the keys of an event of a shuffle service.
@@ -231,13 +269,20 @@ fn shuffle(event: &ShuffleEvent, port: u16) -> (&'static str, Value) {
     }
 }
 
-fn reply_body(reply: &ControlReply) -> Value {
+fn answer_body(answer: &CommandAnswer) -> Value {
+    let CommandAnswer { number, id, reply, detail } = answer;
     let body = match reply {
         ControlReply::Done(text) | ControlReply::Refused(text) => json!(text),
         ControlReply::Block(text) => text.lines().collect(),
         ControlReply::Object(object) => object.clone(),
     };
-    json!({ "ok": !matches!(reply, ControlReply::Refused(_)), "answer": body })
+    json!({
+        "command": number,
+        "id": id,
+        "ok": !matches!(reply, ControlReply::Refused(_)),
+        "answer": body,
+        "detail": detail,
+    })
 }
 
 /// The keys of an executor.
@@ -247,7 +292,7 @@ pub(crate) fn record(record: &ExecutorRecord) -> Value {
         "agent_id": record.agent_id,
         "host": record.host,
         "state": key(record.state.as_str()),
-        "cores": record.resources.cores.millis() as f64 / 1000.0,
+        "cores": cores(record.resources.cores),
         "memory_mib": record.resources.memory.get(),
         "gpus": record.resources.gpus.get(),
         "port": record.resources.port,
@@ -279,7 +324,37 @@ pub(crate) fn waiting(stall: &Stall) -> Value {
         "agents_excluded": explanation.excluded.agents,
         "first_exclusion_ends_ms": at_ms(first_ends),
         "nearest_misses": misses(&explanation.declined),
+        "cluster_lacks": explanation.lacks.iter().map(lack).collect::<Vec<Value>>(),
+        "capacity_ms": at_ms(explanation.capacity_at),
     })
+}
+
+/// What no agent has. Cores are a number of cores, memory is in MiB.
+fn lack(lack: &ClusterLack) -> Value {
+    let (what, asked, largest) = match lack {
+        ClusterLack::Constraint { .. } => ("constraint", Value::Null, Value::Null),
+        ClusterLack::Cores { asked, largest, .. } => {
+            ("cores", cores(*asked).into(), cores(*largest).into())
+        }
+        ClusterLack::Memory { asked, largest, .. } => {
+            ("memory_mib", asked.get().into(), largest.get().into())
+        }
+        ClusterLack::Gpus { asked, largest, .. } => {
+            ("gpus", asked.get().into(), largest.get().into())
+        }
+        _ => ("together", Value::Null, Value::Null),
+    };
+    let agent = lack.agent();
+    json!({
+        "what": what, "why": lack.why(), "asked": asked, "largest": largest,
+        "agent_id": agent.map(|agent| &agent.agent_id),
+        "host": agent.and_then(|agent| agent.hostname.as_ref()),
+    })
+}
+
+/// A number of cores, such as 0.5.
+pub(crate) fn cores(cores: MilliCpus) -> f64 {
+    cores.millis() as f64 / 1000.0
 }
 
 fn misses(declined: &[Declined]) -> Value {
@@ -287,7 +362,7 @@ fn misses(declined: &[Declined]) -> Value {
         let miss = declined.nearest.as_ref()?;
         let (asked, offered) = match miss.reason {
             Reason::Cpus { asked, offered } => {
-                let [asked, offered] = [asked, offered].map(|it| it.millis() as f64 / 1000.0);
+                let [asked, offered] = [asked, offered].map(cores);
                 (json!(asked), json!(offered))
             }
             Reason::Memory { asked, offered } => (json!(asked.get()), json!(offered.get())),

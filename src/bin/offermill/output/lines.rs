@@ -9,7 +9,7 @@ use offermill::Timestamp;
 
 use crate::model::event::{EventSeverity, RunEvent, TimedEvent};
 use crate::model::executor::ExecutorState;
-use crate::model::reply::ControlReply;
+use crate::model::reply::{CommandAnswer, ControlReply};
 use crate::model::state::RunState;
 use crate::output::messages::left_out;
 use crate::output::renderer::Renderer;
@@ -58,7 +58,7 @@ pub(crate) fn line(event: &TimedEvent) -> StyledText {
         head = " ".repeat(head.len());
     };
     match &event.event {
-        RunEvent::Answered(ControlReply::Block(block)) => {
+        RunEvent::Answered(CommandAnswer { reply: ControlReply::Block(block), .. }) => {
             block.trim_end().split('\n').for_each(add)
         }
         event => [&*event_sentence(event)].into_iter().for_each(add),

@@ -1,5 +1,6 @@
 //! Output of a run: renderers that show the same events and the same summary as lines, as a live table or as JSON.
 
+pub(crate) mod capacity;
 pub(crate) mod json;
 pub(crate) mod lines;
 mod messages;

@@ -10,13 +10,13 @@ use offermill::launch::Command;
 use offermill::resources::ExecutorResources;
 use offermill::spark::shuffle::ShuffleEvent;
 
-use crate::model::end_reason::EndReason;
+use crate::model::end_reason::{EndReason, ParentEnd};
 use crate::model::event::RunEvent;
 use crate::model::executor::{AgentExclusion, ExecutorRecord, ExecutorState};
 use crate::model::reply::ControlReply;
 use crate::model::state::FindError;
 use crate::model::target::{OnExit, RunTarget};
-use crate::model::unended::{UnendedFate, is_out_of_reach};
+use crate::model::unended::{UnendedFate, is_unreachable};
 use crate::output::stall::stall_sentence;
 use crate::text::clock::short_time;
 use crate::text::format::{cores, count, passed};
@@ -85,7 +85,7 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
         RunEvent::KillAsked { executors, why } => {
             format!("asked to end: {}: {why}", list(executors))
         }
-        RunEvent::Answered(reply) => reply_sentence(reply),
+        RunEvent::Answered(answer) => reply_sentence(&answer.reply),
         RunEvent::Stopping { why, timeout, executors, by_signal } => {
             stopping(why, *timeout, *executors, *by_signal)
         }
@@ -233,6 +233,16 @@ pub(crate) fn end_sentence(reason: &EndReason) -> String {
         }
         EndReason::NoAgentLeft => "no agent is left, executors failed on all".to_owned(),
         EndReason::Command => "stopped by a command".to_owned(),
+        EndReason::ParentEnded(end) => match end {
+            ParentEnd::InputClosed => {
+                "the parent program has ended, or closed standard input".to_owned()
+            }
+            ParentEnd::OutputClosed => {
+                "the parent program has ended, or closed standard output".to_owned()
+            }
+            ParentEnd::Gone => "the parent program has ended".to_owned(),
+            ParentEnd::InputFailed(why) => format!("standard input can't be read: {why}"),
+        },
         EndReason::Signal(name) => format!("stopped by {name}"),
         EndReason::OutputClosed { .. } => "standard output was closed".to_owned(),
         EndReason::Refused(why) => format!("the cluster is not available: {why}"),
@@ -320,7 +330,7 @@ pub(crate) fn unended_sentence(fate: UnendedFate, executors: &[&ExecutorRecord])
         UnendedFate::Killed => format!("{all} had not ended in time and had to be killed"),
         UnendedFate::Left => format!("{all} had not ended in time and may run on, left behind"),
         UnendedFate::TornDown => {
-            let is_away = |record: &&&ExecutorRecord| is_out_of_reach(record.state);
+            let is_away = |record: &&&ExecutorRecord| is_unreachable(record.state);
             let hosts: BTreeSet<&str> =
                 executors.iter().filter(is_away).map(|record| &*record.host).collect();
             let away = executors.iter().filter(is_away).count();
@@ -336,7 +346,7 @@ pub(crate) fn unended_sentence(fate: UnendedFate, executors: &[&ExecutorRecord])
                 let hosts: Vec<String> = hosts.into_iter().map(str::to_owned).collect();
                 let hosts = list(&hosts);
                 sentences.push(format!(
-                    "{away} out of reach on {hosts}, and the master ends them if their agents return"
+                    "{away} unreachable on {hosts}, and the master ends them if their agents return"
                 ));
             }
             sentences.join("; ")
@@ -348,7 +358,7 @@ pub(crate) fn unended_sentence(fate: UnendedFate, executors: &[&ExecutorRecord])
 mod tests {
     use std::time::UNIX_EPOCH;
 
-    use offermill::Timestamp;
+    use offermill::{ProcessReport, Timestamp};
 
     use super::*;
 
@@ -360,6 +370,7 @@ mod tests {
             name: "etl-1".to_owned(),
             agent_id: "S1".to_owned(),
             host: "agent-1".to_owned(),
+            address: None,
             state: ExecutorState::Unreachable,
             resources: ExecutorResources::NONE,
             placed_at: Timestamp::ORIGIN,
@@ -368,7 +379,10 @@ mod tests {
             running_since: None,
             ran_by_cluster: None,
             message: message.to_owned(),
+            process: ProcessReport::default(),
+            cause: None,
             replaced_by: None,
+            is_counted: false,
         };
         let at = Some(UNIX_EPOCH + Duration::from_secs(951_782_400));
         assert_eq!(

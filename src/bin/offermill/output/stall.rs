@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use offermill::{Declined, Miss, Timestamp};
+use offermill::{ClusterLack, Declined, Miss, Timestamp};
 
 use crate::model::waiting::{REASONS_MAX, Stall, relevant_miss};
 use crate::text::format::{age, grouped};
@@ -13,7 +13,8 @@ const NO_OFFERS_MIN: Duration = Duration::from_secs(5);
 /// The same if there are misses to mention: refused resources are offered again only after their refusal has expired.
 const NO_OFFERS_BESIDE_MISSES_MIN: Duration = Duration::from_secs(30);
 
-/// As in `waiting for 1 more executor: too few cores (agent-1: 0.5 of 1 cores)`.
+/// As in `waiting for 1 more executor: too few cores (agent-1: 0.5 of 64 cores), no agent has 64 cores for executors,
+/// the largest has 16 (agent-2)`.
 pub(crate) fn stall_sentence(stall: &Stall) -> String {
     let Stall { explanation, no_offers_hint: hint, unconnected } = stall;
     if let Some(why) = unconnected {
@@ -22,6 +23,7 @@ pub(crate) fn stall_sentence(stall: &Stall) -> String {
     let misses = explanation.declined.iter().filter_map(relevant_miss).take(REASONS_MAX);
     let mut why: Vec<String> =
         misses.map(|(kind, miss)| format!("{} ({})", kind.as_str(), about(miss))).collect();
+    why.extend(explanation.lacks.iter().map(lack_sentence));
     let silence = explanation.last_offers.map(|last| explanation.at.since(last));
     let silent = match silence {
         None => Some("no offers came yet".to_owned()),
@@ -39,6 +41,17 @@ pub(crate) fn stall_sentence(stall: &Stall) -> String {
     }));
     let colon = if why.is_empty() { "" } else { ": " };
     format!("{}{colon}{}", explanation.headline(), why.join(", "))
+}
+
+/// As in `no agent has 64 cores for executors, the largest has 16 (agent-2)`.
+fn lack_sentence(lack: &ClusterLack) -> String {
+    match lack.agent() {
+        Some(agent) => match &agent.hostname {
+            Some(name) => format!("{} ({name})", lack.why()),
+            None => format!("{} (agent {})", lack.why(), agent.agent_id),
+        },
+        None => lack.why(),
+    }
 }
 
 /// As in `38 too few cores, nearest agent-1: 0.5 of 1 cores, 2 s before the end`.

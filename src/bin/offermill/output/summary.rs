@@ -7,6 +7,7 @@ use console::Style;
 use offermill::{Declined, OfferCounts};
 
 use crate::exit::ExitStatus;
+use crate::model::cluster_use::ClusterUse;
 use crate::model::executor::{
     AgentExclusion, AgentRecord, ExecutorRecord, ExecutorState, short_name,
 };
@@ -14,6 +15,7 @@ use crate::model::state::RunState;
 use crate::model::target::SandboxPlace;
 use crate::model::unended::UnendedFate;
 use crate::model::waiting::{Stall, relevant_miss};
+use crate::output::capacity::use_sentence;
 use crate::output::stall::{declined_sentence, stall_sentence};
 use crate::output::totals;
 use crate::text::clock::short_time;
@@ -45,6 +47,8 @@ pub(crate) struct Summary<'a> {
     pub(crate) stall: Option<&'a Stall>,
     /// Why offers were declined, with the nearest misses.
     pub(crate) declined: Vec<Declined>,
+    /// What the cluster offered during the run.
+    pub(crate) cluster_use: ClusterUse,
     pub(crate) sandboxes: &'a SandboxPlace,
     /// The number of shuffle services in each state; null if there are none.
     pub(crate) shuffle: serde_json::Value,
@@ -145,6 +149,9 @@ fn notes(summary: &Summary<'_>) -> Vec<(String, String, Style)> {
     let relevant = |declined: &&Declined| relevant_miss(declined).is_some();
     for declined in summary.declined.iter().filter(relevant) {
         add("declined", declined_sentence(declined, end), plain());
+    }
+    if let Some(sentence) = use_sentence(&summary.cluster_use, run_state.used_most) {
+        add("cluster", sentence, plain());
     }
     for (heading, sentence) in sandbox_notes(summary.sandboxes, run_state) {
         add(heading, sentence, plain());

@@ -8,15 +8,16 @@ use offermill::engine::{Clock, Notice, PlacedExecutor};
 use offermill::resources::{ExecutorResources, Mebibytes, MilliCpus};
 use offermill::{
     Change, Config, Decisions, Fate, IdScheme, Kernel, Offer, OfferCounts, Resource, TaskState,
-    Timestamp,
+    Timestamp, UpdateReason,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::exit::ExitStatus;
+use crate::model::cluster_use::ClusterUse;
 use crate::model::end_reason::EndReason;
 use crate::model::event::{RunEvent, TimedEvent};
-use crate::model::reply::ControlReply;
+use crate::model::reply::{CommandAnswer, ControlReply};
 use crate::model::state::RunState;
 use crate::model::target::{OnExit, SandboxPlace};
 use crate::model::unended::UnendedFate;
@@ -75,6 +76,8 @@ fn notices(texts: &[String], placed: PlacedExecutor) -> Vec<Notice> {
         change,
         message: message.clone(),
         reported_at: None,
+        reason: UpdateReason::Other,
+        process: None,
     };
     let why = || a.clone();
     vec![
@@ -129,7 +132,9 @@ proptest! {
         });
         events.extend(stalls.clone().map(RunEvent::Stalled));
         events.push(RunEvent::KillAsked { executors: texts.clone(), why: texts[0].clone() });
-        events.push(RunEvent::Answered(ControlReply::Refused(texts[0].clone())));
+        let reply = ControlReply::Refused(texts[0].clone());
+        let (id, detail) = (Some(texts[1].clone()), serde_json::Value::Null);
+        events.push(RunEvent::Answered(CommandAnswer { number: 1, id, reply, detail }));
         prop_assert!(events.len() >= 19, "{} events", events.len());
         for event in events {
             let line = lines::line(&TimedEvent { at: Timestamp::ORIGIN, event });
@@ -146,6 +151,7 @@ proptest! {
             counts: OfferCounts::default(),
             stall: Some(stall),
             declined: declined.clone(),
+            cluster_use: ClusterUse::default(),
             sandboxes: &SandboxPlace::OnAgents,
             shuffle: serde_json::Value::Null,
         };

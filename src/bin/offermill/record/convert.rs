@@ -7,17 +7,17 @@
 //! host.
 
 use bumpalo::Bump;
-use offermill::engine::cluster_manager::RecoveredExecutor;
+use offermill::engine::cluster_manager::{AgentFacts, RecoveredExecutor};
 use offermill::engine::journal::{BorrowedParts, JournalEntry, Operation, OperationOutcome};
 use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
-use offermill::{Change, Config, Decline, DemandCall, LimitRule, Offer, Timestamp};
+use offermill::{Binding, Bound, Change, Config, Decline, DemandCall, LimitRule, Offer, Timestamp};
 use serde_json::{Value, json};
 
 use crate::scenario::answer::CallLine;
 use crate::scenario::event::{
-    LostLine, RecoveredLine, RegisteredLine, StateLine, StatusLine, reason_name,
+    BoundLine, LostLine, RecoveredLine, RegisteredLine, StateLine, StatusLine, reason_name,
 };
-use crate::scenario::offer::to_offers;
+use crate::scenario::offer::{AttributeLine, to_offers};
 use crate::scenario::{
     AcceptLine, AnswerLine, CallKind, ClosingLine, DeclineLine, EventKind, InitLine, OfferLine,
     ScenarioEvent, StateAfter,
@@ -44,6 +44,9 @@ pub(super) fn event(entry: &JournalEntry, last: Timestamp) -> Option<ScenarioEve
             reason: reason_name(*reason).map(str::to_owned),
             counts_down: *limit == LimitRule::CountDown,
         }),
+        Operation::Bind { executor, agent_id, facts } => {
+            EventKind::Bound(bound_line(executor, agent_id, facts))
+        }
         Operation::AgentLost { agent_id } => EventKind::SlaveLost(agent_id.clone()),
         Operation::ExecutorLost { executor } => {
             EventKind::ExecutorLost(LostLine { executor: executor.clone(), agent: None })
@@ -82,6 +85,11 @@ pub(super) fn operation(kind: &EventKind) -> Operation {
             state: status.state.0,
             reason: status.update_reason(),
             limit: status.limit_rule(),
+        },
+        EventKind::Bound(bound) => Operation::Bind {
+            executor: bound.task.clone(),
+            agent_id: bound.agent.clone(),
+            facts: agent_facts(bound),
         },
         EventKind::SlaveLost(agent_id) => Operation::AgentLost { agent_id: agent_id.clone() },
         EventKind::ExecutorLost(lost) => {
@@ -138,6 +146,7 @@ pub(super) fn answers(ev: u64, entry: &JournalEntry) -> Vec<AnswerLine> {
             }
             result = Some(object);
         }
+        OperationOutcome::Bound(bound) => result = Some(bound_result(bound)),
         OperationOutcome::Targets(targets) if matches!(entry.operation, Operation::Kill(_)) => {
             targets.iter().for_each(|(task, _)| call(CallKind::Kill { task: task.clone() }));
         }
@@ -205,6 +214,40 @@ fn change_word(change: Change) -> String {
     }
 }
 
+fn bound_line(executor: &str, agent_id: &str, facts: &AgentFacts) -> BoundLine {
+    let attributes = facts.attributes.as_ref();
+    BoundLine {
+        task: executor.to_owned(),
+        agent: agent_id.to_owned(),
+        host: facts.hostname.clone(),
+        region: facts.region.clone(),
+        zone: facts.zone.clone(),
+        attributes: attributes.map(|all| all.iter().map(AttributeLine::of_owned).collect()),
+    }
+}
+
+fn agent_facts(line: &BoundLine) -> AgentFacts {
+    let mut facts = AgentFacts::new(&line.host);
+    let attributes = line.attributes.as_ref();
+    facts.attributes =
+        attributes.map(|all| all.iter().map(AttributeLine::to_owned_attribute).collect());
+    facts.region.clone_from(&line.region);
+    facts.zone.clone_from(&line.zone);
+    facts
+}
+
+fn bound_result(bound: &Bound) -> Value {
+    match bound {
+        Bound::Settled { in_doubt, .. } => json!({ "bound": "settled", "in_doubt": in_doubt }),
+        Bound::Already => json!({ "bound": "already" }),
+        Bound::Elsewhere { agent_id } => json!({ "bound": "elsewhere", "agent": **agent_id }),
+        Bound::Unwelcome { why, .. } => {
+            json!({ "bound": "unwelcome", "why": why.map(|why| why.to_string()) })
+        }
+        _ => json!({ "bound": "nothing" }),
+    }
+}
+
 fn recovered_line(former: &RecoveredExecutor) -> RecoveredLine {
     RecoveredLine {
         executor: former.executor.clone(),
@@ -214,6 +257,7 @@ fn recovered_line(former: &RecoveredExecutor) -> RecoveredLine {
         mem: former.resources.memory.get(),
         gpus: former.resources.gpus.get(),
         port: former.resources.port,
+        late: former.binding == Binding::Late,
     }
 }
 
@@ -224,5 +268,7 @@ fn recovered_executor(line: &RecoveredLine) -> RecoveredExecutor {
         gpus: Gpus::new(line.gpus),
         port: line.port,
     };
-    RecoveredExecutor::new(&line.executor, &line.agent, &line.host, resources)
+    let mut former = RecoveredExecutor::new(&line.executor, &line.agent, &line.host, resources);
+    former.binding = if line.late { Binding::Late } else { Binding::Immediate };
+    former
 }

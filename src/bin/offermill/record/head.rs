@@ -1,11 +1,11 @@
 //! The first line of a journal: the settings that decisions depend on. [`head`] writes them, [`config_of`] reads them
 //! back.
 
-use offermill::config::{Conduct, ExclusionRule};
+use offermill::config::{Compatibility, ExclusionRule};
 use offermill::{Config, IdScheme};
 
 use crate::scenario::head::FORMAT;
-use crate::scenario::{ConductLine, IdsLine, ScenarioHead};
+use crate::scenario::{CompatibilityLine, IdsLine, ScenarioHead};
 use crate::settings::draft::SettingsDraft;
 use crate::settings::kernel::config_builder;
 use crate::settings::table;
@@ -50,17 +50,25 @@ pub(crate) fn head(draft: &SettingsDraft, ids: Option<IdsLine>, config: &Config)
         };
         conf.insert(key.to_owned(), limit.to_string());
     }
+    // Both may follow from flags.
+    if let Some(follows_locality) = draft.follows_locality {
+        conf.insert("offermill.locality".to_owned(), follows_locality.to_string());
+    }
+    if draft.revive_interval.is_some() {
+        let interval = format!("{}ms", config.revive_interval().as_millis());
+        conf.insert("offermill.reviveInterval".to_owned(), interval);
+    }
     ScenarioHead {
         name: ids.as_ref().map(|ids| ids.prefix.clone()).unwrap_or_default(),
         format: FORMAT,
-        conduct: Some(ConductLine::Offermill),
+        compatibility: Some(CompatibilityLine::Offermill),
         ids,
         conf,
         ..ScenarioHead::default()
     }
 }
 
-/// Reads the configuration and the id scheme from a head, for Offermill's own conduct.
+/// Reads the configuration and the id scheme from a head, for Offermill's own behaviour.
 ///
 /// # Errors
 /// With a sentence for each setting that is not allowed.
@@ -76,7 +84,7 @@ pub(crate) fn config_of(head: &ScenarioHead) -> Result<(Config, IdScheme), Vec<S
         false => draft.executors,
     };
     let exclusion = draft.excludes.then_some(draft.exclusion);
-    let config = build(&mut draft, limit, exclusion, Conduct::OFFERMILL);
+    let config = build(&mut draft, limit, exclusion, Compatibility::OFFERMILL);
     match (config, ids) {
         (Some(config), Some(ids)) if draft.problems.is_empty() => Ok((config, ids)),
         _ => Err(draft.problems),
@@ -88,12 +96,12 @@ pub(crate) fn build(
     draft: &mut SettingsDraft,
     limit: Option<u32>,
     exclusion: Option<ExclusionRule>,
-    conduct: Conduct,
+    compatibility: Compatibility,
 ) -> Option<Config> {
     // An unreadable setting has no value that others could be checked against.
     if !draft.problems.is_empty() {
         return None;
     }
-    let built = config_builder(draft, limit, exclusion).conduct(conduct).build();
+    let built = config_builder(draft, limit, exclusion).compatibility(compatibility).build();
     built.map_err(|error| draft.report_error(&error)).ok()
 }

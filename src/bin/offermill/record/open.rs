@@ -23,6 +23,14 @@ pub(crate) fn open(
         draft.problems.push(sentence.to_owned());
         return None;
     }
+    if is_descriptor(Path::new(path)) {
+        let sentence = format!(
+            "--journal is {path:?}, but must be the name of a file: a second file is written beside it, and other \
+             output would be mixed with both"
+        );
+        draft.problems.push(sentence);
+        return None;
+    }
     let config = &settings.config;
     let ids = IdsLine { prefix: settings.name.clone(), epoch: settings.epoch };
     let head = head(draft, settings.executors.are_named().then_some(ids), config);
@@ -42,4 +50,29 @@ pub(crate) fn open(
         Ok(files)
     });
     created.map(Some).map_err(|error| draft.problems.push(sentence(error))).ok()
+}
+
+/// Whether a path names an open file of a process, such as `/dev/stdout` or `/dev/fd/3`.
+fn is_descriptor(path: &Path) -> bool {
+    let is_standard =
+        ["/dev/stdin", "/dev/stdout", "/dev/stderr"].iter().any(|it| path == Path::new(it));
+    let is_in_proc =
+        path.starts_with("/proc") && path.parent().is_some_and(|it| it.ends_with("fd"));
+    is_standard || path.parent() == Some(Path::new("/dev/fd")) || is_in_proc
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a journal isn't mixed with other output. Method: names of open files, and names of usual files.
+    #[test]
+    fn open_files_are_no_names_of_journals() {
+        for path in ["/dev/stdout", "/dev/stderr", "/dev/fd/3", "/proc/self/fd/1", "/proc/7/fd/1"] {
+            assert!(is_descriptor(Path::new(path)), "{path}");
+        }
+        for path in ["journal", "/dev/full", "fd/1", "/tmp/fd/1", "./stdout"] {
+            assert!(!is_descriptor(Path::new(path)), "{path}");
+        }
+    }
 }

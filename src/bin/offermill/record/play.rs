@@ -1,4 +1,4 @@
-//! Replays a journal, or any scenario, with Offermill's own conduct.
+//! Replays a journal, or any scenario, with Offermill's own behaviour.
 
 use std::ops::ControlFlow::{self, Break, Continue};
 

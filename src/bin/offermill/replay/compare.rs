@@ -32,6 +32,8 @@ pub(super) enum EndedEarly {
     SparkDefect,
     /// There are no more answers: the process that wrote them was killed.
     AnswersEnd,
+    /// The scenario ends in the middle of a line, and there are answers to later events.
+    ScenarioCut,
 }
 
 /// The answers to one event.
@@ -217,12 +219,17 @@ impl<'a> Comparer<'a> {
     /// Returns the result.
     pub(super) fn finish(mut self) -> ComparisonResult {
         let last = self.expected.keys().next_back().copied();
-        if let (Some(last), None, false) = (last, self.scenario.incomplete_line, self.is_over)
+        if let (Some(last), false) = (last, self.is_over)
             && last >= self.scenario.events.len() as u64
         {
-            let what = format!(
-                "answers are expected up to event {last}, but the scenario has no such event"
-            );
+            let why = match self.scenario.incomplete_line {
+                Some(line) => {
+                    self.result.ended_early = Some(EndedEarly::ScenarioCut);
+                    format!("the scenario ends in the middle of line {line}")
+                }
+                None => "the scenario has no such event".to_owned(),
+            };
+            let what = format!("answers are expected up to event {last}, but {why}");
             self.result.differences.push(what);
         }
         self.result

@@ -59,7 +59,7 @@ use crate::record;
 use crate::scenario::answer::CallLine;
 use crate::scenario::reader::{self, LineError, ScenarioFile};
 use crate::scenario::{
-    AnswerLine, CallKind, ClosingLine, ConductLine, InitLine, ScenarioHead, line,
+    AnswerLine, CallKind, ClosingLine, CompatibilityLine, InitLine, ScenarioHead, line,
 };
 use crate::text::format::count;
 use crate::text::styled::StyledText;
@@ -160,7 +160,8 @@ fn read(path: &Path, compat: Option<Compat>) -> Result<(ScenarioFile, bool), Lin
     let scenario = reader::scenario(path)?;
     remark_incomplete(path, scenario.incomplete_line);
     scenario.check_times(path)?;
-    let is_spark = compat.is_some() || scenario.head.conduct == Some(ConductLine::Spark35);
+    let is_spark =
+        compat.is_some() || scenario.head.compatibility == Some(CompatibilityLine::Spark35);
     Ok((scenario, is_spark))
 }
 
@@ -271,6 +272,8 @@ struct ComparisonTotals {
     defects: u64,
     /// Scenarios that were compared up to the end of the expected answers.
     short: u64,
+    /// Scenarios that end in the middle of a line, before their expected answers do.
+    cut: u64,
     identical: u64,
 }
 
@@ -283,11 +286,20 @@ impl ComparisonTotals {
         self.wrong += u64::from(!differences.is_empty());
         self.defects += u64::from(*ended_early == Some(EndedEarly::SparkDefect));
         self.short += u64::from(*ended_early == Some(EndedEarly::AnswersEnd));
+        self.cut += u64::from(*ended_early == Some(EndedEarly::ScenarioCut));
     }
 
     fn text(&self) -> String {
-        let ComparisonTotals { scenarios, answers, unreadable, wrong, defects, short, identical } =
-            self;
+        let ComparisonTotals {
+            scenarios,
+            answers,
+            unreadable,
+            wrong,
+            defects,
+            short,
+            cut,
+            identical,
+        } = self;
         let left_out = match unreadable {
             0 => String::new(),
             1 => "1 scenario not compared: it or its expected answers can't be read\n".to_owned(),
@@ -319,6 +331,12 @@ impl ComparisonTotals {
         if *short > 0 {
             let short = count(*short, "scenario");
             text.push_str(&format!("{short} compared only up to where the expected answers end\n"));
+        }
+        if *cut > 0 {
+            let cut = count(*cut, "scenario");
+            text.push_str(&format!(
+                "{cut} compared only up to where the scenario ends in the middle of a line\n"
+            ));
         }
         text + &left_out
     }

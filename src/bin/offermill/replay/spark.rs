@@ -11,7 +11,7 @@ use std::time::Duration;
 use bumpalo::Bump;
 use offermill::engine::journal::AcceptedOffers;
 use offermill::launch::spark::SparkExecutor;
-use offermill::launch::{Facts, Launcher};
+use offermill::launch::{LaunchContext, Launcher};
 use offermill::{
     Accepted, Attribute, AttributeValue, Change, Decisions, Decline, Fate, Handler, IdScheme,
     Kernel, LimitRule, Offer, ReasonKind, StatusUpdate, TaskState, Timestamp, limits,
@@ -136,12 +136,13 @@ impl SparkReplay {
         let placed = accepted.executors.iter();
         for (task, placed) in accept.tasks.iter_mut().zip(placed) {
             let (cores, memory) = (placed.advertised_cores, placed.advertised_memory);
-            let facts = Facts::new(&task.id, offer.agent_id, offer.hostname, cores, memory)
-                // As Java prints the id that Spark doesn't have before the registration.
-                .with_app(self.app_id.as_deref().unwrap_or("null"))
-                .with_gpus(placed.resources.gpus)
-                .with_port(placed.resources.port);
-            let command = launcher.command(&facts);
+            let context =
+                LaunchContext::new(&task.id, offer.agent_id, offer.hostname, cores, memory)
+                    // As Java prints the id that Spark doesn't have before the registration.
+                    .with_app(self.app_id.as_deref().unwrap_or("null"))
+                    .with_gpus(placed.resources.gpus)
+                    .with_port(placed.resources.port);
+            let command = launcher.command(&context);
             task.name = Some(format!("{} {}", self.app_name, task.id));
             add_command(task, &command);
         }
@@ -281,6 +282,7 @@ impl SparkReplay {
             | EventKind::Reregistered
             | EventKind::Disconnected
             | EventKind::Rescinded(_)
+            | EventKind::Bound(_)
             | EventKind::SlaveLost(_)
             | EventKind::ExecutorLost(_)
             | EventKind::AgentReadmitted(_)

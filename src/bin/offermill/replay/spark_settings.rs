@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use offermill::config::{Conduct, ExclusionRule, ExecutorCores, Placement};
+use offermill::config::{Compatibility, ExclusionRule, ExecutorCores, Placement};
 use offermill::launch::{self, spark::SparkExecutor};
 use offermill::resources::MilliCpus;
 use offermill::{Config, Constraint, IdScheme};
@@ -91,7 +91,7 @@ pub(super) fn spark(head: &ScenarioHead) -> Result<SparkStart, Box<InitLine>> {
         ExclusionRule { failures: SPARK_FAILURES, window: std::time::Duration::MAX, expiry: None };
     // Only a request sets a limit. With dynamic allocation, the limit is 0 until then.
     let limit = draft.allocation.enabled.then_some(0);
-    match build(&mut draft, limit, Some(exclusion), Conduct::SPARK_3_5) {
+    match build(&mut draft, limit, Some(exclusion), Compatibility::SPARK_3_5) {
         Some(config) if draft.problems.is_empty() => {
             let init = init(head, &draft, &config, shown);
             Ok(SparkStart { draft, config, cap_given, launcher, init })

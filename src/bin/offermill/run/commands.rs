@@ -1,22 +1,26 @@
 //! Execution of control commands.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use offermill::ExecutorId;
+use offermill::limits::EXECUTORS_MAX;
 use offermill::resources::MilliCpus;
+use serde_json::{Value, json};
 
 use super::Session;
 use crate::control::command::{Activity, ControlCommand, HELP, RegisteredCores};
-use crate::control::request::ControlRequest;
+use crate::control::request::{AnswerLabel, ControlRequest};
 use crate::model::end_reason::EndReason;
 use crate::model::event::RunEvent;
 use crate::model::executor::ExecutorRecord;
-use crate::model::reply::ControlReply;
-use crate::output::sentence::{find_error_sentence, limit_change, limit_text};
+use crate::model::reply::{CommandAnswer, CommandOutcome, ControlReply};
+use crate::output::sentence::{find_error_sentence, limit_change, limit_text, list};
 use crate::text::format::count;
 
 /// The reply to a command, or why it was refused.
 type CommandResult = Result<String, String>;
+/// The same, with the detail for programs.
+type Detailed = Result<(String, Value), String>;
 
 const STOPPING: &str = "the run is stopping";
 const NO_ALLOCATION: &str = "it has no effect without dynamic allocation; expected \
@@ -28,25 +32,26 @@ const NO_TRACKING: &str = "shuffle data has an effect only with \
 impl Session {
     /// Executes the command of a request and replies.
     pub(super) fn handle_request(&mut self, request: ControlRequest) {
-        let reply = match &request.command {
+        let CommandOutcome { reply, detail } = match &request.command {
             Ok(command) => self.execute(command),
-            Err(why) => ControlReply::Refused(why.clone()),
+            Err(why) => ControlReply::Refused(why.clone()).into(),
         };
-        if request.is_shown {
-            self.publish(self.clock.now(), RunEvent::Answered(reply.clone()));
+        if let Some(AnswerLabel { number, id }) = request.label.clone() {
+            let answer = CommandAnswer { number, id, reply: reply.clone(), detail };
+            self.publish(self.clock.now(), RunEvent::Answered(answer));
         }
         request.reply(reply);
     }
 
-    fn execute(&mut self, command: &ControlCommand) -> ControlReply {
+    fn execute(&mut self, command: &ControlCommand) -> CommandOutcome {
         let done = match command {
             ControlCommand::Status { is_json: false } => {
-                return ControlReply::Block(self.status_text());
+                return ControlReply::Block(self.status_text()).into();
             }
             ControlCommand::Status { is_json: true } => {
-                return ControlReply::Object(self.status_object());
+                return ControlReply::Object(self.status_object()).into();
             }
-            ControlCommand::Help => return ControlReply::Block(HELP.to_owned()),
+            ControlCommand::Help => return ControlReply::Block(HELP.to_owned()).into(),
             ControlCommand::Quit => Ok("goodbye".to_owned()),
             ControlCommand::Stop => {
                 let has_begun = self.end_reason.is_some();
@@ -55,8 +60,10 @@ impl Session {
             }
             ControlCommand::Registered(cores) => Ok(self.record_registered(*cores)),
             _ if self.end_reason.is_some() => Err(STOPPING.to_owned()),
-            ControlCommand::Limit(limit) => self.command_limit(*limit),
-            ControlCommand::Kill(names) => self.command_kill(names),
+            ControlCommand::Limit { limit, hosts } => {
+                return outcome(self.command_limit(*limit, hosts.as_deref()));
+            }
+            ControlCommand::Kill(names) => return self.command_kill(names),
             ControlCommand::Load(load) => match &mut self.allocation {
                 Some(allocation) => {
                     allocation.load = Some(*load);
@@ -65,12 +72,12 @@ impl Session {
                 None => Err(NO_ALLOCATION.to_owned()),
             },
             ControlCommand::Executor { name, activity } => self.command_executor(name, *activity),
-            ControlCommand::Locality(hosts) => self.command_locality(hosts),
+            ControlCommand::Locality(hosts) => return outcome(self.command_locality(hosts)),
         };
-        done.map_or_else(ControlReply::Refused, ControlReply::Done)
+        outcome(done.map(|text| (text, Value::Null)))
     }
 
-    fn command_limit(&mut self, limit: Option<u32>) -> CommandResult {
+    fn command_limit(&mut self, limit: Option<u32>, hosts: Option<&[(String, u32)]>) -> Detailed {
         if self.allocation.is_some() {
             return Err("the limit follows the load (spark.dynamicAllocation.enabled); expected \
                         \"load\" to change it"
@@ -80,38 +87,84 @@ impl Session {
             return Err("the limit counts down as executors finish (--until-finished)".to_owned());
         }
         let before = self.kernel.executor_limit();
-        if before == limit {
-            return Ok(format!("limit {} as before", limit_text(limit)));
+        // A driver's number for "no limit" is one that no run reaches.
+        let asked = limit;
+        let limit = asked.map(|limit| limit.min(EXECUTORS_MAX));
+        let mut text = match before == limit {
+            true => format!("limit {} as before", limit_text(limit)),
+            false => limit_change(before, limit),
+        };
+        if asked != limit {
+            text.push_str(", the highest possible");
         }
-        self.set_limit(limit, "by command")?;
-        Ok(limit_change(before, limit))
+        match hosts.map(|hosts| self.wanted_hosts(hosts)) {
+            Some(hosts) => {
+                // The same every second must not start the wait for hosts again every time.
+                if before != limit || hosts != self.hosts {
+                    self.request_executors(limit, hosts)?;
+                }
+                text.push_str(&format!("; {}", self.hosts_text()));
+                self.publish_limit(before, limit, "by command");
+            }
+            None if before == limit => {}
+            None => self.set_limit(limit, "by command")?,
+        }
+        Ok((text, json!({ "from": before, "to": limit, "hosts": self.hosts })))
     }
 
     /// Sets the executor limit and publishes the change.
     pub(super) fn set_limit(&mut self, limit: Option<u32>, why: &str) -> Result<(), String> {
         let Some(engine) = &self.engine else { return Err(STOPPING.to_owned()) };
         let before = self.kernel.executor_limit();
-        let hosts: Vec<&str> = self.hosts.iter().map(String::as_str).collect();
-        let set = match hosts.is_empty() {
-            true => engine.set_executor_limit(limit),
+        match self.hosts.is_empty() {
+            true => engine.set_executor_limit(limit).map_err(|error| error.to_string())?,
             // As with each request of Spark, the wait for the wanted hosts starts again.
-            false => engine.request_executors(limit, &hosts),
-        };
-        set.map_err(|error| error.to_string())?;
-        let event = RunEvent::LimitSet { from: before, to: limit, why: why.to_owned() };
-        self.publish(self.clock.now(), event);
+            false => self.request_executors(limit, self.hosts.clone())?,
+        }
+        self.publish_limit(before, limit, why);
         Ok(())
     }
 
-    fn command_kill(&mut self, names: &[String]) -> CommandResult {
-        let found = |name: &String| match self.run_state.find(name) {
-            Ok(record) => Ok(record.name.clone()),
-            Err(error) => Err(find_error_sentence(&error)),
-        };
+    fn publish_limit(&mut self, from: Option<u32>, to: Option<u32>, why: &str) {
+        if from != to {
+            let event = RunEvent::LimitSet { from, to, why: why.to_owned() };
+            self.publish(self.clock.now(), event);
+        }
+    }
+
+    /// Sets the limit and the wanted hosts in one step.
+    fn request_executors(&mut self, limit: Option<u32>, hosts: Vec<String>) -> Result<(), String> {
+        let Some(engine) = &self.engine else { return Err(STOPPING.to_owned()) };
+        let wanted: Vec<&str> = hosts.iter().map(String::as_str).collect();
+        engine.request_executors(limit, &wanted).map_err(|error| error.to_string())?;
+        self.hosts = hosts;
+        Ok(())
+    }
+
+    /// Asks those executors to end that are alive, and names the rest.
+    fn command_kill(&mut self, names: &[String]) -> CommandOutcome {
         // An executor that is named twice is asked once.
-        let names: BTreeSet<String> = names.iter().map(found).collect::<Result<_, _>>()?;
-        let ids = names.iter().filter_map(|name| self.kernel.executor_id(name));
-        let (asked, why) = match self.run_state.is_connected {
+        let mut asked = BTreeSet::new();
+        let mut rest = BTreeMap::new();
+        for name in names {
+            match self.run_state.find(name) {
+                Ok(record) => {
+                    asked.insert(record.name.clone());
+                }
+                Err(error) => {
+                    rest.insert(name.clone(), find_error_sentence(&error));
+                }
+            }
+        }
+        let whys: Vec<Value> =
+            rest.iter().map(|(name, why)| json!({ "executor": name, "why": why })).collect();
+        let detail = json!({ "asked": asked, "rest": whys });
+        if asked.is_empty() {
+            let whys: Vec<String> = rest.into_values().collect();
+            return CommandOutcome { reply: ControlReply::Refused(list(&whys)), detail };
+        }
+        let ids = asked.iter().filter_map(|name| self.kernel.executor_id(name));
+        let (how, why) = match self.run_state.is_connected {
             true => ("asked to end", "by command"),
             false => (
                 "will be asked to end when the framework is registered again",
@@ -119,9 +172,14 @@ impl Session {
             ),
         };
         self.kill(ids.collect(), why.to_owned());
-        let executors = count(names.len() as u64, "executor");
+        let executors = count(asked.len() as u64, "executor");
         let limit = limit_text(self.kernel.executor_limit());
-        Ok(format!("{executors} {asked}, the limit stays {limit}"))
+        let mut text = format!("{executors} {how}, the limit stays {limit}");
+        if !rest.is_empty() {
+            let names: Vec<String> = rest.into_keys().collect();
+            text.push_str(&format!("; not asked: {}", list(&names)));
+        }
+        CommandOutcome::done(text, detail)
     }
 
     /// Asks executors to end and publishes that.
@@ -164,19 +222,38 @@ impl Session {
         format!("{registered} cores registered; {}", self.sufficiency().sentence())
     }
 
-    fn command_locality(&mut self, hosts: &[(String, u32)]) -> CommandResult {
-        let Some(engine) = &self.engine else { return Err(STOPPING.to_owned()) };
-        if self.allocation.is_none() {
-            return Err(NO_ALLOCATION.to_owned());
+    fn command_locality(&mut self, hosts: &[(String, u32)]) -> Detailed {
+        let hosts = self.wanted_hosts(hosts);
+        if hosts != self.hosts {
+            self.request_executors(self.kernel.executor_limit(), hosts)?;
         }
-        let wanted = hosts.iter().filter(|(_, tasks)| *tasks > 0).map(|(host, _)| host.as_str());
-        let wanted: Vec<&str> = wanted.collect();
-        let requested = engine.request_executors(self.kernel.executor_limit(), &wanted);
-        requested.map_err(|error| error.to_string())?;
-        self.hosts = wanted.iter().map(|&host| host.to_owned()).collect();
-        Ok(match wanted.len() as u64 {
+        Ok((self.hosts_text(), json!({ "hosts": self.hosts })))
+    }
+
+    /// The hosts on which tasks have their data. A name of this machine stands for all local agents, of which then none
+    /// is better than another: no host is wanted.
+    fn wanted_hosts(&self, hosts: &[(String, u32)]) -> Vec<String> {
+        let wanted = hosts.iter().filter(|(_, tasks)| *tasks > 0).map(|(host, _)| host);
+        let wanted: BTreeSet<&String> = wanted.collect();
+        let local = self.settings.target.local_names.as_ref();
+        let stands_for_all = |host: &&String| local.is_some_and(|names| names.contain(host));
+        match wanted.iter().any(stands_for_all) {
+            true => Vec::new(),
+            false => wanted.into_iter().cloned().collect(),
+        }
+    }
+
+    fn hosts_text(&self) -> String {
+        match self.hosts.len() as u64 {
             0 => "executors start wherever they fit".to_owned(),
             hosts => format!("executors start on {} if possible", count(hosts, "host")),
-        })
+        }
+    }
+}
+
+fn outcome(result: Detailed) -> CommandOutcome {
+    match result {
+        Ok((text, detail)) => CommandOutcome::done(text, detail),
+        Err(why) => ControlReply::Refused(why).into(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use offermill::allocation::{Allocator, Load, Rule};
+use offermill::allocation::{AllocationRule, Allocator, Load};
 use offermill::{ExecutorId, Timestamp};
 
 use super::Session;
@@ -22,7 +22,7 @@ pub(super) struct DynamicAllocation {
 
 impl DynamicAllocation {
     /// Starts at the initial limit.
-    pub(super) fn new(rule: Rule) -> DynamicAllocation {
+    pub(super) fn new(rule: AllocationRule) -> DynamicAllocation {
         let allocator = Allocator::new(rule, Timestamp::ORIGIN);
         DynamicAllocation { allocator, load: None, ids: HashMap::new() }
     }

@@ -5,10 +5,11 @@ use std::io;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use offermill::{Fate, Timestamp};
+use offermill::{DrainReport, Fate, Timestamp};
 
 use super::inbox::Receiver;
-use super::{EngineEnd, OUTPUT_TIMEOUT, Session, SessionMessage, has_signal};
+use super::{AT_ONCE_TIMEOUT, EngineEnd, OUTPUT_TIMEOUT, Session, SessionMessage};
+use super::{is_abandoned, parent};
 use crate::exit::ExitStatus;
 use crate::model::end_reason::EndReason;
 use crate::model::executor::ExecutorRecord;
@@ -20,8 +21,8 @@ use crate::output::sentence::{
 use crate::output::summary::Summary;
 use crate::output::{drain_remarks, remark};
 
-/// The longest time without progress that the end waits for the readers of both outputs after a second signal.
-const AT_ONCE_TIMEOUT: Duration = Duration::from_millis(150);
+/// The longest time that the end spends on commands that have arrived.
+const COMMANDS_TIMEOUT: Duration = Duration::from_millis(100);
 /// The longest time that the end waits for clients to take the replies to their commands.
 const REPLIES_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -32,6 +33,7 @@ impl Session {
         end: &EngineEnd,
         inbox: &Receiver<SessionMessage>,
     ) -> ExitStatus {
+        let has_signal = self.answer_waiting(inbox);
         if let Some(event) = self.call_failures.flush() {
             self.publish(self.clock.now(), event);
         }
@@ -83,17 +85,55 @@ impl Session {
             counts: self.kernel.offer_counts(),
             stall: self.stall_watch.stall.as_ref(),
             declined: self.kernel.explain(now).declined,
+            cluster_use: self.cluster_use.at_end(&self.kernel, now),
             sandboxes: &self.settings.target.sandboxes,
             shuffle,
         };
         let shown = self.renderer.show_summary(&summary);
-        // A failure of standard output before this was reported then.
-        if let Some(output) = &self.output {
-            let drained = shown.and_then(|()| output.drain(OUTPUT_TIMEOUT, || has_signal(inbox)));
-            report_unread(drained);
-        }
+        self.drain_output(shown, has_signal, inbox);
         self.finish_replies(inbox);
         exit
+    }
+
+    /// Waits for the reader of standard output.
+    fn drain_output(
+        &self,
+        shown: io::Result<()>,
+        has_signal: bool,
+        inbox: &Receiver<SessionMessage>,
+    ) {
+        // A failure of standard output before this was reported then.
+        let Some(output) = &self.output else { return };
+        let timeout = if parent::has_ended() { AT_ONCE_TIMEOUT } else { OUTPUT_TIMEOUT };
+        // If the parent's time is over already, its reader has the shorter timeout all the same.
+        let was_overdue = parent::is_overdue();
+        let is_enough = || has_signal || (!was_overdue && is_abandoned(inbox));
+        report_unread(shown.and_then(|()| output.drain(timeout, is_enough)));
+    }
+
+    /// Shows the summary although the engine's shutdown hasn't ended. Executors that are left end with this process.
+    pub(super) fn finish_without_engine(self, inbox: &Receiver<SessionMessage>) -> ExitStatus {
+        let DrainReport { executors, .. } = self.kernel.drain(Duration::ZERO);
+        self.finish(&EngineEnd { executors, is_stopped: false }, inbox)
+    }
+
+    /// Answers the commands that have arrived before the summary, after which no event follows. Returns whether a
+    /// signal was among them.
+    fn answer_waiting(&mut self, inbox: &Receiver<SessionMessage>) -> bool {
+        let give_up = Instant::now() + COMMANDS_TIMEOUT;
+        let mut has_signal = false;
+        while let Some(message) = inbox.try_recv() {
+            match message {
+                SessionMessage::Request(request) => self.handle_request(request),
+                SessionMessage::Signal(_) => has_signal = true,
+                _ => {}
+            }
+            // A client may give commands without end.
+            if Instant::now() >= give_up {
+                break;
+            }
+        }
+        has_signal
     }
 
     /// Waits until clients have the replies to their commands, of which one may have ended the run: their threads write
@@ -101,7 +141,7 @@ impl Session {
     fn finish_replies(&self, inbox: &Receiver<SessionMessage>) {
         let Some(sockets) = &self.sockets else { return };
         let give_up = Instant::now() + REPLIES_TIMEOUT;
-        while Instant::now() < give_up {
+        while Instant::now() < give_up && !parent::has_ended() {
             while inbox.try_recv().is_some() {}
             if sockets.are_answered() {
                 return;
@@ -117,16 +157,16 @@ impl Session {
         unended.map(|drained| self.kernel.executor_name(drained.executor.id).to_string()).collect()
     }
 
-    /// Exits without waiting for executors. On local agents the wardens end those that still run; Mesos keeps them for
-    /// the failover timeout.
-    pub(super) fn end_at_once(mut self) -> ExitStatus {
+    /// Exits with this code without waiting for executors. On local agents the watchdogs end those that still run;
+    /// Mesos keeps them for the failover timeout.
+    pub(super) fn end_at_once(mut self, exit: ExitStatus) -> ExitStatus {
         self.renderer.restore_terminal();
         // `exit` runs no destructors, so the socket files are removed here.
         drop(self.sockets.take());
         remark(&at_once_sentence(&self.settings.target, &self.run_state.framework_id));
         let _unread = self.output.map(|output| output.drain(AT_ONCE_TIMEOUT, || false));
         drain_remarks(AT_ONCE_TIMEOUT, || false);
-        std::process::exit(i32::from(ExitStatus::AtOnce.code()))
+        std::process::exit(i32::from(exit.code()))
     }
 }
 

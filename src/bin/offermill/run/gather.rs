@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use offermill::IdScheme;
-use offermill::allocation::Rule;
+use offermill::allocation::AllocationRule;
 use offermill::engine::cluster_manager::ClusterManager;
 
 use crate::model::target::RunTarget;
@@ -12,7 +12,7 @@ use crate::record::{self, JournalFiles};
 use crate::settings::checks::{allocation, containers, executors, limits, mesos, spark};
 use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
-use crate::settings::kernel::config_builder;
+use crate::settings::kernel::{LOAD_REVIVE_INTERVAL, config_builder};
 use crate::settings::{OutputForm, Readiness, RunSettings, secrets, shuffle, table};
 use crate::target;
 
@@ -35,6 +35,7 @@ pub(super) struct Prepared {
 /// Reads and checks all settings, prepares the cluster, and creates the journal's files.
 pub(super) fn gather(arguments: &RunArguments) -> Gathered {
     let mut draft = table::read_arguments(arguments);
+    derive_from_flags(arguments, &mut draft);
     secrets::protect_memory(&draft);
     let checked = check(arguments, &mut draft).filter(|_| draft.problems.is_empty());
     // The journal comes last, so that no file is left if a setting is wrong.
@@ -49,9 +50,20 @@ pub(super) fn gather(arguments: &RunArguments) -> Gathered {
 /// Reads and checks all settings without any side effect. Returns the draft, and the settings if they are valid.
 pub(super) fn dry_run(arguments: &RunArguments) -> (SettingsDraft, Option<RunSettings>) {
     let mut draft = table::read_arguments(arguments);
+    derive_from_flags(arguments, &mut draft);
     draft.is_dry_run = true;
     let settings = check(arguments, &mut draft).map(|(settings, _)| settings);
     (draft, settings)
+}
+
+/// Sets what follows from flags unless it was given: clients name hosts, and a parent raises the limit every second.
+fn derive_from_flags(arguments: &RunArguments, draft: &mut SettingsDraft) {
+    if arguments.takes_commands() {
+        draft.follows_locality.get_or_insert(true);
+    }
+    if arguments.steered {
+        draft.revive_interval.get_or_insert(LOAD_REVIVE_INTERVAL);
+    }
 }
 
 fn check(
@@ -91,7 +103,7 @@ fn check(
     let (config, ids, executors) = (config?, ids?, executors?);
     let (target, manager) = target::prepare(draft, &name, &config)?;
     remark_on_capacity(draft, &target, limit);
-    let limit_max = allocation.as_ref().map(Rule::max).or(limit);
+    let limit_max = allocation.as_ref().map(AllocationRule::max).or(limit);
     let executors_max = [limit_max, by_core_cap, target.fitting].into_iter().flatten().min();
     let default_failures_max = (2 * u64::from(executors_max.unwrap_or(1))).max(3);
     let settings = RunSettings {
@@ -110,8 +122,12 @@ fn check(
         allocation,
         tracks_shuffle: allocation::tracks_shuffle(draft),
         readiness: Readiness { ratio: draft.registered_ratio, wait: draft.registered_wait },
+        is_steered: arguments.steered,
+        registration_timeout: draft.registration_timeout,
         output: match arguments {
-            RunArguments { json: true, .. } => OutputForm::Json,
+            RunArguments { json: true, .. } | RunArguments { steered: true, .. } => {
+                OutputForm::Json
+            }
             RunArguments { plain: true, .. } => OutputForm::Lines,
             _ => OutputForm::Automatic,
         },

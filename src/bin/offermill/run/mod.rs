@@ -9,7 +9,9 @@ mod dynamic_allocation;
 mod finish;
 mod gather;
 mod inbox;
+mod parent;
 mod print_config;
+mod registration;
 mod shuffle;
 mod status;
 
@@ -26,7 +28,8 @@ use crate::control::request::ControlRequest;
 use crate::control::{self, ControlSockets};
 use crate::exit::ExitStatus;
 use crate::model::call_failures::CallFailures;
-use crate::model::end_reason::EndReason;
+use crate::model::cluster_use::ClusterUse;
+use crate::model::end_reason::{EndReason, ParentEnd};
 use crate::model::event::{RunEvent, TimedEvent};
 use crate::model::executor::ExecutorState;
 use crate::model::failures::FailureWindow;
@@ -54,6 +57,8 @@ const REFRESH_INTERVAL: Duration = Duration::from_millis(100);
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The same for the reader of standard error.
 const REMARKS_TIMEOUT: Duration = Duration::from_secs(2);
+/// The same for both if the run ends at once, or its parent has ended.
+const AT_ONCE_TIMEOUT: Duration = Duration::from_millis(150);
 
 /// A message to the session.
 enum SessionMessage {
@@ -65,6 +70,8 @@ enum SessionMessage {
     Signal(&'static str),
     /// A client's request.
     Request(ControlRequest),
+    /// The program that steers the run has ended.
+    ParentEnded(ParentEnd),
     /// The engine has shut down.
     Drained(EngineEnd),
 }
@@ -91,6 +98,14 @@ pub(crate) fn run(arguments: &RunArguments) -> ExitStatus {
     if arguments.print_config {
         return print_config::print_config(arguments);
     }
+    if arguments.steered {
+        if let Err(why) = parent::check_input() {
+            remark(&why);
+            return ExitStatus::BadInput;
+        }
+        parent::remember();
+        parent::leave_session();
+    }
     let no_thread = |error: io::Error| {
         remark(&format!("the thread that writes the output can't be started: {error}"));
         ExitStatus::Cluster
@@ -99,7 +114,8 @@ pub(crate) fn run(arguments: &RunArguments) -> ExitStatus {
         return no_thread(error);
     }
     let exit = start_writer().map_or_else(no_thread, |output| prepare(arguments, output));
-    drain_remarks(REMARKS_TIMEOUT, signals::second_has_arrived);
+    let timeout = if parent::has_ended() { AT_ONCE_TIMEOUT } else { REMARKS_TIMEOUT };
+    drain_remarks(timeout, || signals::second_has_arrived() || parent::is_overdue());
     exit
 }
 
@@ -118,7 +134,7 @@ fn prepare(arguments: &RunArguments, output: Arc<Writer>) -> ExitStatus {
         remark(&format!("signals can't be handled: {error}"));
         return ExitStatus::Cluster;
     }
-    let sockets = match control::open(&arguments.control, &request_sender(&sender)) {
+    let sockets = match listen(arguments, &sender) {
         Ok(sockets) => sockets,
         Err(problem) => {
             remark(&problem);
@@ -126,6 +142,23 @@ fn prepare(arguments: &RunArguments, output: Arc<Writer>) -> ExitStatus {
         }
     };
     start(prepared, sockets, output, (sender, &inbox))
+}
+
+/// Opens the control sockets, and starts to read the parent's commands.
+fn listen(
+    arguments: &RunArguments,
+    sender: &Sender<SessionMessage>,
+) -> Result<ControlSockets, String> {
+    let send = request_sender(sender);
+    let sockets = control::open(&arguments.control, arguments.steered, &send)?;
+    if arguments.steered {
+        let sender = sender.clone();
+        control::steer(send, move |end| {
+            // A session that has ended needs no end of its parent.
+            let _ended = sender.send(SessionMessage::ParentEnded(parent::record_input_end(end)));
+        })?;
+    }
+    Ok(sockets)
 }
 
 fn signal_sender(sender: &Sender<SessionMessage>) -> impl Fn(&'static str) + Send + 'static {
@@ -173,19 +206,22 @@ fn start(
         Ok(engine) => engine,
         Err(error) => {
             renderer.restore_terminal();
-            let _gone = output.drain(OUTPUT_TIMEOUT, || has_signal(inbox));
+            let _gone = output.drain(OUTPUT_TIMEOUT, || is_abandoned(inbox));
             remark(&error.to_string());
             return if error.is_setting() { ExitStatus::BadInput } else { ExitStatus::Cluster };
         }
     };
     let failures = settings.exclusion.map_or(0, |rule| rule.failures);
+    let mut run_state = RunState::new(
+        engine.clock(),
+        settings.target.on_exit,
+        failures,
+        settings.config.unreachable().release_after,
+    );
+    run_state.local_address =
+        settings.target.local_names.as_ref().map(|names| names.address.clone());
     let session = Session {
-        run_state: RunState::new(
-            engine.clock(),
-            settings.target.on_exit,
-            failures,
-            settings.config.unreachable().release_after,
-        ),
+        run_state,
         clock: engine.clock(),
         shuffle: ShuffleServices::new(settings.shuffle.clone(), shuffle_sender(&sender)),
         engine: Some(engine),
@@ -201,6 +237,7 @@ fn start(
         output: Some(output),
         rate: Rate::default(),
         call_failures: CallFailures::new(),
+        cluster_use: ClusterUse::default(),
         end_reason: None,
         late_refusal: None,
         sender,
@@ -216,10 +253,10 @@ fn shuffle_sender(sender: &Sender<SessionMessage>) -> shuffle::SendShuffleEvent 
     })
 }
 
-/// Whether a signal came. Commands come too late: their clients learn that the run has ended.
-fn has_signal(inbox: &Receiver<SessionMessage>) -> bool {
+/// Whether a signal came, or nobody waits any more. Commands come too late: their clients learn that the run has ended.
+fn is_abandoned(inbox: &Receiver<SessionMessage>) -> bool {
     let mut messages = std::iter::from_fn(|| inbox.try_recv());
-    messages.any(|message| matches!(message, SessionMessage::Signal(_)))
+    parent::is_overdue() || messages.any(|message| matches!(message, SessionMessage::Signal(_)))
 }
 
 struct Session {
@@ -243,6 +280,7 @@ struct Session {
     rate: Rate,
     stall_watch: StallWatch,
     call_failures: CallFailures,
+    cluster_use: ClusterUse,
     failures: FailureWindow,
     shuffle: ShuffleServices,
     /// Why the run ends, once it stops.
@@ -263,9 +301,10 @@ impl Session {
                     self.publish(self.clock.now(), RunEvent::Shuffle { event, port });
                 }
                 Some(SessionMessage::Signal(_)) if self.end_reason.is_some() => {
-                    return self.end_at_once();
+                    return self.end_at_once(ExitStatus::AtOnce);
                 }
                 Some(SessionMessage::Signal(name)) => self.stop(EndReason::Signal(name)),
+                Some(SessionMessage::ParentEnded(end)) => self.stop(EndReason::ParentEnded(end)),
                 Some(SessionMessage::Request(request)) => self.handle_request(request),
                 Some(SessionMessage::Drained(end)) => return self.finish(&end, inbox),
                 None => {}
@@ -273,6 +312,9 @@ impl Session {
             if refresh_at <= Instant::now() {
                 refresh_at = Instant::now() + REFRESH_INTERVAL;
                 self.refresh();
+            }
+            if self.must_end_at_once() {
+                return self.finish_without_engine(inbox);
             }
         }
     }
@@ -348,6 +390,11 @@ impl Session {
 
     /// Does what depends on the time, and refreshes the output.
     fn refresh(&mut self) {
+        match self.find_parent_end() {
+            Some(ParentEnd::OutputClosed) => self.drop_renderer(&io::ErrorKind::BrokenPipe.into()),
+            Some(end) => self.stop(EndReason::ParentEnded(end)),
+            None => {}
+        }
         let counts = self.kernel.offer_counts();
         self.rate.record(Instant::now(), counts.offers);
         let now = self.clock.now();
@@ -363,7 +410,9 @@ impl Session {
                 self.publish(now, RunEvent::Stalled(stall));
             }
         }
+        self.stop_if_unregistered(now);
         self.follow_load(now);
+        self.cluster_use.poll(&self.kernel, now);
         let view = RunView {
             settings: &self.settings,
             run_state: &self.run_state,
@@ -390,6 +439,10 @@ impl Session {
             remark(&format!("standard output can't be written: {error}; the run continues"));
             return;
         }
+        if self.settings.is_steered {
+            parent::record_end();
+            return self.stop(EndReason::ParentEnded(ParentEnd::OutputClosed));
+        }
         let goal = u64::from(self.settings.until_finished.unwrap_or(0));
         let unfinished = goal.saturating_sub(self.run_state.finished());
         if unfinished > 0 && self.end_reason.is_none() {
@@ -407,6 +460,9 @@ impl Session {
         // A cluster that refuses this framework sends no updates, and a broken engine processes none.
         let timeout = match reason {
             EndReason::Refused(_) | EndReason::Broken(_) => Duration::ZERO,
+            EndReason::ParentEnded(_) => {
+                self.settings.shutdown_timeout.min(parent::EXECUTORS_TIMEOUT)
+            }
             _ => self.settings.shutdown_timeout,
         };
         let executors = usize::try_from(self.run_state.alive()).unwrap_or(usize::MAX);

@@ -44,8 +44,8 @@ pub(crate) fn print_config(arguments: &RunArguments) -> ExitStatus {
     };
     let shows_values = arguments.show_values;
     let specs = draft.specs().iter();
-    let all: Vec<ShownSetting> =
-        specs.flat_map(|spec| shown(spec, &draft, &settings, shows_values)).collect();
+    let options = specs.flat_map(|spec| shown(spec, &draft, &settings, shows_values));
+    let all: Vec<ShownSetting> = options.chain(startup_settings(&draft)).collect();
     let printed = match arguments.json {
         true => print_json(&objects(&all)),
         false => print_result(&table(&all, &settings.target.master)),
@@ -98,6 +98,22 @@ fn shown(
     }]
 }
 
+/// The settings that Spark's executors need to start and that are no options here.
+fn startup_settings(draft: &SettingsDraft) -> impl Iterator<Item = ShownSetting> {
+    let others = draft.startup.values().filter(|it| draft.specs().matching(&it.key).is_none());
+    others.map(|given| ShownSetting {
+        key: given.key.clone(),
+        value: match draft.redaction.hides_key(&given.key) {
+            true => "set".to_owned(),
+            false => draft.redaction.value(given.text.trim()),
+        },
+        source: given.source,
+        place: given.place.clone(),
+        alias: None,
+        applies: true,
+    })
+}
+
 /// A value as it was given, without secrets. Those of environment variables are shown only if that was asked for.
 fn value_of(
     spec: &OptionSpec,
@@ -133,6 +149,8 @@ fn derived(key: &str, draft: &SettingsDraft, settings: &RunSettings) -> Option<S
             duration(draft.allocation.sustained_timeout)
         }
         "spark.storage.blockManagerHeartbeatTimeoutMs" => duration(draft.shuffle.heartbeat_timeout),
+        "offermill.locality" => config.locality_wait().is_some().to_string(),
+        "offermill.reviveInterval" => duration(config.revive_interval()),
         "offermill.mesos.user" => default_user().ok()?,
         "offermill.spark.driver" => draft.spark.driver_url().ok().flatten()?,
         _ => return None,

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::Session;
 use crate::model::executor::{ExecutorRecord, ExecutorState};
+use crate::output::capacity::{capacity_object, capacity_sentence};
 use crate::output::json;
 use crate::output::lines;
 use crate::output::sentence::limit_text;
@@ -24,6 +25,8 @@ const LISTED_MAX: usize = 100;
 const HEAD_COLUMNS: usize = 11;
 /// The most executors that the JSON object lists.
 const LISTED_IN_JSON_MAX: usize = 10_000;
+/// The most ended executors that the JSON object lists: the latest.
+const ENDED_LISTED_MAX: usize = 1_000;
 
 /// Whether enough cores have registered for a framework to begin its work.
 pub(super) struct Sufficiency {
@@ -120,6 +123,7 @@ impl Session {
             },
         );
         line("registered", &self.sufficiency().sentence());
+        line("cluster", &capacity_sentence(&self.kernel.capacity(self.clock.now())));
         if let Some(allocation) = &self.allocation {
             line(
                 "load",
@@ -133,7 +137,8 @@ impl Session {
             );
         }
         if let (Some(stall), None) = (&self.stall_watch.stall, &self.end_reason) {
-            line("waiting", &stall_sentence(stall));
+            let sentence = stall_sentence(stall);
+            line("waiting", sentence.strip_prefix("waiting ").unwrap_or(&sentence));
         }
         let living = || self.run_state.records().filter(|record| !record.state.is_end());
         living().take(LISTED_MAX).for_each(|record| line(&record.name, &self.about(record)));
@@ -188,15 +193,19 @@ impl Session {
         let now = self.clock.now();
         let living = || self.run_state.records().filter(|record| !record.state.is_end());
         let list = living().take(LISTED_IN_JSON_MAX).map(|record| {
-            let mut body = json::record(record);
+            let mut body = json::living_record(record);
             let allocation = self.allocation.as_ref();
             let idle = allocation.and_then(|it| it.idle_since(&record.name));
             body["idle_ms"] = json!(idle.map(|since| json::millis(now.since(since))));
             body
         });
         let list: Vec<Value> = list.collect();
+        let ended = || self.run_state.latest_ended();
+        let ended_list = ended().take(ENDED_LISTED_MAX).map(json::ended_record);
+        let ended_list: Vec<Value> = ended_list.collect();
+        let forgotten = usize::try_from(self.run_state.forgotten).unwrap_or(usize::MAX);
         let sufficiency = self.sufficiency();
-        let cores = |cores: MilliCpus| cores.millis() as f64 / 1000.0;
+        let cores = json::cores;
         let allocation = self.allocation.as_ref().map(|allocation| {
             let rule = allocation.allocator.rule();
             let load = allocation.load.map(|load| {
@@ -221,10 +230,13 @@ impl Session {
             "cores_expected": cores(self.kernel.cores_expected()),
             "registered_cores": cores(sufficiency.registered),
             "sufficient": sufficiency.is_met(),
+            "cluster": capacity_object(&self.kernel.capacity(now)),
             "dynamic_allocation": allocation,
             "waiting": self.stall_watch.stall.as_ref().filter(|_| self.end_reason.is_none()).map(json::waiting),
             "living_not_listed": living().count() - list.len(),
             "living": list,
+            "ended_not_listed": (ended().count() - ended_list.len()).saturating_add(forgotten),
+            "ended": ended_list,
         })
     }
 }

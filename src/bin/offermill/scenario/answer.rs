@@ -315,8 +315,8 @@ fn pieces(batch: &[Offer<'_>], pieces: &[Piece]) -> Vec<PieceLine> {
         let resource = batch.get(piece.offer as usize)?.resources.get(piece.resource as usize)?;
         let ResourceLine { name, role, reservation, reservations, .. } = ResourceLine::of(resource);
         let role = match resource.reservations {
-            Reservations::Refined(_) => resource.role().to_owned(),
-            Reservations::Old { .. } => role.unwrap_or_else(default_role),
+            Reservations::PostRefinement(_) => resource.role().to_owned(),
+            Reservations::PreRefinement { .. } => role.unwrap_or_else(default_role),
         };
         let mut line = PieceLine { name, role, reservation, reservations, ..PieceLine::default() };
         match piece.amount {

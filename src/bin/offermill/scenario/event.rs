@@ -7,6 +7,7 @@
 //! | `offers` | offers, see [`super::offer`] | a batch of offers, in order |
 //! | `rescinded` | offer | the offer is no longer valid |
 //! | `status` | `{"task","agent","state","reason"?,"counts_down"?}` | a status update; states and reasons have Mesos' names; with `counts_down` an executor that finishes lowers the executor limit by one |
+//! | `bound` | `{"task","agent","host"?,"region"?,"zone"?,"attributes"?}` | a task without an agent was found on one; without `attributes`, these are unknown |
 //! | `slave_lost` | agent | the agent was lost |
 //! | `executor_lost` | `{"executor","agent"?}` | the executor was lost |
 //! | `agent_readmitted` | agent | the agent's exclusion was ended |
@@ -30,7 +31,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::head::unique;
-use super::offer::OfferLine;
+use super::offer::{AttributeLine, OfferLine, is_false};
 
 /// The keys of all events.
 const KINDS: &[&str] = &[
@@ -40,6 +41,7 @@ const KINDS: &[&str] = &[
     "offers",
     "rescinded",
     "status",
+    "bound",
     "slave_lost",
     "executor_lost",
     "agent_readmitted",
@@ -72,6 +74,7 @@ pub(crate) enum EventKind {
     Offers(Vec<OfferLine>),
     Rescinded(String),
     Status(StatusLine),
+    Bound(BoundLine),
     SlaveLost(String),
     ExecutorLost(LostLine),
     AgentReadmitted(String),
@@ -114,6 +117,22 @@ pub(crate) struct StatusLine {
     pub(crate) counts_down: bool,
 }
 
+/// The data of `bound`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BoundLine {
+    pub(crate) task: String,
+    pub(crate) agent: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) host: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) region: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) zone: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) attributes: Option<Vec<AttributeLine>>,
+}
+
 /// A task state, written as its name, such as `TASK_RUNNING`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StateLine(pub(crate) TaskState);
@@ -149,18 +168,15 @@ pub(crate) struct RecoveredLine {
     pub(crate) gpus: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) port: Option<u16>,
+    /// Whether it is bound late, if there is no agent.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) late: bool,
 }
 
 // serde passes a reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &u32) -> bool {
     *number == 0
-}
-
-// serde passes a reference.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 impl StatusLine {
@@ -252,6 +268,7 @@ impl Serialize for ScenarioEvent {
             EventKind::Offers(offers) => map.serialize_entry("offers", offers)?,
             EventKind::Rescinded(offer) => map.serialize_entry("rescinded", offer)?,
             EventKind::Status(status) => map.serialize_entry("status", status)?,
+            EventKind::Bound(bound) => map.serialize_entry("bound", bound)?,
             EventKind::SlaveLost(agent) => map.serialize_entry("slave_lost", agent)?,
             EventKind::ExecutorLost(lost) => map.serialize_entry("executor_lost", lost)?,
             EventKind::AgentReadmitted(agent) => map.serialize_entry("agent_readmitted", agent)?,
@@ -352,6 +369,7 @@ fn read_kind<'de, A: MapAccess<'de>>(key: &str, map: &mut A) -> Result<EventKind
         "offers" => EventKind::Offers(checked(map.next_value()?)?),
         "rescinded" => EventKind::Rescinded(map.next_value()?),
         "status" => EventKind::Status(map.next_value()?),
+        "bound" => EventKind::Bound(map.next_value()?),
         "slave_lost" => EventKind::SlaveLost(map.next_value()?),
         "executor_lost" => EventKind::ExecutorLost(map.next_value()?),
         "agent_readmitted" => EventKind::AgentReadmitted(map.next_value()?),

@@ -28,7 +28,8 @@ pub(crate) struct ScenarioHead {
     pub(crate) format: u32,
     /// The scheduler whose decisions were recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) conduct: Option<ConductLine>,
+    #[serde(rename = "conduct")]
+    pub(crate) compatibility: Option<CompatibilityLine>,
     /// How executor ids are formed; without it they are plain numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ids: Option<IdsLine>,
@@ -39,7 +40,7 @@ pub(crate) struct ScenarioHead {
 
 /// A scheduler whose decisions can be recorded and replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum ConductLine {
+pub(crate) enum CompatibilityLine {
     /// Offermill.
     #[serde(rename = "offermill")]
     Offermill,

@@ -23,6 +23,7 @@
 pub(crate) mod answer;
 pub(crate) mod event;
 pub(crate) mod head;
+mod json_error;
 pub(crate) mod offer;
 pub(crate) mod reader;
 
@@ -30,7 +31,7 @@ pub(crate) use answer::{
     AcceptLine, AnswerLine, CallKind, ClosingLine, DeclineLine, InitLine, StateAfter, TaskLine,
 };
 pub(crate) use event::{EventKind, ScenarioEvent};
-pub(crate) use head::{ConductLine, IdsLine, ScenarioHead};
+pub(crate) use head::{CompatibilityLine, IdsLine, ScenarioHead};
 pub(crate) use offer::OfferLine;
 
 /// Writes a value as a line of JSON, with its line feed.

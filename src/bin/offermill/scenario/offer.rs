@@ -4,9 +4,10 @@ use std::fmt;
 use std::time::Duration;
 
 use bumpalo::Bump;
+use offermill::attributes::{OwnedAttribute, OwnedAttributeValue};
 use offermill::resources::{PortRange, Scalar};
 use offermill::{
-    Attribute, AttributeValue, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind,
+    Attribute, AttributeValue, Binding, DEFAULT_ROLE, Label, Offer, Reservation, ReservationKind,
     Reservations, ReservedBy, Resource, Revocability, Timestamp, Value,
 };
 use serde::de::{Error, Unexpected, Visitor};
@@ -32,6 +33,15 @@ pub(crate) struct OfferLine {
     pub(crate) resources: Vec<ResourceLine>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) attributes: Vec<AttributeLine>,
+    /// Whether its executor is bound late, if there is no agent.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) late: bool,
+}
+
+// serde passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+pub(super) fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// A resource of an offer.
@@ -39,13 +49,13 @@ pub(crate) struct OfferLine {
 #[serde(deny_unknown_fields)]
 pub(crate) struct ResourceLine {
     pub(crate) name: String,
-    /// The role that the resource is reserved for, in the old form; `*` if missing.
+    /// The role that the resource is reserved for, in the pre-refinement form; `*` if missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) role: Option<String>,
-    /// The principal and labels of a dynamic reservation, in the old form.
+    /// The principal and labels of a dynamic reservation, in the pre-refinement form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reservation: Option<ReservedLine>,
-    /// The stack of reservations, in the refined form.
+    /// The stack of reservations, in the post-refinement form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reservations: Option<Vec<RefinedLine>>,
     #[serde(default, rename = "standing", skip_serializing_if = "Option::is_none")]
@@ -216,6 +226,7 @@ impl OfferLine {
                 .map(|it| Timestamp::ORIGIN.plus(it).as_millis()),
             resources: offer.resources.iter().map(ResourceLine::of).collect(),
             attributes: offer.attributes.iter().map(AttributeLine::of).collect(),
+            late: offer.binding == Binding::Late,
         }
     }
 
@@ -230,6 +241,7 @@ impl OfferLine {
         offer.region = self.region.as_deref();
         offer.zone = self.zone.as_deref();
         offer.maintenance_in = self.maintenance_in_ms.map(Duration::from_millis);
+        offer.binding = if self.late { Binding::Late } else { Binding::Immediate };
         offer
     }
 }
@@ -249,7 +261,7 @@ impl ResourceLine {
             _ => None,
         };
         match resource.reservations {
-            Reservations::Old { role, dynamic } => {
+            Reservations::PreRefinement { role, dynamic } => {
                 line.role = (role != DEFAULT_ROLE).then(|| role.to_owned());
                 line.reservation = dynamic.map(|by| ReservedLine {
                     principal: by.principal.map(str::to_owned),
@@ -257,7 +269,7 @@ impl ResourceLine {
                     labels: labels_of(by),
                 });
             }
-            Reservations::Refined(stack) => {
+            Reservations::PostRefinement(stack) => {
                 line.reservations = Some(stack.iter().map(RefinedLine::of).collect());
             }
         }
@@ -278,16 +290,16 @@ impl ResourceLine {
             Value::Set(texts_in(self.set.as_deref().unwrap_or_default(), arena))
         };
         let revocability = match self.revocability {
-            None => Revocability::Firm,
+            None => Revocability::NonRevocable,
             Some(RevocabilityLine::Revocable) => Revocability::Revocable,
             Some(RevocabilityLine::Shared) => Revocability::Shared,
             Some(RevocabilityLine::Disk) => Revocability::Disk,
         };
         let reservations = match &self.reservations {
-            Some(stack) => Reservations::Refined(
+            Some(stack) => Reservations::PostRefinement(
                 arena.alloc_slice_fill_iter(stack.iter().map(|it| it.to_reservation(arena))),
             ),
-            None => Reservations::Old {
+            None => Reservations::PreRefinement {
                 role: self.role.as_deref().unwrap_or(DEFAULT_ROLE),
                 dynamic: self.reservation.as_ref().map(|by| {
                     let labels = labels_in(&by.labels, arena);
@@ -326,6 +338,33 @@ impl RefinedLine {
 }
 
 impl AttributeLine {
+    /// Returns the line of an attribute that owns its parts.
+    pub(crate) fn of_owned(attribute: &OwnedAttribute) -> AttributeLine {
+        let mut line = AttributeLine { name: attribute.name.clone(), ..AttributeLine::default() };
+        match &attribute.value {
+            OwnedAttributeValue::Text(text) => line.text = Some(text.clone()),
+            OwnedAttributeValue::Scalar(number) => line.scalar = Some(Number(*number)),
+            OwnedAttributeValue::Ranges(ranges) => line.ranges = Some(pairs(ranges)),
+            OwnedAttributeValue::Set(items) => line.set = Some(items.clone()),
+        }
+        line
+    }
+
+    /// Returns the attribute.
+    pub(crate) fn to_owned_attribute(&self) -> OwnedAttribute {
+        let value = if let Some(text) = &self.text {
+            OwnedAttributeValue::Text(text.clone())
+        } else if let Some(Number(number)) = self.scalar {
+            OwnedAttributeValue::Scalar(number)
+        } else if let Some(ranges) = &self.ranges {
+            let range = |(begin, end): &(u64, u64)| PortRange::new(*begin, *end);
+            OwnedAttributeValue::Ranges(ranges.iter().map(range).collect())
+        } else {
+            OwnedAttributeValue::Set(self.set.clone().unwrap_or_default())
+        };
+        OwnedAttribute { name: self.name.clone(), value }
+    }
+
     fn of(attribute: &Attribute<'_>) -> AttributeLine {
         let mut line =
             AttributeLine { name: attribute.name.to_owned(), ..AttributeLine::default() };

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::event::{EventKind, ScenarioEvent};
 use super::head::{FORMAT, ScenarioHead};
+use super::json_error;
 use crate::text::format::printable;
 
 /// The maximum length of a line, in bytes.
@@ -92,7 +93,12 @@ pub(crate) fn from_text(text: &str) -> Result<ScenarioFile, LineError> {
 }
 
 fn read_scenario(lines: &mut LineReader<impl BufRead>) -> Result<ScenarioFile, LineError> {
-    let head = match lines.next::<ScenarioHead>("a head such as {\"format\":1,\"conf\":{}}")? {
+    let head = lines.next::<ScenarioHead>("a head such as {\"format\":1,\"conf\":{}}");
+    if head.is_err() && lines.line.starts_with(b"{\"init\"") {
+        let what = "this is a file of answers, expected the journal or scenario that they answer";
+        return Err(lines.error(what.to_owned()));
+    }
+    let head = match head? {
         NextLine::Value(head) => head,
         NextLine::Incomplete | NextLine::End => {
             let allowed = "expected a head such as {\"format\":1,\"conf\":{}}";
@@ -216,48 +222,9 @@ impl<R: BufRead> LineReader<R> {
         match serde_json::from_str(text) {
             Ok(value) => Ok(NextLine::Value(value)),
             Err(error) if error.is_eof() && !is_whole => Ok(NextLine::Incomplete),
-            Err(error) => Err(self.error(json_error(&error, text, expected))),
+            Err(error) => Err(self.error(json_error::describe(&error, text, expected))),
         }
     }
-}
-
-/// Describes a line that can't be parsed, and what was expected.
-fn json_error(error: &serde_json::Error, text: &str, expected: &str) -> String {
-    if text.trim().is_empty() {
-        return format!("the line is blank, expected {expected}");
-    }
-    let sentence = error.to_string();
-    // serde_json counts lines within the text, which is one line of the file.
-    let end = sentence.rfind(" at line ").unwrap_or(sentence.len());
-    let sentence = in_words_of_json(&sentence[..end]);
-    let rest = match sentence.contains("expected") {
-        true => String::new(),
-        false => format!(", expected {expected}"),
-    };
-    format!("column {}: {sentence}{rest}", error.column())
-}
-
-/// Replaces the names of Rust's types in a sentence of serde.
-fn in_words_of_json(sentence: &str) -> String {
-    const WORDS: [(&str, &str); 9] = [
-        ("expected u8", "expected a whole number from 0 to 255"),
-        ("expected u16", "expected a whole number from 0 to 65535"),
-        ("expected u32", "expected a whole number from 0 to 4294967295"),
-        ("expected u64", "expected a whole number from 0 to 18446744073709551615"),
-        ("expected i64", "expected a whole number"),
-        ("expected f64", "expected a number"),
-        ("expected a sequence", "expected an array"),
-        ("expected a map", "expected an object"),
-        ("expected a tuple of size 2", "expected an array of two"),
-    ];
-    if let Some((before, _)) = sentence.split_once("expected struct ") {
-        return format!("{before}expected an object");
-    }
-    let known = WORDS.iter().find_map(|(name, words)| {
-        let before = sentence.strip_suffix(name)?;
-        Some(format!("{before}{words}"))
-    });
-    known.unwrap_or_else(|| sentence.to_owned())
 }
 
 #[cfg(test)]
@@ -287,10 +254,10 @@ mod tests {
                 "{\"offrs\":[]}",
                 "F:2: column 8: unknown event \"offrs\", expected one of registered",
             ),
-            ("{\"offers\":7}", "F:2: column 11: invalid type: integer `7`, expected an array"),
+            ("{\"offers\":7}", "F:2: column 11: found the number 7, expected an array"),
             ("[]", "F:2: not an object, expected an event"),
             ("7", "F:2: not an object, expected an event"),
-            ("{\"status\":7}", "invalid type: integer `7`, expected an object"),
+            ("{\"status\":7}", "found the number 7, expected an object"),
             ("{\"request_total\":4294967296}", "too many executors, expected at most 4294967295"),
             ("{}", "F:2: column 2: no event, expected one of"),
             ("", "F:2: the line is blank, expected an event"),
@@ -306,13 +273,16 @@ mod tests {
                 "{\"status\":{\"task\":\"0\",\"state\":\"TASK_ODD\"}}",
                 "expected one of TASK_STAGING",
             ),
-            ("{\"status\":{\"state\":\"TASK_LOST\"}}", "missing field `task`, expected an event"),
-            ("{\"kill\":[\"1\"]", "EOF while parsing an object, expected an event"),
+            (
+                "{\"status\":{\"state\":\"TASK_LOST\"}}",
+                "the key \"task\" is missing, expected an event",
+            ),
+            ("{\"kill\":[\"1\"]", "the line ends within an object, expected an event"),
             (
                 "{\"advance_ms\":-1}",
-                "integer `-1`, expected a whole number from 0 to 18446744073709551615",
+                "the number -1, expected a whole number from 0 to 18446744073709551615",
             ),
-            ("{\"limit\":-1}", "integer `-1`, expected a whole number from 0 to 4294967295"),
+            ("{\"limit\":-1}", "the number -1, expected a whole number from 0 to 4294967295"),
         ] {
             let error = read(format!("{HEAD}{line}\n").as_bytes()).unwrap_err();
             assert!(error.starts_with("F:2: ") && error.contains(expected), "{line}: {error}");
@@ -325,9 +295,9 @@ mod tests {
         for (resource, expected) in [
             ("{\"name\":\"cpus\"}", "has 0 values, expected one: scalar, ranges or set"),
             ("{\"name\":\"cpus\",\"scalar\":1,\"set\":[]}", "has 2 values"),
-            ("{\"name\":\"cpus\",\"scalar\":1,\"scalar\":2}", "duplicate field `scalar`"),
+            ("{\"name\":\"cpus\",\"scalar\":1,\"scalar\":2}", "the key \"scalar\" occurs twice"),
             ("{\"name\":\"cpus\",\"scalar\":\"x\"}", "expected a number, \"NaN\""),
-            ("{\"name\":\"cpus\",\"scalr\":1}", "unknown field `scalr`, expected one of"),
+            ("{\"name\":\"cpus\",\"scalr\":1}", "unknown key \"scalr\", expected one of"),
         ] {
             let error = read(offer(resource).as_bytes()).unwrap_err();
             assert!(error.starts_with("F:2: ") && error.contains(expected), "{resource}: {error}");
@@ -341,11 +311,11 @@ mod tests {
         for (text, expected) in [
             ("", "F:1: no complete line, expected a head such as"),
             ("{\"format\":1,\"co", "F:1: no complete line, expected a head"),
-            ("{\"stop\":true}\n", "F:1: column 7: unknown field `stop`, expected one of"),
-            ("{\"format\":1}\n", "missing field `conf`, expected a head"),
+            ("{\"stop\":true}\n", "F:1: column 7: unknown key \"stop\", expected one of"),
+            ("{\"format\":1}\n", "the key \"conf\" is missing, expected a head"),
             ("[\"\",\"\",0,1,null,null,{}]\n", "F:1: not an object, expected a head such as"),
             ("{\"format\":2,\"conf\":{}}\n", "\"format\" is 2, expected 1"),
-            ("{\"format\":1,\"conf\":{\"a\":1}}\n", "invalid type: integer `1`, expected a string"),
+            ("{\"format\":1,\"conf\":{\"a\":1}}\n", "found the number 1, expected a string"),
             ("{\"format\":1,\"conf\":{\"a\":\"1\",\"a\":\"2\"}}\n", "\"a\" occurs twice"),
         ] {
             let error = read(text.as_bytes()).unwrap_err();

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use offermill::cluster::local::AgentAttributes;
+use offermill::config::text::TimeUnit;
 use offermill::config::{
     ExclusionRule, ExecutorCores, ExecutorGpus, Placement, RefuseDurations, UnreachableRule,
 };
-use offermill::launch::Form;
+use offermill::launch::CommandForm;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{Constraint, Error};
 
@@ -54,7 +55,7 @@ pub(crate) struct SettingsDraft {
     pub(crate) failures_max: Option<u64>,
     pub(crate) failures_window: Option<Duration>,
     pub(crate) shutdown_timeout: Duration,
-    pub(crate) form: Form,
+    pub(crate) form: CommandForm,
     pub(crate) mesos: MesosSettings,
     pub(crate) container: ContainerSettings,
     pub(crate) spark: SparkSettings,
@@ -63,6 +64,12 @@ pub(crate) struct SettingsDraft {
     pub(crate) network_timeout: Duration,
     /// How long executors are placed only on the hosts of their data.
     pub(crate) locality_wait: Duration,
+    /// Whether they are. By default with commands or dynamic allocation.
+    pub(crate) follows_locality: Option<bool>,
+    /// The least time between two revives, if it isn't the default.
+    pub(crate) revive_interval: Option<Duration>,
+    /// How long the cluster may take to register the framework; `None` is for ever.
+    pub(crate) registration_timeout: Option<Duration>,
     /// The ratio of the expected cores that must be registered before a framework begins its work.
     pub(crate) registered_ratio: f64,
     /// The longest that it waits for them.
@@ -77,6 +84,10 @@ pub(crate) struct SettingsDraft {
     pub(crate) overridden: Vec<Sourced>,
     /// What is hidden in messages.
     pub(crate) redaction: Redaction,
+    /// Whether there are no remarks on settings that are ignored.
+    pub(crate) ignores_quietly: bool,
+    /// The settings that Spark's executors need to start, by key.
+    pub(crate) startup: BTreeMap<String, Sourced>,
     /// The given settings by key.
     given: BTreeMap<String, Sourced>,
     /// The keys of settings that could not be read.
@@ -116,7 +127,7 @@ impl Default for SettingsDraft {
             failures_max: None,
             failures_window: None,
             shutdown_timeout: Duration::ZERO,
-            form: Form::default(),
+            form: CommandForm::default(),
             mesos: MesosSettings::default(),
             container: ContainerSettings::default(),
             spark: SparkSettings::default(),
@@ -124,6 +135,9 @@ impl Default for SettingsDraft {
             shuffle: ShuffleSettings::default(),
             network_timeout: Duration::from_secs(120),
             locality_wait: Duration::from_secs(3),
+            follows_locality: None,
+            revive_interval: None,
+            registration_timeout: None,
             registered_ratio: 0.0,
             registered_wait: Duration::from_secs(30),
             is_dry_run: false,
@@ -131,6 +145,8 @@ impl Default for SettingsDraft {
             problems: Vec::new(),
             overridden: Vec::new(),
             redaction: Redaction::default(),
+            ignores_quietly: false,
+            startup: BTreeMap::new(),
             given: BTreeMap::new(),
             unread: BTreeSet::new(),
             specs: OptionSpecs::default(),
@@ -141,9 +157,28 @@ impl Default for SettingsDraft {
 impl SettingsDraft {
     /// A draft of what `sources` give, before it is read.
     pub(crate) fn new(sources: Sources, specs: OptionSpecs) -> SettingsDraft {
-        let Sources { given, problems, remarks, overridden, redaction, .. } = sources;
+        let Sources {
+            given,
+            problems,
+            remarks,
+            overridden,
+            redaction,
+            ignores_quietly,
+            startup,
+            ..
+        } = sources;
         let draft = SettingsDraft::default();
-        SettingsDraft { given, problems, remarks, overridden, redaction, specs, ..draft }
+        SettingsDraft {
+            given,
+            problems,
+            remarks,
+            overridden,
+            redaction,
+            ignores_quietly,
+            startup,
+            specs,
+            ..draft
+        }
     }
 
     /// All options.
@@ -177,7 +212,7 @@ impl SettingsDraft {
                 Applicability::Only(_) | Applicability::Everywhere => ignored.push(name),
             }
         }
-        if !ignored.is_empty() {
+        if !ignored.is_empty() && !self.ignores_quietly {
             let names = ignored.join(", ");
             self.remarks.push(format!("ignored, as they mean nothing on {text}: {names}"));
         }
@@ -187,6 +222,37 @@ impl SettingsDraft {
     pub(crate) fn reject(&mut self, given: &Sourced, allowed: &str) {
         let shown = shortened(&self.shown(given));
         self.problems.push(format!("{} is {shown:?}, but must be {allowed}", given.name));
+    }
+
+    /// Reads a value for which a word stands, too. Its error names the word.
+    pub(crate) fn read_or<T>(
+        &mut self,
+        given: &Sourced,
+        word: &str,
+        value: Result<T, Error>,
+    ) -> Option<T> {
+        match value {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let allowed = error.invalid_setting().map(|setting| setting.allowed.to_owned());
+                let allowed = allowed.unwrap_or_else(|| error.to_string());
+                self.reject(given, &format!("{allowed}, or {word}"));
+                None
+            }
+        }
+    }
+
+    /// Reads a duration, or the word that stands for none. `None` if it is neither, which is reported.
+    pub(crate) fn duration_or(
+        &mut self,
+        given: &Sourced,
+        word: &str,
+        bare_unit: TimeUnit,
+    ) -> Option<Option<Duration>> {
+        if given.text.trim() == word {
+            return Some(None);
+        }
+        self.read_or(given, word, given.duration(bare_unit)).map(Some)
     }
 
     /// Reports settings that contradict each other, with the value of each. Does nothing if one of them could not be

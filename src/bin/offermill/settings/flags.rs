@@ -132,7 +132,8 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "DURATION", help_heading = "Failures")]
     pub(crate) exclude_window: Option<String>,
 
-    /// End the run after this number of failed executors [default: twice the executors, at least 3]
+    /// End the run after this number of failed executors [default: twice the executors that may run
+    /// at a time, at least 3; 3 if their number has no limit]
     #[arg(long, value_name = "N", help_heading = "Failures")]
     pub(crate) max_executor_failures: Option<String>,
 
@@ -150,7 +151,8 @@ pub(crate) struct RunArguments {
     #[arg(long, short = 'c', value_name = "KEY=VALUE", help_heading = "Settings")]
     pub(crate) conf: Vec<String>,
 
-    /// A file of options like spark-defaults.conf
+    /// A file of options like spark-defaults.conf; with --steered also standard input (-), up to
+    /// the line "# end of settings"
     #[arg(long, value_name = "FILE", help_heading = "Settings")]
     pub(crate) properties_file: Option<String>,
 
@@ -166,6 +168,11 @@ pub(crate) struct RunArguments {
     /// be repeated. See ctl --help for the commands
     #[arg(long, value_name = "SOCKET", help_heading = "Control")]
     pub(crate) control: Vec<String>,
+
+    /// Be steered by the program that starts this one, with which the run ends: events as with
+    /// --json, commands from standard input, a pipe; in a session of its own. See docs/steering.md
+    #[arg(long, help_heading = "Control", conflicts_with = "plain")]
+    pub(crate) steered: bool,
 
     /// Record the run's events in this new file, and its decisions in FILE.answers; offermill
     /// replay FILE --expect FILE.answers replays them
@@ -186,6 +193,11 @@ pub(crate) struct RunArguments {
 }
 
 impl RunArguments {
+    /// Whether commands can steer the run.
+    pub(crate) fn takes_commands(&self) -> bool {
+        self.steered || !self.control.is_empty()
+    }
+
     /// The value of a flag that also has a key; `None` if it wasn't given.
     pub(crate) fn value_of(&self, flag: &str) -> Option<&str> {
         let value = match flag {

@@ -7,8 +7,8 @@ use offermill::{Config, ConfigBuilder};
 
 use crate::settings::draft::SettingsDraft;
 
-/// The revive interval with dynamic allocation: the limit may grow every second.
-const LOAD_REVIVE_INTERVAL: Duration = Duration::from_secs(1);
+/// The revive interval with dynamic allocation, here or by a parent: the limit may grow every second.
+pub(crate) const LOAD_REVIVE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A builder of the kernel's configuration, with this executor limit and this exclusion rule.
 pub(crate) fn config_builder(
@@ -35,12 +35,14 @@ pub(crate) fn config_builder(
         .refuse_durations(draft.refusals)
         .exclusion(exclusion)
         .placement(draft.placement);
-    // Clients that report the hosts of the data also report the load.
-    match draft.allocation.enabled {
-        true => {
-            builder.locality_wait(Some(draft.locality_wait)).revive_interval(LOAD_REVIVE_INTERVAL)
-        }
+    let builder = match draft.follows_locality.unwrap_or(draft.allocation.enabled) {
+        true => builder.locality_wait(Some(draft.locality_wait)),
         false => builder,
+    };
+    let by_load = draft.allocation.enabled.then_some(LOAD_REVIVE_INTERVAL);
+    match draft.revive_interval.or(by_load) {
+        Some(interval) => builder.revive_interval(interval),
+        None => builder,
     }
 }
 
@@ -50,6 +52,29 @@ mod tests {
 
     use super::*;
     use crate::settings::table::read_scenario;
+
+    /// Goal: the revive interval and the wait for hosts follow from dynamic allocation unless they are set. Method:
+    /// each alone, and together.
+    #[test]
+    fn offers_are_revived_as_often_as_is_set() {
+        let dynamic = ("spark.dynamicAllocation.enabled", "true");
+        let (interval, locality) = ("offermill.reviveInterval", "offermill.locality");
+        let wait = Some(Duration::from_secs(3));
+        for (given, seconds, locality_wait) in [
+            (&[][..], 5, None),
+            (&[dynamic], 1, wait),
+            (&[(interval, "2")], 2, None),
+            (&[dynamic, (interval, "7s"), (locality, "false")], 7, None),
+            (&[(locality, "true")], 5, wait),
+        ] {
+            let conf = given.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned()));
+            let draft = read_scenario(&conf.collect());
+            assert_eq!(draft.problems, [""; 0]);
+            let config = config_builder(&draft, None, None).build().unwrap();
+            assert_eq!(config.revive_interval(), Duration::from_secs(seconds), "{given:?}");
+            assert_eq!(config.locality_wait(), locality_wait, "{given:?}");
+        }
+    }
 
     /// Goal: the time after which an unreachable executor is replaced is a setting. Method: the default, a duration,
     /// and none.

@@ -44,8 +44,9 @@ impl FromStr for ClusterMaster {
             Ok(masters) => return Ok(ClusterMaster::Mesos(masters)),
             Err(error) => error,
         };
-        // A text with "://" is meant as an address.
-        let mut allowed = match text.contains("://") {
+        // A text with one of these schemes is meant as the address of a master of Mesos.
+        let schemes = ["mesos://", "http://", "https://", "zk://"];
+        let mut allowed = match schemes.iter().any(|scheme| text.contains(scheme)) {
             true => allowed_by(&mesos),
             false => format!("{}; or {}", allowed_by(&local), allowed_by(&mesos)),
         };

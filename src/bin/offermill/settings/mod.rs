@@ -9,22 +9,24 @@
 
 pub(crate) mod checks;
 pub(crate) mod draft;
-pub(crate) mod exposure;
+pub(crate) mod file_access;
 pub(crate) mod flags;
 pub(crate) mod kernel;
 pub(crate) mod master;
 pub(crate) mod option;
 pub(crate) mod redact;
 pub(crate) mod secrets;
+mod settings_input;
 pub(crate) mod shuffle;
 pub(crate) mod sources;
+pub(crate) mod startup_keys;
 pub(crate) mod table;
 pub(crate) mod values;
 mod variables;
 
 use std::time::Duration;
 
-use offermill::allocation::Rule;
+use offermill::allocation::AllocationRule;
 use offermill::config::ExclusionRule;
 use offermill::{Config, IdScheme};
 
@@ -60,11 +62,15 @@ pub(crate) struct RunSettings {
     /// How long executors may take to end.
     pub(crate) shutdown_timeout: Duration,
     /// The rule of dynamic allocation, if that is enabled.
-    pub(crate) allocation: Option<Rule>,
+    pub(crate) allocation: Option<AllocationRule>,
     /// Whether executors that hold shuffle data are kept.
     pub(crate) tracks_shuffle: bool,
     /// When enough cores have registered for a framework to begin its work.
     pub(crate) readiness: Readiness,
+    /// Whether the program that started this one steers the run.
+    pub(crate) is_steered: bool,
+    /// How long the cluster may take to register the framework; `None` is for ever.
+    pub(crate) registration_timeout: Option<Duration>,
     /// The form of the output.
     pub(crate) output: OutputForm,
 }

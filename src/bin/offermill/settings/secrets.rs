@@ -6,6 +6,8 @@ use std::ffi::{OsStr, OsString};
 use offermill::launch::{SECRET_VARIABLES, Secret};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
+use crate::settings::checks::spark::has_driver;
+use crate::settings::checks::startup;
 use crate::settings::draft::SettingsDraft;
 use crate::settings::master::ClusterMaster;
 
@@ -30,8 +32,14 @@ pub(crate) fn variables_with_secrets(draft: &SettingsDraft) -> Vec<OsString> {
             value == secret || (secret.len() >= CONTAINED_BYTES_MIN && value.contains(secret))
         })
     };
+    // What Spark's executors get from the run's own settings isn't worth a remark.
+    let passed: Vec<&str> = match has_driver(draft) {
+        true => startup::secrets(draft).map(|(name, _)| name).collect(),
+        false => Vec::new(),
+    };
     let is_left = |name: &OsStr| {
-        !ALWAYS_INHERITED.iter().chain(&SECRET_VARIABLES).any(|known| name == OsStr::new(known))
+        let known = ALWAYS_INHERITED.iter().chain(&SECRET_VARIABLES).chain(&passed);
+        !known.into_iter().any(|known| name == OsStr::new(known))
     };
     let variables = env::vars_os().filter(|(name, value)| is_left(name) && has_secret(value));
     let mut names: Vec<OsString> = variables.map(|(name, _)| name).collect();

@@ -2,20 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::env::{self, VarError};
+use std::fmt;
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
 use offermill::Error;
 use offermill::cluster::mesos::Secret;
-use offermill::config::properties::{PROPERTIES_BYTES_MAX, parse_properties};
+use offermill::config::properties::{PROPERTIES_BYTES_MAX, Property, parse_properties};
 use offermill::config::text::{TimeUnit, parse_duration};
-use offermill::private_files::{Exposure, open_input};
+use offermill::private_files::{FileAccess, open_input};
 
-use crate::settings::exposure::report_exposure;
+use crate::settings::file_access::report_file_access;
 use crate::settings::flags::RunArguments;
 use crate::settings::option::{OptionSpec, OptionSpecs};
-use crate::settings::redact::Redaction;
+use crate::settings::redact::{Redaction, may_be_secret};
+use crate::settings::settings_input::{self, read_settings};
+use crate::settings::startup_keys::is_startup_key;
 
 /// The text of a setting, and its source.
 #[derive(Clone, Debug)]
@@ -42,6 +45,20 @@ pub(crate) enum SettingSource {
     File,
     Conf,
     Flag,
+}
+
+/// Where a key was given: a flag, or a file and the line in it.
+#[derive(Clone, Copy, Debug)]
+struct SettingPlace<'a> {
+    name: &'a str,
+    line: Option<usize>,
+}
+
+impl fmt::Display for SettingPlace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)?;
+        self.line.map_or(Ok(()), |line| write!(f, ", line {line}"))
+    }
 }
 
 /// The key of the regular expression for what is hidden.
@@ -87,6 +104,12 @@ impl Sourced {
         }
     }
 
+    /// Whether this is an executor's environment variable whose value may be secret.
+    fn is_secret_variable(&self) -> bool {
+        let name = self.key.strip_prefix(VARIABLES);
+        name.is_some_and(|name| may_be_secret(name, &self.text))
+    }
+
     /// Parses the text and stores the value in `place`.
     pub(crate) fn read_into<T>(
         &self,
@@ -114,6 +137,12 @@ pub(crate) struct Sources {
     pub(crate) overridden: Vec<Sourced>,
     /// What is hidden in messages.
     pub(crate) redaction: Redaction,
+    /// Whether there are no remarks on settings that are ignored.
+    pub(crate) ignores_quietly: bool,
+    /// The settings that Spark's executors need to start, by key.
+    pub(crate) startup: BTreeMap<String, Sourced>,
+    /// Whether executors are Spark's.
+    starts_spark: bool,
     /// Unknown keys, each with a hint.
     unknown: Vec<String>,
     /// Keys of Spark that are ignored, by reason.
@@ -123,15 +152,20 @@ pub(crate) struct Sources {
 impl Sources {
     /// Collects the settings of a run.
     pub(crate) fn of_arguments(arguments: &RunArguments, specs: &OptionSpecs) -> Sources {
-        let mut sources = Sources::default();
+        let mut sources =
+            Sources { starts_spark: arguments.command.is_empty(), ..Sources::default() };
         sources.add_environment(specs);
         if let Some(path) = &arguments.properties_file {
-            sources.add_file(path, specs);
+            match path == settings_input::STANDARD_INPUT {
+                true => sources.add_input(arguments, specs),
+                false => sources.add_file(path, specs),
+            }
         }
         for setting in &arguments.conf {
             match setting.split_once('=') {
                 Some((key, value)) if !key.trim().is_empty() => {
-                    sources.add(key.trim(), value, SettingSource::Conf, "--conf", specs);
+                    let place = SettingPlace { name: "--conf", line: None };
+                    sources.add(key.trim(), value, SettingSource::Conf, place, specs);
                 }
                 // It may be a secret whose key is followed by something else than "=".
                 _ if setting.to_ascii_lowercase().contains("secret") => {
@@ -156,14 +190,23 @@ impl Sources {
         }
         sources.add_variables(arguments);
         sources.learn_secrets();
-        for (why, names) in &sources.unused {
-            sources.remarks.push(format!("ignored, as {why}: {}", names.join(", ")));
-        }
-        if !sources.unknown.is_empty() {
-            let unknown = sources.unknown.join(", ");
-            sources.remarks.push(format!("ignored, as they mean nothing here: {unknown}"));
-        }
+        sources.ignores_quietly = arguments.steered;
+        sources.remark_on_ignored();
         sources
+    }
+
+    /// Adds remarks on the keys that are ignored. A parent passes on all the settings that it has.
+    fn remark_on_ignored(&mut self) {
+        if self.ignores_quietly {
+            return;
+        }
+        for (why, names) in &self.unused {
+            self.remarks.push(format!("ignored, as {why}: {}", names.join(", ")));
+        }
+        if !self.unknown.is_empty() {
+            let unknown = self.unknown.join(", ");
+            self.remarks.push(format!("ignored, as they mean nothing here: {unknown}"));
+        }
     }
 
     /// Collects the settings of a scenario. Environment variables don't count, and credentials are left out, so that
@@ -180,7 +223,8 @@ impl Sources {
         }
         for (key, text) in conf {
             if !key.starts_with("spark.mesos.principal") && !key.starts_with("spark.mesos.secret") {
-                sources.add(key, text, SettingSource::File, "conf", specs);
+                let place = SettingPlace { name: "conf", line: None };
+                sources.add(key, text, SettingSource::File, place, specs);
             }
         }
         // Unknown keys may be known to the scheduler that the scenario was recorded from.
@@ -225,34 +269,60 @@ impl Sources {
     fn add_file(&mut self, path: &str, specs: &OptionSpecs) {
         let mut text = String::new();
         let read = open_input(Path::new(path)).and_then(|file| {
-            let exposure = Exposure::of(&file)?;
-            file.take(PROPERTIES_BYTES_MAX as u64 + 1).read_to_string(&mut text).map(|_| exposure)
+            let file_access = FileAccess::of(&file)?;
+            file.take(PROPERTIES_BYTES_MAX as u64 + 1)
+                .read_to_string(&mut text)
+                .map(|_| file_access)
         });
-        let exposure = match read {
-            Ok(exposure) => exposure,
+        let file_access = match read {
+            Ok(file_access) => file_access,
             Err(error) => {
                 let allowed = format!("a file of settings that can be read ({error})");
                 self.problems.push(format!("--properties-file is {path:?}, but must be {allowed}"));
                 return;
             }
         };
-        match parse_properties(&text) {
-            Ok(properties) => {
-                for (key, value) in &properties {
-                    if key.is_empty() {
-                        // The value isn't shown, as it may be a secret.
-                        self.remarks.push(format!("ignored: {path:?} has a value without a key"));
-                        continue;
-                    }
-                    self.add(key, value, SettingSource::File, path, specs);
-                }
-                let has_secret =
-                    |it: &Sourced| it.secret.is_some() && it.source == SettingSource::File;
-                if self.given.values().any(has_secret) {
-                    report_exposure(exposure, path, &mut self.remarks, &mut self.problems);
-                }
+        self.add_properties(&text, path, specs);
+        let has_secret = |it: &Sourced| {
+            it.source == SettingSource::File && (it.secret.is_some() || it.is_secret_variable())
+        };
+        if self.given.values().any(has_secret) {
+            report_file_access(file_access, path, &mut self.remarks, &mut self.problems);
+        }
+    }
+
+    /// Adds the settings of a parent, which come before its commands.
+    fn add_input(&mut self, arguments: &RunArguments, specs: &OptionSpecs) {
+        if !arguments.steered {
+            let why = "--properties-file is \"-\", standard input, which is for --steered";
+            self.problems.push(why.to_owned());
+            return;
+        }
+        match read_settings() {
+            Ok(text) => self.add_properties(&text, "standard input", specs),
+            Err(error) => {
+                self.problems.push(format!("--properties-file - (standard input): {error}"));
             }
-            Err(error) => self.problems.push(format!("--properties-file {path:?}: {error}")),
+        }
+    }
+
+    fn add_properties(&mut self, text: &str, name: &str, specs: &OptionSpecs) {
+        let properties = match parse_properties(text) {
+            Ok(properties) => properties,
+            Err(error) => {
+                self.problems.push(format!("--properties-file {name:?}: {error}"));
+                return;
+            }
+        };
+        for Property { key, value, line, .. } in &properties {
+            if key.is_empty() {
+                // The value isn't shown, as it may be a secret.
+                let place = format!("line {line} of {name:?}");
+                self.remarks.push(format!("ignored: {place} has a value without a key"));
+                continue;
+            }
+            let place = SettingPlace { name, line: Some(*line) };
+            self.add(key, value, SettingSource::File, place, specs);
         }
     }
 
@@ -262,11 +332,21 @@ impl Sources {
         key: &str,
         text: &str,
         source: SettingSource,
-        place: &str,
+        place: SettingPlace<'_>,
         specs: &OptionSpecs,
     ) {
+        let is_startup = self.starts_spark && is_startup_key(key);
+        if is_startup {
+            let given = Sourced::new(format!("{key} ({place})"), key, text, source);
+            let is_file = source == SettingSource::File;
+            let given = if is_file { given.at(place.name) } else { given };
+            self.startup.insert(key.to_owned(), given);
+        }
         let Some(spec) = specs.matching(key) else {
-            self.add_unknown(key, source, place, specs);
+            // One that resembles an option is remarked on all the same.
+            if !is_startup || nearest(key, specs).is_some() {
+                self.add_unknown(key, source, place, specs);
+            }
             return;
         };
         let full = if spec.key.ends_with('.') { key } else { spec.key };
@@ -275,11 +355,13 @@ impl Sources {
         }
         let mut given = Sourced::of(spec, format!("{key} ({place})"), full, text, source);
         if source == SettingSource::File {
-            given = given.at(place);
+            given = given.at(place.name);
         }
-        if spec.is_secret && source == SettingSource::Conf {
+        let is_secret = given.secret.is_some() || given.is_secret_variable();
+        if is_secret && source == SettingSource::Conf {
             let instead = match spec.key {
                 "spark.mesos.secret" => "--secret-file",
+                VARIABLES => "--env NAME or --env-file",
                 _ => "a properties file",
             };
             self.remarks.push(format!(
@@ -304,7 +386,13 @@ impl Sources {
     }
 
     /// Records a key that no option matches.
-    fn add_unknown(&mut self, key: &str, source: SettingSource, place: &str, specs: &OptionSpecs) {
+    fn add_unknown(
+        &mut self,
+        key: &str,
+        source: SettingSource,
+        place: SettingPlace<'_>,
+        specs: &OptionSpecs,
+    ) {
         if let Some(why) = why_unused(key) {
             let keys = self.unused.entry(why).or_default();
             if !keys.iter().any(|known| known == key) {

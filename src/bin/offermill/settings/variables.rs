@@ -4,11 +4,11 @@ use std::env;
 use std::io::Read;
 use std::path::Path;
 
-use offermill::private_files::{Exposure, open_input};
+use offermill::private_files::{FileAccess, open_input};
 
-use crate::settings::exposure::report_exposure;
+use crate::settings::file_access::report_file_access;
 use crate::settings::flags::RunArguments;
-use crate::settings::redact::may_name_secret;
+use crate::settings::redact::may_be_secret;
 use crate::settings::sources::{SettingSource, Sourced, Sources};
 
 /// The most bytes of a file of variables.
@@ -23,10 +23,10 @@ impl Sources {
         for path in &arguments.env_file {
             self.add_variable_file(path);
         }
-        for text in &arguments.env {
+        for (text, number) in arguments.env.iter().zip(1..) {
             match variable(text) {
                 Some((name, value)) => {
-                    if text.contains('=') && !is_plain(&value) && may_name_secret(&name) {
+                    if text.contains('=') && may_be_secret(&name, &value) {
                         self.remarks.push(format!(
                             "--env {name}=… can be read by everybody who lists this machine's processes; \
                              --env {name} takes the value from the environment, and --env-file from a file"
@@ -34,9 +34,13 @@ impl Sources {
                     }
                     self.add_variable(&name, &value, "--env");
                 }
-                // It may be a value: `--env $NAME` instead of `--env NAME`.
+                // Its text isn't shown, as it may be a value: `--env $NAME` instead of `--env NAME`.
                 None => {
-                    self.problems.push(format!("an --env must be {ALLOWED}"));
+                    let which = match arguments.env.len() {
+                        1 => "--env".to_owned(),
+                        all => format!("--env number {number} of {all}"),
+                    };
+                    self.problems.push(format!("{which} must be {ALLOWED}"));
                 }
             }
         }
@@ -47,11 +51,11 @@ impl Sources {
     fn add_variable_file(&mut self, path: &str) {
         let mut text = String::new();
         let read = open_input(Path::new(path)).and_then(|file| {
-            let exposure = Exposure::of(&file)?;
-            file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map(|_| exposure)
+            let file_access = FileAccess::of(&file)?;
+            file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map(|_| file_access)
         });
-        let exposure = match read {
-            Ok(exposure) if text.len() as u64 <= FILE_BYTES_MAX => exposure,
+        let file_access = match read {
+            Ok(file_access) if text.len() as u64 <= FILE_BYTES_MAX => file_access,
             Ok(_) => {
                 let why = format!("it is larger than {FILE_BYTES_MAX} bytes");
                 return self.reject_file(path, &why);
@@ -66,7 +70,7 @@ impl Sources {
             }
             match variable(line) {
                 Some((name, value)) => {
-                    has_secret |= line.contains('=') && !is_plain(&value) && may_name_secret(&name);
+                    has_secret |= line.contains('=') && may_be_secret(&name, &value);
                     self.add_variable(&name, &value, "--env-file");
                 }
                 None => {
@@ -76,7 +80,7 @@ impl Sources {
             }
         }
         if has_secret {
-            report_exposure(exposure, path, &mut self.remarks, &mut self.problems);
+            report_file_access(file_access, path, &mut self.remarks, &mut self.problems);
         }
     }
 
@@ -90,11 +94,6 @@ impl Sources {
         let given = Sourced::new(flag.to_owned(), &key, value, SettingSource::Flag).at(flag);
         self.replace(&key, given);
     }
-}
-
-/// Whether a value is none that anybody would keep secret: nothing, a truth value, a path.
-fn is_plain(value: &str) -> bool {
-    value.is_empty() || value.starts_with('/') || matches!(value, "true" | "false" | "0" | "1")
 }
 
 /// The name and the value of a variable. Without a value it is this program's own.

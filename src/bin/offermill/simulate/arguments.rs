@@ -68,9 +68,15 @@ pub(crate) struct SimulateArguments {
     #[arg(long, value_name = "N", help_heading = "Scenario")]
     pub(crate) seed: Option<String>,
 
+    /// The cluster chooses the agents of executors, as Kubernetes does
+    #[arg(long, help_heading = "Scenario")]
+    pub(crate) binds_late: bool,
+
     /// Play a saved scenario; - reads it from standard input
     #[arg(long, value_name = "FILE", help_heading = "Scenario")]
-    #[arg(conflicts_with_all = ["agents", "executors", "faults", "duration", "seed"])]
+    #[arg(conflicts_with_all = [
+        "agents", "executors", "faults", "duration", "seed", "binds_late"
+    ])]
     pub(crate) scenario: Option<PathBuf>,
 
     /// Play N small random scenarios, one per seed, and stop at the first violation

@@ -73,17 +73,21 @@ pub(super) struct SearchOptions {
     pub(super) seeds: u64,
     pub(super) severity: Severity,
     pub(super) verbose: bool,
+    /// Whether the cluster chooses the agents.
+    pub(super) binds_late: bool,
 }
 
 impl SearchOptions {
     /// Returns the scenario of a seed.
     pub(super) fn scenario(&self, seed: u64) -> Scenario {
-        Scenario::generate(seed, self.severity)
+        let scenario = Scenario::generate(seed, self.severity);
+        if self.binds_late { scenario.with_late_binding() } else { scenario }
     }
 
     /// Returns the command that reproduces one seed.
     pub(super) fn again(&self, seed: u64) -> String {
-        format!("offermill simulate --seeds 1 --seed {seed} --faults {}", self.severity)
+        let late = late_flag(self.binds_late);
+        format!("offermill simulate --seeds 1 --seed {seed} --faults {}{late}", self.severity)
     }
 }
 
@@ -166,11 +170,13 @@ fn sized(arguments: &SimulateArguments, problems: &mut Problems) -> Option<Box<S
     );
     let again = format!(
         "offermill simulate --agents {agents} --executors {executors} --seed {seed} \
-         --faults {severity} --duration {} --check {}",
+         --faults {severity} --duration {} --check {}{}",
         as_flag(duration),
-        checks_name(checks)
+        checks_name(checks),
+        late_flag(arguments.binds_late)
     );
-    let scenario = Scenario::sized(seed, severity, agents, executors, duration);
+    let mut scenario = Scenario::sized(seed, severity, agents, executors, duration);
+    scenario.binds_late = arguments.binds_late;
     Some(Box::new(ScenarioOptions { scenario, checks, title, again }))
 }
 
@@ -207,7 +213,8 @@ fn search(
             .push(format!("{} from --seed {first}: there are no such seeds", count(seeds, "seed")));
     }
     let severity = arguments.faults.unwrap_or_default();
-    Some(SearchOptions { first, seeds, severity, verbose: arguments.verbose })
+    let SimulateArguments { verbose, binds_late, .. } = *arguments;
+    Some(SearchOptions { first, seeds, severity, verbose, binds_late })
 }
 
 fn read_seed(
@@ -242,6 +249,11 @@ fn read_duration(text: &str) -> Result<Duration, String> {
 fn checks(arguments: &SimulateArguments, size: u64) -> Checks {
     let default = if size <= EACH_STEP_MAX { Checks::EachStep } else { Checks::EverySecond };
     arguments.check.unwrap_or(default)
+}
+
+/// Returns the flag of a cluster that chooses the agents, after a space.
+fn late_flag(binds_late: bool) -> &'static str {
+    if binds_late { " --binds-late" } else { "" }
 }
 
 /// Returns the value of `--check`.

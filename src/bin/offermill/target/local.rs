@@ -8,8 +8,9 @@ use offermill::Config;
 use offermill::cluster::local::{LocalCluster, LocalConfig, LocalMaster};
 use offermill::resources::PortRange;
 
+use crate::model::local_names::LocalNames;
 use crate::model::target::{AgentCounts, FrameworkRemains, OnExit, RunTarget, SandboxPlace};
-use crate::settings::checks::preflight;
+use crate::settings::checks::{preflight, spark};
 use crate::settings::draft::SettingsDraft;
 use crate::settings::secrets::variables_with_secrets;
 use crate::target::PreparedTarget;
@@ -34,6 +35,10 @@ pub(super) fn prepare(
         agents: Some(AgentCounts { all: master.agents(), usable: capacity.agents }),
         fitting: capacity.executors,
         sandboxes: SandboxPlace::Here(draft.work_dir.join("sandboxes")),
+        local_names: Some(LocalNames {
+            address: spark::local_address(draft),
+            machine: spark::machine_name(),
+        }),
         no_offers_hint: None,
         on_exit: OnExit::Killed,
         remains: FrameworkRemains::default(),

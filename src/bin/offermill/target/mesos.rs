@@ -8,12 +8,14 @@ use std::time::Duration;
 use offermill::Config;
 use offermill::cluster::mesos::{Masters, MesosCluster, MesosConfig};
 use offermill::config::ExecutorCores;
-use offermill::constraint::Repeats;
-use offermill::private_files::{Exposure, open_input};
+use offermill::constraint::DuplicateAttributes;
+use offermill::private_files::FileAccess;
 
 use crate::model::target::{FrameworkRemains, OnExit, RunTarget, SandboxPlace};
+use crate::settings::checks::spark::has_driver;
+use crate::settings::checks::startup;
 use crate::settings::draft::SettingsDraft;
-use crate::settings::exposure::{check_author, report_exposure};
+use crate::settings::file_access::report_file_access;
 use crate::settings::sources::Sourced;
 use crate::settings::values::mesos::MesosSettings;
 use crate::target::PreparedTarget;
@@ -27,20 +29,20 @@ pub(super) fn prepare(
     name: &str,
     config: &Config,
 ) -> Option<PreparedTarget> {
-    check_files(draft);
+    let has_tls_files = check_files(draft);
     let is_encrypted = masters.tls();
     let scheme = if is_encrypted { "https" } else { "http" };
     let teardown_url =
         masters.all().first().map(|first| format!("{scheme}://{first}/master/teardown"));
-    let made = mesos_config(draft, masters, name, config)?;
-    let has_secret = made.credential.as_ref().is_some_and(|it| it.secret.is_some());
-    if has_secret && !is_encrypted && !made.secret_over_plain_http {
-        let name = draft.mesos.secret_name().unwrap_or("the secret").to_owned();
-        draft.problems.push(unencrypted(&name, &text));
-        return None;
+    let mut made = mesos_config(draft, masters, name, config)?;
+    if !has_tls_files {
+        // They are reported already.
+        (made.ca_file, made.ca_file_only, made.client_certificate) = (None, false, None);
     }
-    if !draft.container.secret_values.is_empty() && !is_encrypted && !made.secret_over_plain_http {
-        let name = draft.name_of("spark.mesos.executor.secret.values");
+    if !is_encrypted
+        && !made.secret_over_plain_http
+        && let Some(name) = secret_to_send(draft, &made)
+    {
         draft.problems.push(unencrypted(&name, &text));
         return None;
     }
@@ -48,6 +50,13 @@ pub(super) fn prepare(
     let stop_timeout = made.stop_timeout();
     let hint = no_offers_hint(config, made.constraint.is_none());
     let cluster = MesosCluster::new(made).map_err(|error| draft.report_error(&error)).ok()?;
+    // Other errors, such as that this machine trusts no authority, end the run when it starts.
+    if let Err(error) = cluster.check_certificates()
+        && error.is_setting()
+    {
+        draft.report_error(&error);
+        return None;
+    }
     if draft.problems.is_empty()
         && !draft.is_dry_run
         && let Err(error) = cluster.open_framework_id_file()
@@ -71,6 +80,7 @@ pub(super) fn prepare(
         agents: None,
         fitting: None,
         sandboxes: SandboxPlace::OnAgents,
+        local_names: None,
         no_offers_hint: Some(hint),
         on_exit,
         remains: FrameworkRemains(Some(Arc::clone(&cluster))),
@@ -93,6 +103,19 @@ fn no_offers_hint(config: &Config, is_unconstrained: bool) -> String {
         false => " and meet the constraint",
     };
     format!("the master makes them only of agents that have {size} free{constraint}")
+}
+
+/// The name of a secret that is sent to the master, if there is one.
+fn secret_to_send(draft: &SettingsDraft, config: &MesosConfig) -> Option<String> {
+    if config.credential.as_ref().is_some_and(|it| it.secret.is_some()) {
+        return Some(draft.mesos.secret_name().unwrap_or("the secret").to_owned());
+    }
+    if !draft.container.secret_values.is_empty() {
+        return Some(draft.name_of("spark.mesos.executor.secret.values"));
+    }
+    // Variables are a part of the call that launches executors.
+    let is_passed_on = has_driver(draft) && startup::secrets(draft).next().is_some();
+    is_passed_on.then(|| "a secret of Spark's executors".to_owned())
 }
 
 fn unencrypted(name: &str, master: &str) -> String {
@@ -136,7 +159,8 @@ fn mesos_config(
     made.ca_file = path_of(&settings.ca_file);
     made.ca_file_only = settings.ca_file_only;
     made.client_certificate = client_certificate;
-    made.repeats = if settings.repeats { Repeats::Allowed } else { Repeats::RuledOut };
+    made.duplicate_attributes =
+        if settings.repeats { DuplicateAttributes::Allowed } else { DuplicateAttributes::RuledOut };
     made.call_timeout = settings.call_timeout;
     made.subscribe_timeout = settings.subscribe_timeout;
     Some(made)
@@ -146,28 +170,32 @@ fn path_of(file: &Option<(Sourced, PathBuf)>) -> Option<PathBuf> {
     file.as_ref().map(|(_, path)| path.clone())
 }
 
-/// Reports files that can't be read, and folders that don't exist.
-fn check_files(draft: &mut SettingsDraft) {
+/// Reports files that don't exist or may be another user's, and folders that don't exist. Opens none of the files for
+/// TLS: the library opens each once, and checks what it has opened. Returns whether these files may be used.
+fn check_files(draft: &mut SettingsDraft) -> bool {
+    let problems_before = draft.problems.len();
     let MesosSettings { ca_file, client_certificate_file, .. } = &draft.mesos;
     for (given, path) in [ca_file.clone(), client_certificate_file.clone()].into_iter().flatten() {
-        if let Err(error) = open_input(&path).and_then(|file| check_author(&file)) {
+        if let Err(error) = FileAccess::of_path(&path).and_then(FileAccess::check_author) {
             draft.reject(&given, &format!("a file with certificates ({error})"));
         }
     }
     if let Some((given, path)) = draft.mesos.client_key_file.clone() {
-        match open_input(&path).and_then(|file| Exposure::of(&file)) {
-            Ok(exposure) => {
+        match FileAccess::of_path(&path) {
+            Ok(file_access) => {
                 let SettingsDraft { remarks, problems, .. } = draft;
-                report_exposure(exposure, &given.text, remarks, problems);
+                report_file_access(file_access, &given.text, remarks, problems);
             }
             Err(error) => draft.reject(&given, &format!("a file with a private key ({error})")),
         }
     }
+    let has_tls_files = draft.problems.len() == problems_before;
     if let Some((given, path)) = draft.mesos.framework_id_file.clone()
         && let Err(why) = check_place(&path)
     {
         draft.reject(&given, &format!("a file, existing or not, in an existing folder ({why})"));
     }
+    has_tls_files
 }
 
 fn check_place(path: &Path) -> Result<(), String> {

@@ -18,13 +18,22 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, write};
 
 /// The maximum number of bytes per write: whole lines if they are shorter. A write of this size to a pipe is atomic.
 const PIECE_BYTES: usize = 4096;
 /// The interval at which [`Writer::drain`] checks whether to go on.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
+
+/// Whether the reader of a pipe, socket or terminal has closed it, without writing to it.
+pub(crate) fn has_lost_reader(target: &impl AsFd) -> bool {
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    // Errors are reported even if no events are asked for.
+    let mut state = [PollFd::new(target, PollFlags::empty())];
+    let is_known = matches!(poll(&mut state, Some(&at_once)), Ok(1));
+    is_known && state[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
+}
 
 /// The importance of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -332,9 +341,12 @@ mod tests {
     /// Goal: after a pipe is closed, each call fails without waiting. Method: close it while lines wait.
     #[test]
     fn a_closed_pipe_is_an_error() {
-        let (reader, writer) = writer();
+        let (reader, target) = pipe().unwrap();
+        let writer = Writer::start("test", target.try_clone().unwrap(), BOUNDS).unwrap();
         (0..1000).for_each(|_| offer(&writer, &("x".repeat(99) + "\n"), Rank::Notable));
+        assert!(!has_lost_reader(&target));
         drop(reader);
+        assert!(has_lost_reader(&target));
         let closed =
             |result: io::Result<()>| result.unwrap_err().kind() == io::ErrorKind::BrokenPipe;
         assert!(closed(writer.drain(LONG, || false)));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::cluster::local::{AgentAttributes, LocalCluster, LocalConfig};
 use crate::engine::cluster_manager::{
     Accept, Call, ClusterManager, Event, Events, Launch, OwnedOffer, OwnedValue, ReconcileTask,
-    Shape, Update,
+    ResourceProfileId, Update,
 };
 use crate::launch::Command;
 use crate::offer::Offer;
@@ -227,7 +227,7 @@ pub(super) fn launch<'a>(executor: &'a str, argv: &[&str]) -> Launch<'a> {
     let argv = argv.iter().map(|argument| (*argument).to_owned()).collect();
     Launch {
         executor,
-        shape: Shape::default(),
+        profile: ResourceProfileId::default(),
         resources: ExecutorResources {
             cores: MilliCpus::from_cores(1),
             memory: Mebibytes::new(64),
@@ -256,7 +256,7 @@ pub(super) fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// The processes whose working directory is `folder` or below it, including wardens.
+/// The processes whose working directory is `folder` or below it, including watchdogs.
 #[cfg(target_os = "linux")]
 pub(super) fn processes_in(folder: &Path) -> Vec<i32> {
     let all = std::fs::read_dir("/proc").unwrap().flatten();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::bench::{Bench, EPOCH, launch, until};
 use crate::engine::cluster_manager::ClusterManager;
-use crate::launch::{Container, ContainerKind, Form, Setup, Uri};
+use crate::launch::{CommandForm, Container, ContainerKind, Setup, Uri};
 use crate::resources::{Gpus, MilliCpus};
 use crate::status::{TaskState, UpdateReason};
 
@@ -177,7 +177,7 @@ fn what_takes_more_than_processes_is_refused() {
     let fetched = with("fetched", &|it| it.uris.push(Uri::new("/a")));
     let labelled = with("labelled", &|it| it.labels.push(("a".into(), None)));
     let mut shell = launch("shell", &["sh", "-c", "exit $1", "it's", "3"]);
-    shell.command.form = Form::Shell;
+    shell.command.form = CommandForm::Shell;
     bench.accept(&offer, &[contained, fetched, labelled, shell], Duration::ZERO);
     for (id, what) in [("contained", "containers"), ("fetched", "a fetcher for URIs")] {
         let message = bench.update(id, TaskState::Error).message;

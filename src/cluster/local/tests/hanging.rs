@@ -1,4 +1,4 @@
-//! Starts that hang or take long, because of a warden that doesn't answer.
+//! Starts that hang or take long, because of a watchdog that doesn't answer.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -13,8 +13,8 @@ const LONG: Duration = Duration::from_secs(600);
 /// Much shorter than [`LONG`], and longer than any step here takes on a slow machine.
 const SOON: Duration = Duration::from_secs(20);
 
-/// A cluster of one large agent. Its wardens never answer in a sandbox called `mute`, answer late in one called `late`,
-/// and in one called `held` when they are [released](release).
+/// A cluster of one large agent. Its watchdogs never answer in a sandbox called `mute`, answer late in one called
+/// `late`, and in one called `held` when they are [released](release).
 fn bench(name: &str, within: Duration) -> Bench {
     Bench::with(name, "local-cluster[1,8,1024]", |mut config| {
         let shell = config.work_dir.join("shell");
@@ -44,7 +44,7 @@ fn has_processes(folder: &Path) -> bool {
 }
 
 /// Goal: a start that hangs delays neither other starts, nor answers, nor kills, nor the stop; the end of each executor
-/// is reported. Method: a warden that never answers and one that is held, before other executors in one accept; the
+/// is reported. Method: a watchdog that never answers and one that is held, before other executors in one accept; the
 /// first is killed, the second still hangs when the cluster stops.
 #[test]
 fn a_start_that_hangs_delays_nothing() {
@@ -76,7 +76,7 @@ fn a_start_that_hangs_delays_nothing() {
 }
 
 /// Goal: a start that takes too long counts as failed, its resources are offered again, and processes that it starts
-/// later are ended without a report. Method: a warden that never answers, and one that answers after the grace period
+/// later are ended without a report. Method: a watchdog that never answers, and one that answers after the grace period
 /// of a kill.
 #[test]
 fn a_start_that_hangs_has_failed() {
@@ -103,7 +103,7 @@ fn a_start_that_hangs_has_failed() {
     assert!(bench.try_expect(Duration::from_millis(200), update).is_none());
 }
 
-/// Goal: a warden that answers late is accepted, and a kill or the loss of the agent in the meantime takes effect.
+/// Goal: a watchdog that answers late is accepted, and a kill or the loss of the agent in the meantime takes effect.
 /// Method: four starts that take two seconds: one undisturbed, one killed, one whose agent is lost, and one that is
 /// stopped.
 #[test]

@@ -25,7 +25,10 @@ fn ends_are_told_before_stop_returns() {
     let offer = bench.offer();
     bench.accept(&offer, &[launch("deaf", &deaf), obedient, done], Duration::ZERO);
     bench.update("done", TaskState::Failed);
-    super::bench::until("ready", || bench.output(&offer, "deaf", "stdout").contains("ready"));
+    // The file may not be there yet: another executor was awaited.
+    let output = bench.sandbox(&offer, "deaf").join("stdout");
+    let is_ready = |text: String| text.contains("ready");
+    super::bench::until("ready", || std::fs::read_to_string(&output).is_ok_and(is_ready));
     bench.cluster.stop();
     let by = |signal| format!("killed by signal {signal} when the cluster stopped");
     assert_eq!(bench.update("obedient", TaskState::Killed).message, by("15 (SIGTERM)"));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
 
 use super::bench::{Bench, Folder, launch, processes_in, until};
-use crate::cluster::process::WARDEN_NAME;
+use crate::cluster::process::WATCHDOG_NAME;
 use crate::status::TaskState;
 
 const FOLDER: &str = "OFFERMILL_TEST_VICTIM_FOLDER";
@@ -23,7 +23,7 @@ const LINES: [&str; 3] = [
     "trap '' TERM HUP INT; while :; do sleep 0.1; done",
     "sleep 1000 & (sleep 1000 & sleep 1000) & wait",
 ];
-/// A line that leaves its process group. Its warden can't reach it before it gets the new group's number.
+/// A line that leaves its process group. Its watchdog can't reach it before it gets the new group's number.
 const LEAVER: &str = "exec setsid sleep 1000";
 
 /// Not a test by itself: the program that the tests below run and kill. It starts executors until it is killed.
@@ -116,47 +116,48 @@ fn executors_end_with_a_program_that_is_terminated() {
     expect_nobody(&folder.0, "after SIGTERM");
 }
 
-/// Goal: an executor that was asked to end is still watched until it has ended. Method: the warden of an executor that
-/// ends slowly, some time after the signal to the process group of both.
+/// Goal: an executor that was asked to end is still watched until it has ended. Method: the watchdog of an executor
+/// that ends slowly, some time after the signal to the process group of both.
 #[test]
-fn wardens_outlast_a_polite_kill() {
-    let bench = Bench::new("polite-warden", "local-cluster[1,1,512]");
-    let wardens =
-        || processes_in(&bench.sandboxes()).into_iter().filter(is_warden).collect::<Vec<_>>();
+fn watchdogs_outlast_a_polite_kill() {
+    let bench = Bench::new("polite-watchdog", "local-cluster[1,1,512]");
+    let watchdogs =
+        || processes_in(&bench.sandboxes()).into_iter().filter(is_watchdog).collect::<Vec<_>>();
     bench.run_until_ready("deaf", "trap '' TERM; echo ready; while :; do sleep 0.05; done");
-    let before = wardens();
+    let before = watchdogs();
     assert_eq!(before.len(), 1);
     bench.kill("deaf", Duration::from_secs(600));
     bench.update("deaf", TaskState::Killing);
     std::thread::sleep(Duration::from_millis(200));
-    assert_eq!(wardens(), before);
+    assert_eq!(watchdogs(), before);
     bench.kill("deaf", Duration::ZERO);
     bench.update("deaf", TaskState::Killed);
 }
 
-fn is_warden(pid: &i32) -> bool {
+fn is_watchdog(pid: &i32) -> bool {
     std::fs::read(format!("/proc/{pid}/cmdline"))
-        .is_ok_and(|line| String::from_utf8_lossy(&line).contains(WARDEN_NAME))
+        .is_ok_and(|line| String::from_utf8_lossy(&line).contains(WATCHDOG_NAME))
 }
 
-/// Goal: wardens that are killed are replaced. Method: kill all of them, wait for their replacements, stop one process
-/// group, then kill the program. The operating system wakes stopped processes that no living process could wake.
+/// Goal: watchdogs that are killed are replaced. Method: kill all of them, wait for their replacements, stop one
+/// process group, then kill the program. The operating system wakes stopped processes that no living process could
+/// wake.
 #[test]
-fn wardens_that_are_killed_are_replaced() {
-    let folder = Folder::new("wardens");
+fn watchdogs_that_are_killed_are_replaced() {
+    let folder = Folder::new("watchdogs");
     let victim = Victim::start_ready(&folder.0);
-    let wardens = || processes_in(&folder.0).into_iter().filter(is_warden).collect::<Vec<_>>();
-    let killed = wardens();
+    let watchdogs = || processes_in(&folder.0).into_iter().filter(is_watchdog).collect::<Vec<_>>();
+    let killed = watchdogs();
     assert_eq!(killed.len(), EXECUTORS);
     for pid in &killed {
         kill_process(Pid::from_raw(*pid).unwrap(), Signal::KILL).unwrap();
     }
     until("replaced", || {
-        let alive = wardens();
+        let alive = watchdogs();
         alive.len() == EXECUTORS && alive.iter().all(|pid| !killed.contains(pid))
     });
-    let group = getpgid(Pid::from_raw(wardens()[0])).unwrap();
+    let group = getpgid(Pid::from_raw(watchdogs()[0])).unwrap();
     kill_process_group(group, Signal::STOP).unwrap();
     victim.end(Signal::KILL);
-    expect_nobody(&folder.0, "without their first wardens");
+    expect_nobody(&folder.0, "without their first watchdogs");
 }

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use prost::Message as _;
 
 use super::*;
-use crate::engine::cluster_manager::Shape;
+use crate::engine::cluster_manager::ResourceProfileId;
 use crate::launch::{
     Container, Network, PortMapping, Protocol, Secret, SecretSource, Setup, Uri, Volume,
 };
@@ -25,7 +25,7 @@ fn launch<'a>(executor: &'a str, argv: &[&str], pieces: Vec<TakenResource<'a>>) 
     let argv = argv.iter().map(|argument| (*argument).to_owned()).collect();
     Launch {
         executor,
-        shape: Shape::default(),
+        profile: ResourceProfileId::default(),
         resources: ExecutorResources {
             cores: MilliCpus::from_millis(100),
             memory: Mebibytes::new(32),
@@ -63,7 +63,7 @@ fn calls_are_like_a_recorded_one() {
     let taken = |(resource, amount)| TakenResource { resource, amount };
     let pieces = resources.iter().zip(amounts).map(taken).collect();
     let mut executor = launch("finishes", &["sh", "-c", "sleep 2; echo hi"], pieces);
-    executor.command.form = Form::Shell;
+    executor.command.form = CommandForm::Shell;
     let asked = Accept {
         epoch: 1,
         agent_id: &wanted.agent_id.value,
@@ -107,7 +107,7 @@ fn commands_come_in_the_form_of_the_containerizer() {
     let variable = &docker.environment.unwrap().variables[0];
     assert_eq!((&*variable.name, variable.value.as_deref()), ("K", Some("v")));
 
-    shell.command.form = Form::Shell;
+    shell.command.form = CommandForm::Shell;
     let line = task_of(shell.clone()).command.unwrap();
     assert_eq!((line.shell, line.value.as_deref()), (Some(true), Some("exec run --x 'a b'")));
     assert!(line.arguments.is_empty());
@@ -279,12 +279,12 @@ fn offered<'a>(piece: &'a Piece, stack: &'a [Reservation<'a>]) -> Offered<'a> {
         None | Some([]) => resource,
         Some([role]) if *dynamic => resource.reserved_by(role, &BY),
         Some([role]) => resource.reserved_for(role),
-        Some(_) => resource.with_reservations(Reservations::Refined(stack)),
+        Some(_) => resource.with_reservations(Reservations::PostRefinement(stack)),
     };
     resource.with_revocability(if *revocable {
         Revocability::Revocable
     } else {
-        Revocability::Firm
+        Revocability::NonRevocable
     })
 }
 
@@ -308,8 +308,8 @@ fn counted(resource: &Resource) -> Option<u64> {
     }
 }
 
-/// All properties of a resource except its amount: role, reservations, the principal of an old-style reservation, and
-/// whether it is revocable.
+/// All properties of a resource except its amount: role, reservations, the principal of a pre-refinement reservation,
+/// and whether it is revocable.
 type Kept = (Option<String>, Vec<(i32, String)>, Option<String>, bool);
 
 fn kept(resource: &Resource) -> Kept {
@@ -322,12 +322,12 @@ fn kept(resource: &Resource) -> Kept {
 fn to_keep(resource: &Offered<'_>) -> Kept {
     let revocable = resource.revocability == Revocability::Revocable;
     match resource.reservations {
-        Reservations::Old { role, dynamic } => {
+        Reservations::PreRefinement { role, dynamic } => {
             let principal = dynamic.and_then(|by| by.principal).map(str::to_owned);
             let role = Some(role).filter(|role| *role != "*").map(str::to_owned);
             (role, Vec::new(), principal, revocable)
         }
-        Reservations::Refined(stack) => {
+        Reservations::PostRefinement(stack) => {
             let dynamic = ReservationType::Dynamic.into();
             let stack = stack.iter().map(|it| (dynamic, it.role.to_owned()));
             (None, stack.collect(), None, revocable)

@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::cluster::mesos::MesosConfig;
 use crate::cluster::mesos::http::Http;
+use crate::cluster::mesos::tls::TlsFiles;
 use crate::engine::cluster_manager::Events;
 use crate::mesos_v1::codec::Codec;
 use crate::mesos_v1::messages::call;
@@ -27,7 +28,10 @@ fn call_sender() -> (CallSender, mpsc::Sender<QueuedCall>, Arc<Sink>) {
     let (queue, inbox) = mpsc::channel(100);
     let sink = Arc::new(Sink::default());
     let sender = CallSender {
-        caller: Caller::new(Arc::new(Http::new(&config, codec.content_type()).unwrap()), codec),
+        caller: Caller::new(
+            Arc::new(Http::new(&config, codec.content_type(), &TlsFiles::default()).unwrap()),
+            codec,
+        ),
         inbox,
         subscription: watch::channel(None).1,
         resubscribe: watch::channel(0).0,

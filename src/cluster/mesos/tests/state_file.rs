@@ -24,6 +24,7 @@ fn executor(id: &str, agent: &str) -> RecoveredExecutor {
             gpus: Gpus::new(1),
             port: id.len().is_multiple_of(2).then_some(31_000),
         },
+        binding: Binding::Immediate,
     }
 }
 

@@ -33,6 +33,8 @@ pub(super) struct AnswerChecker {
     refused: bool,
     /// The offers that have no answer yet.
     open: BTreeMap<u64, SimOffer>,
+    /// The number of executors placed on permits.
+    placed_late: u64,
     /// The offers of each agent, and the executors placed there.
     agents: BTreeMap<AgentRef, AgentOffers>,
 }
@@ -64,6 +66,7 @@ impl AnswerChecker {
             },
             refused: false,
             open: BTreeMap::new(),
+            placed_late: 0,
             agents: BTreeMap::new(),
         }
     }
@@ -78,7 +81,8 @@ impl AnswerChecker {
         self.refused = false;
         self.open = batch.iter().map(|offer| (offer.number, *offer)).collect();
         self.agents.clear();
-        for offer in batch {
+        self.placed_late = 0;
+        for offer in batch.iter().filter(|offer| !offer.is_late) {
             let agent = self.agents.entry(offer.agent);
             let group =
                 agent.or_insert_with(|| AgentOffers::new(expected_cluster.agent(offer.agent)));
@@ -102,6 +106,9 @@ impl AnswerChecker {
     pub(super) fn accepted(&mut self, accept: &Accept<'_>) -> Result<(), RuleViolation> {
         if self.context.closed {
             return Err((23, "offers are accepted after the close".to_owned()));
+        }
+        if let ([permit], "") = (accept.offers, accept.agent_id) {
+            return self.permit_accepted(permit, accept);
         }
         let Some(agent) = AgentRef::parse(accept.agent_id) else {
             return Err((8, format!("no agent is called {}", accept.agent_id)));
@@ -129,6 +136,21 @@ impl AnswerChecker {
         Ok(())
     }
 
+    /// Checks the executor of a permit.
+    fn permit_accepted(
+        &mut self,
+        permit: &Offer<'_>,
+        accept: &Accept<'_>,
+    ) -> Result<(), RuleViolation> {
+        let made = self.record_answer(permit.id)?;
+        let executors = accept.executors.len();
+        if !made.is_late || executors != 1 {
+            return Err((8, format!("{executors} executors on {} without an agent", permit.id)));
+        }
+        self.placed_late += 1;
+        check_resources(accept)
+    }
+
     /// Checks at the end of a batch that all offers were answered, and that no agent got two executors more than
     /// another agent that had resources for one more.
     pub(super) fn end(&mut self, decisions: &Decisions) -> Result<(), RuleViolation> {
@@ -137,6 +159,7 @@ impl AnswerChecker {
             return Err((6, format!("offer O{number} is not answered")));
         }
         let placed: u64 = self.agents.values().map(|group| group.placed).sum();
+        let placed = placed + self.placed_late;
         if placed != decisions.executors() as u64 {
             return Err((
                 6,

@@ -6,8 +6,11 @@
 
 mod answers;
 mod batches;
+mod binding;
+mod capacity;
 mod demand;
 mod expected_cluster;
+mod fates;
 mod kills;
 mod open_offers;
 mod reconciliation;
@@ -22,11 +25,12 @@ use super::wire::{AgentRef, SimOffer};
 use crate::engine::cluster_manager::{Call, Update};
 use crate::engine::{Notice, PlacedExecutor};
 use crate::ids::ExecutorId;
-use crate::kernel::{Change, Decisions, DrainReport, Kernel, Reason};
+use crate::kernel::{Change, ClusterCapacity, Decisions, DrainReport, Kernel, Reason};
 use crate::resources::MilliCpus;
 use crate::time::Timestamp;
 use answers::{AnswerChecker, BatchConditions};
 use batches::OpenBatches;
+use capacity::CapacityChecker;
 use demand::DemandChecker;
 use expected_cluster::ExpectedCluster;
 use kills::KillChecker;
@@ -34,6 +38,10 @@ use open_offers::OpenOffers;
 use reconciliation::ReconcileChecker;
 pub(super) use rule::RuleViolation;
 use updates::UpdateChecker;
+
+/// The least virtual time between two pictures of the capacity that are checked, in milliseconds, besides those of
+/// samples: they cost much more than the other checks of a step.
+const CAPACITY_CHECKED_EVERY_MS: u64 = 100;
 
 /// Verifies the invariants of a simulation.
 pub(super) struct Checker {
@@ -48,6 +56,8 @@ pub(super) struct Checker {
     kills: KillChecker,
     reconciliation: ReconcileChecker,
     batches: OpenBatches,
+    capacity: CapacityChecker,
+    capacity_checked_at: u64,
     settings: FrameworkSettings,
     /// How often the settings changed.
     changes: u64,
@@ -71,6 +81,8 @@ impl Checker {
             kills: KillChecker::default(),
             reconciliation: ReconcileChecker::default(),
             batches: OpenBatches::default(),
+            capacity: CapacityChecker::new(scenario),
+            capacity_checked_at: 0,
             settings: FrameworkSettings::of(scenario),
             changes: 0,
             closed: false,
@@ -133,6 +145,7 @@ impl Checker {
             let context =
                 BatchConditions { settings, now, changes: self.changes, closed: self.closed };
             self.answers[handler].begin(batch, context, &self.expected_cluster);
+            self.capacity.begin(handler, batch, (settings, now), &self.expected_cluster);
         }
     }
 
@@ -194,7 +207,7 @@ impl Checker {
                 let executors = tasks.iter().map(|it| it.executor);
                 self.batches.all_were_sent(executors, "asked about")
             }
-            Call::Want(_) | Call::Forget { .. } => Ok(()),
+            Call::RequestExecutors(_) | Call::Avoid(_) | Call::Forget { .. } => Ok(()),
         };
         self.record(checked);
     }
@@ -204,6 +217,7 @@ impl Checker {
         if !self.is_enabled {
             return;
         }
+        self.capacity.decided(handler, decisions);
         let is_capped = |reason: &Reason| reason.is_cap() || *reason == Reason::Stopping;
         let declined = decisions.declines().iter().any(|it| is_capped(&it.reason));
         // The rest of accepted offers is refused too.
@@ -252,7 +266,11 @@ impl Checker {
             self.demand.registered(now);
         }
         self.updates.noticed(notice);
-        let checked = self.expected_cluster.apply(notice, now, self.closed);
+        if let Notice::Unwelcome { executor, .. } = notice {
+            // It is killed, unless it has just ended.
+            self.kills.wanted(executor, self.batches.contains(executor), now);
+        }
+        let checked = self.expected_cluster.apply(notice, now, self.closed, self.settings);
         self.record(checked);
     }
 
@@ -389,6 +407,14 @@ impl Checker {
         self.record(checked);
     }
 
+    /// Checks a picture of the capacity that was returned for `now`.
+    pub(super) fn check_capacity(&mut self, capacity: &ClusterCapacity, now: Timestamp) {
+        if self.is_enabled {
+            let checked = self.capacity.check(capacity, &self.expected_cluster, now);
+            self.record(checked);
+        }
+    }
+
     /// Checks everything: O(executors and agents).
     pub(super) fn check_all(&mut self, kernel: &Kernel, now: Timestamp, virtual_now: u64) {
         if !self.is_enabled {
@@ -406,6 +432,10 @@ impl Checker {
         self.snapshot_number = snapshot.number;
         let agreed = self.expected_cluster.agrees_with_snapshot(&snapshot, kernel, now);
         self.record(agreed);
+        if virtual_now >= self.capacity_checked_at + CAPACITY_CHECKED_EVERY_MS {
+            self.capacity_checked_at = virtual_now;
+            self.check_capacity(&kernel.capacity(now), now);
+        }
         let answered = self.open_offers.check_waiting_times(virtual_now);
         self.record(answered);
         let known = kernel.agents_known();

@@ -31,6 +31,8 @@ pub(super) struct ReconcileChecker {
     due: BTreeMap<String, Timestamp>,
     /// Executors that must be reconciled once all calls of their batch have been made.
     waiting: BTreeSet<String>,
+    /// Executors in doubt whose batch was open, and when that was last seen: only after that can they be reconciled.
+    held: BTreeMap<String, Timestamp>,
     checked_at: Timestamp,
 }
 
@@ -76,6 +78,7 @@ impl ReconcileChecker {
         self.connected = None;
         self.due.clear();
         self.waiting.clear();
+        self.held.clear();
     }
 
     /// The framework reconciles these executors.
@@ -91,6 +94,7 @@ impl ReconcileChecker {
         for it in tasks {
             self.due.remove(it.executor);
             self.waiting.remove(it.executor);
+            self.held.remove(it.executor);
             expected_cluster.record_reconciled(it.executor, now);
         }
     }
@@ -99,6 +103,7 @@ impl ReconcileChecker {
     pub(super) fn ended(&mut self, executor: &str) {
         self.due.remove(executor);
         self.waiting.remove(executor);
+        self.held.remove(executor);
     }
 
     pub(super) fn polled(
@@ -115,11 +120,19 @@ impl ReconcileChecker {
             return Ok(());
         }
         self.checked_at = now;
-        let doubtful = expected_cluster.in_doubt(now, LAUNCH_TIMEOUT);
-        let launched = doubtful.filter(|(executor, _)| !batches.contains(executor));
-        let mut late =
-            launched.filter(|(_, since)| now.since(connected.max(*since)) > DOUBTFUL_EVERY);
-        let Some((executor, since)) = late.next() else { return Ok(()) };
-        Err((19, format!("executor {executor} is in doubt, and was not reconciled since {since}")))
+        for (executor, since) in expected_cluster.in_doubt(now, LAUNCH_TIMEOUT) {
+            if batches.contains(executor) {
+                self.held.insert(executor.to_owned(), now);
+                continue;
+            }
+            let held = self.held.get(executor).copied().unwrap_or_default();
+            if now.since(connected.max(since).max(held)) > DOUBTFUL_EVERY {
+                let why = format!(
+                    "executor {executor} is in doubt, and was not reconciled since {since}"
+                );
+                return Err((19, why));
+            }
+        }
+        Ok(())
     }
 }

@@ -79,6 +79,7 @@ impl Cluster {
             if task.visible && !task.known_ended() {
                 let reason = UpdateReason::AgentRemoved;
                 let update = master_update(&task.name, agent, state, reason);
+                let update = task.describe(self.zone_told(agent), update);
                 self.network.send_event(events, MasterEvent::Update(update));
             }
         }
@@ -153,11 +154,13 @@ impl Cluster {
             before == MasterView::Absent && self.masters > 0 && self.waited_for_all(events.now);
         self.rescind_offers_of(events, machine);
         let agent = self.agent(machine);
+        let zone = self.zone_told(agent);
         for cell in self.machines[machine as usize].tasks.clone() {
             let task = &mut self.tasks[cell as usize];
             let event = |task: &super::SimTask, state| {
                 let reason = UpdateReason::Reconciliation;
-                MasterEvent::Update(master_update(&task.name, agent, state, reason))
+                let update = master_update(&task.name, agent, state, reason);
+                MasterEvent::Update(task.describe(zone, update))
             };
             if task.phase == TaskPhase::Ordered {
                 // The launch was lost in transit.

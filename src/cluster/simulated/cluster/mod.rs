@@ -6,9 +6,11 @@
 //! | `tasks.rs` | the agent's executors and its `TaskStatusUpdateManager`; `Master::kill`, `Master::acknowledge` |
 //! | `membership.rs` | `Master::exited`, `markUnreachable`, `registerSlave`, `reregisterSlave`, `reconcileKnownSlave`; a new leader; `deactivate` |
 //! | `reconciliation.rs` | `Master::reconcile` |
+//! | `late.rs` | nothing: a cluster that chooses the agents itself, as Kubernetes does |
 //!
 //! The framework is partition-aware and has an unlimited failover timeout.
 
+mod late;
 mod membership;
 mod offers;
 mod outstanding;
@@ -26,6 +28,7 @@ use super::network::{FaultWindow, SimNetwork};
 use super::rng::Rng;
 use super::scenario::Scenario;
 use super::wire::{AgentRef, Amounts, SCALARS};
+use late::LateBinding;
 use outstanding::OutstandingOffers;
 
 use crate::status::{TaskState, UpdateReason};
@@ -62,6 +65,8 @@ pub(super) struct Cluster {
     failures_percent: u8,
     /// Set when faults are over: executors no longer end by themselves.
     faults_over: bool,
+    /// What it does if it chooses the agents.
+    pub(super) late: Option<LateBinding>,
 }
 
 /// Whether an agent can be reached.
@@ -117,8 +122,10 @@ struct SimTask {
     agent: AgentRef,
     amounts: Amounts,
     phase: TaskPhase,
-    /// Whether it stays in startup.
+    /// Whether it stays in startup or, if it has no agent yet, without one.
     hung: bool,
+    /// Whether the cluster names its agent.
+    is_named: bool,
     /// Whether it survives kills.
     outlives: bool,
     /// Whether the master knows the task.
@@ -171,6 +178,7 @@ impl Cluster {
             lifetime: u64::try_from(scenario.lifetime.as_millis()).unwrap_or(u64::MAX),
             failures_percent: scenario.failures_percent,
             faults_over: false,
+            late: scenario.binds_late.then(LateBinding::default),
         }
     }
 

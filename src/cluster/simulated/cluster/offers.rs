@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::late::LateBinding;
 use super::{AgentLink, Cluster, MasterView, SimTask, TaskPhase, millis};
-use crate::cluster::simulated::event_queue::{EventQueue, SimEvent};
+use crate::cluster::simulated::event_queue::{EventQueue, SimEvent, TaskRef};
 use crate::cluster::simulated::wire::{
     AgentRef, Amounts, FrameworkCall, MasterEvent, SimOffer, TaskLaunch, master_update,
 };
@@ -46,10 +47,16 @@ impl Cluster {
             if machine.view != MasterView::Active || machine.refuse_until > events.now || !enough {
                 continue;
             }
+            let agent = AgentRef { machine: number as u32, incarnation: machine.incarnation };
+            let late = self.late.as_ref();
+            if late.is_some_and(|late| late.avoids(agent, machine.zone, events.now)) {
+                continue;
+            }
+            let is_late = late.is_some();
             let amounts = std::mem::take(&mut machine.free);
             let zone = machine.zone;
-            let agent = self.agent(number as u32);
-            let offer = SimOffer { number: self.offers.next_number(), agent, zone, amounts };
+            let number = self.offers.next_number();
+            let offer = SimOffer { number, agent, zone, amounts, is_late };
             self.offers.push(events.now, offer);
             if self.rescinding.hits(events.now, &mut self.rng) {
                 let soon = self.rng.below(5);
@@ -127,9 +134,15 @@ impl Cluster {
             }
             FrameworkCall::Reconcile(tasks) if tasks.is_empty() => self.reconcile_all(events),
             FrameworkCall::Reconcile(tasks) => {
-                tasks.iter().for_each(|(executor, agent)| {
-                    self.reconcile(events, executor, *agent);
+                tasks.iter().for_each(|(executor, agent)| match agent {
+                    Some(agent) => self.reconcile(events, executor, *agent),
+                    None => self.reconcile_unbound(events, executor),
                 });
+            }
+            FrameworkCall::Avoid(agents) => {
+                if let Some(late) = &mut self.late {
+                    late.avoid(agents, events.now);
+                }
             }
             FrameworkCall::Acknowledge { executor, uuid } => {
                 self.acknowledge(events, &executor, uuid)
@@ -147,18 +160,20 @@ impl Cluster {
     fn accept(
         &mut self,
         events: &mut EventQueue,
-        agent: AgentRef,
+        agent: Option<AgentRef>,
         offers: &[u64],
         tasks: Vec<TaskLaunch>,
         refuse: Duration,
     ) {
         let found: Vec<SimOffer> =
             offers.iter().filter_map(|number| self.withdraw(*number)).collect();
+        let agent = agent.or(found.first().map(|offer| offer.agent)).unwrap_or_default();
         let same_agent = found.iter().all(|offer| offer.agent == agent);
         if found.len() != offers.len() || !same_agent {
             let (state, reason) = (TaskState::Dropped, UpdateReason::InvalidOffers);
             for task in tasks {
                 let update = master_update(&task.executor, agent, state, reason);
+                let update = self.without_task(update);
                 self.network.send_event(events, MasterEvent::Update(update));
             }
             return;
@@ -174,6 +189,7 @@ impl Cluster {
                 // The task needs more than was offered, or its id is in use.
                 let (state, reason) = (TaskState::Error, UpdateReason::Other);
                 let update = master_update(&task.executor, agent, state, reason);
+                let update = self.without_task(update);
                 self.network.send_event(events, MasterEvent::Update(update));
                 continue;
             }
@@ -185,6 +201,7 @@ impl Cluster {
                 amounts: task.amounts,
                 phase: TaskPhase::Ordered,
                 hung: false,
+                is_named: self.late.is_none(),
                 outlives: false,
                 visible: true,
                 known: TaskState::Staging,
@@ -193,9 +210,25 @@ impl Cluster {
             });
             // The launch is sent to the agent once. If the agent can't be reached, the launch is lost.
             if self.machines[agent.machine as usize].link == AgentLink::Up {
-                let soon = self.rng.between(1, 20);
-                events.after(soon, SimEvent::TaskArrives(launched));
+                self.send_to_agent(events, launched);
             }
+        }
+    }
+
+    /// Sends a launch to its agent. If the cluster chooses the agents, that may take long, or until faults are over.
+    fn send_to_agent(&mut self, events: &mut EventQueue, launched: TaskRef) {
+        if self.late.is_none() {
+            let soon = self.rng.between(1, 20);
+            return events.after(soon, SimEvent::TaskArrives(launched));
+        }
+        if self.rng.percent(50) {
+            self.report(events, launched, TaskState::Staging);
+        }
+        let after = LateBinding::delay(&mut self.rng);
+        if self.hanging.hits(events.now, &mut self.rng) {
+            self.tasks[launched.cell as usize].hung = true;
+        } else {
+            events.after(after, SimEvent::TaskArrives(launched));
         }
     }
 }

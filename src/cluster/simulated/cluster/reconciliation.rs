@@ -13,6 +13,11 @@ impl Cluster {
     pub(super) fn reconcile(&mut self, events: &mut EventQueue, executor: &str, agent: AgentRef) {
         let Some(state) = self.state_of(events.now, executor, agent) else { return };
         let update = master_update(executor, agent, state, UpdateReason::Reconciliation);
+        let task = self.names.get(executor).map(|cell| &self.tasks[*cell as usize]);
+        let update = match task.filter(|task| task.agent == agent) {
+            Some(task) => task.describe(self.zone_told(agent), update),
+            None => update,
+        };
         self.network.send_event(events, MasterEvent::Update(update));
     }
 
@@ -24,9 +29,15 @@ impl Cluster {
             if task.alive() && task.visible && active {
                 let reason = UpdateReason::Reconciliation;
                 let update = master_update(&task.name, task.agent, task.known, reason);
+                let update = task.describe(self.zone_told(task.agent), update);
                 self.network.send_event(events, MasterEvent::Update(update));
             }
         }
+    }
+
+    /// Whether an agent has not registered with this master.
+    pub(super) fn is_any_absent(&self) -> bool {
+        self.machines.iter().any(|machine| machine.view == MasterView::Absent)
     }
 
     /// Whether this master has waited long enough for agents that an earlier one knew.

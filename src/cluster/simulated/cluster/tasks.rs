@@ -69,6 +69,7 @@ impl Cluster {
         let up_after = self.rng.between(200, 3_000);
         if let Some(found) = self.task(task) {
             found.phase = TaskPhase::Starting;
+            found.is_named = true;
             found.hung = hung;
             found.outlives = outlives;
         }
@@ -130,8 +131,10 @@ impl Cluster {
         let known = self.names.get(executor).copied();
         let Some(cell) = known.filter(|cell| self.tasks[*cell as usize].visible) else {
             // The master answers as to a reconciliation.
-            if let Some(agent) = agent {
-                self.reconcile(events, executor, agent);
+            match agent {
+                Some(agent) => self.reconcile(events, executor, agent),
+                None if self.late.is_some() => self.reconcile_unbound(events, executor),
+                None => {}
             }
             return;
         };
@@ -153,7 +156,7 @@ impl Cluster {
     }
 
     /// The agent reports a state.
-    fn report(&mut self, events: &mut EventQueue, task: TaskRef, state: TaskState) {
+    pub(super) fn report(&mut self, events: &mut EventQueue, task: TaskRef, state: TaskState) {
         let uuid = self.next_uuid;
         self.next_uuid += 1;
         let Some(found) = self.task(task) else { return };
@@ -210,6 +213,7 @@ impl Cluster {
                 uuid: Some(uuid.to_le_bytes().to_vec()),
                 ..master_update(&name, agent, pending.state, pending.reason)
             };
+            let update = self.tasks[task.cell as usize].describe(self.zone_told(agent), update);
             self.network.send_event(events, MasterEvent::Update(update));
         }
     }
@@ -240,8 +244,12 @@ impl Cluster {
         for cell in 0..self.tasks.len() as u32 {
             let task = &mut self.tasks[cell as usize];
             task.outlives = false;
+            let is_stuck = Cluster::is_stuck(task);
             if std::mem::take(&mut task.hung) {
-                events.after(0, SimEvent::TaskRuns(self.reference(cell)));
+                let task = self.reference(cell);
+                let next =
+                    if is_stuck { SimEvent::TaskArrives(task) } else { SimEvent::TaskRuns(task) };
+                events.after(0, next);
             }
         }
     }

@@ -1,10 +1,12 @@
 //! Calls of the simulated framework: checked, recorded, and sent to the simulated master.
 
+use std::time::Duration;
+
 use crate::cluster::simulated::wire::{
     AgentRef, Amounts, FrameworkCall, SCALARS, TaskLaunch, offer_number,
 };
 use crate::cluster::simulated::world::World;
-use crate::engine::cluster_manager::{Call, Launch, ReconcileTask};
+use crate::engine::cluster_manager::{AvoidedAgent, Call, Launch, ReconcileTask};
 use crate::engine::sinks::{AnswerSink, CallSink};
 use crate::engine::{Notice, PlacedExecutor};
 use crate::kernel::{Amount, Kernel};
@@ -65,10 +67,16 @@ impl<'a, 'w> SimulatedCalls<'a, 'w> {
 
 impl CallSink for SimulatedCalls<'_, '_> {
     fn call(&mut self, call: Call<'_>) {
-        if !self.send(&call) {
+        self.try_call(call);
+    }
+
+    fn try_call(&mut self, call: Call<'_>) -> bool {
+        let is_sent = self.send(&call);
+        if !is_sent {
             let why = "there is no subscription".to_owned();
             self.notice(Notice::CallFailed { why });
         }
+        is_sent
     }
 
     fn notice(&mut self, notice: Notice) {
@@ -100,7 +108,7 @@ fn to_framework_call(call: &Call<'_>) -> Option<FrameworkCall> {
     let ids = |offers: &[&str]| offers.iter().filter_map(|id| offer_number(id)).collect();
     Some(match call {
         Call::Accept(accept) => FrameworkCall::Accept {
-            agent: AgentRef::parse(accept.agent_id)?,
+            agent: AgentRef::parse(accept.agent_id),
             offers: accept.offers.iter().filter_map(|offer| offer_number(offer.id)).collect(),
             tasks: accept.executors.iter().map(to_task_launch).collect(),
             refuse: accept.refuse,
@@ -116,16 +124,21 @@ fn to_framework_call(call: &Call<'_>) -> Option<FrameworkCall> {
             grace: *grace,
         },
         Call::Reconcile(tasks) => {
-            let pair = |it: &ReconcileTask<'_>| {
-                Some((it.executor.to_owned(), AgentRef::parse(it.agent_id)?))
-            };
-            FrameworkCall::Reconcile(tasks.iter().filter_map(pair).collect())
+            let pair =
+                |it: &ReconcileTask<'_>| (it.executor.to_owned(), AgentRef::parse(it.agent_id));
+            FrameworkCall::Reconcile(tasks.iter().map(pair).collect())
         }
         Call::Acknowledge { update, uuid } => {
             let uuid = u64::from_le_bytes((*uuid).try_into().ok()?);
             FrameworkCall::Acknowledge { executor: update.executor.clone(), uuid }
         }
-        Call::Want(_) | Call::Forget { .. } => return None,
+        Call::Avoid(agents) => {
+            let remaining = |it: &AvoidedAgent<'_>| {
+                Some((AgentRef::parse(it.agent_id)?, it.remaining.unwrap_or(Duration::MAX)))
+            };
+            FrameworkCall::Avoid(agents.iter().filter_map(remaining).collect())
+        }
+        Call::RequestExecutors(_) | Call::Forget { .. } => return None,
     })
 }
 

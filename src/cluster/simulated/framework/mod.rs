@@ -28,7 +28,7 @@ use crate::engine::recorded_kernel::RecordedKernel;
 use crate::error::Error;
 use crate::ids::{ExecutorId, IdScheme};
 use crate::kernel::Kernel;
-use crate::launch::{Command, Facts, Launcher};
+use crate::launch::{Command, LaunchContext, Launcher};
 use crate::resources::{Gpus, MilliCpus};
 use crate::time::Timestamp;
 use calls::SimulatedCalls;
@@ -64,7 +64,7 @@ pub(super) struct Framework {
 struct NoCommand;
 
 impl Launcher for NoCommand {
-    fn command(&self, _facts: &Facts<'_>) -> Command {
+    fn command(&self, _context: &LaunchContext<'_>) -> Command {
         Command::default()
     }
 }
@@ -95,7 +95,8 @@ impl Framework {
             offer_queue: OfferQueue::new(options.offers_queued_max),
             batch: Vec::new(),
             buffer: OfferBuffer::new(scenario.zones),
-            controller: Controller::new(recorded_kernel, options.clone()),
+            controller: Controller::new(recorded_kernel, options.clone())
+                .with_late_binding(scenario.binds_late),
             kernel,
             settings,
             base,
@@ -263,6 +264,8 @@ fn base_config(scenario: &Scenario) -> ConfigBuilder {
             gpus => ExecutorGpus::Exactly(Gpus::new(gpus)),
         })
         .fixed_port(scenario.fixed_port.then_some(PORT))
+        // Each picture is new, so that those of samples don't depend on how often others are asked for.
+        .capacity_refresh(Duration::ZERO)
         .exclusion(Some(scenario.exclusion()))
         .unreachable(UnreachableRule {
             release_after: Some(scenario.release_after),

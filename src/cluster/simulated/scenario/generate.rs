@@ -58,6 +58,7 @@ impl Scenario {
             fixed_port: false,
             core_cap: MilliCpus::ZERO,
             plain_ids: false,
+            binds_late: false,
             exclude_after: 2,
             exclude_for: Duration::from_secs(120),
             release_after: Duration::from_secs(120),

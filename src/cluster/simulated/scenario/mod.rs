@@ -55,6 +55,9 @@ pub struct Scenario {
     pub core_cap: MilliCpus,
     /// Whether executor ids are plain numbers.
     pub plain_ids: bool,
+    /// Whether the cluster chooses the agents of executors, as Kubernetes does: see
+    /// [`Binding::Late`](crate::Binding::Late).
+    pub binds_late: bool,
     /// The number of failures after which an agent is excluded.
     pub exclude_after: u8,
     /// How long an agent stays excluded.
@@ -81,6 +84,12 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// The same scenario on a cluster that chooses the agents of executors itself.
+    #[must_use]
+    pub fn with_late_binding(self) -> Scenario {
+        Scenario { binds_late: true, ..self }
+    }
+
     /// The rule that excludes agents on which executors fail.
     pub(super) fn exclusion(&self) -> ExclusionRule {
         let (failures, expiry) = (self.exclude_after, Some(self.exclude_for));
@@ -179,7 +188,8 @@ kinds! {
     ExecutorsCrash = "executors-crash",
     /// For `lasts`, `percent` % of the executors that start on every third agent crash at startup.
     LaunchesFail = "launches-fail",
-    /// For `lasts`, `percent` % of the launched executors stay in startup until the cluster is repaired.
+    /// For `lasts`, `percent` % of the launched executors stay in startup until the cluster is repaired. If the cluster
+    /// chooses the agents, they may stay without one.
     LaunchesHang = "launches-hang",
     /// For `lasts`, `percent` % of the launched executors survive kills until the cluster is repaired.
     KillsOutlived = "kills-outlived",

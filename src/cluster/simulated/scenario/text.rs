@@ -164,11 +164,14 @@ fn set<T>(known: &[Setting<T>], target: &mut T, word: &str, line: u32) -> Result
         wrong(line, name, &format!("one of {}", names.join(", ")))
     })?;
     let (least, most) = setting.range;
-    let value = match setting.unit.read(value, most) {
-        Ok(value) if value < least => Err(format!("at least {least}")),
+    let read = match setting.unit.read(value, most) {
+        Ok(number) if number < least => Err(format!("at least {least}")),
         read => read,
     };
-    (setting.set)(target, value.map_err(|allowed| wrong(line, word, &allowed))?);
+    let refuse = |allowed: String| {
+        Error::setting(format!("{name} in line {line} of the scenario"), value, allowed)
+    };
+    (setting.set)(target, read.map_err(refuse)?);
     Ok(())
 }
 
@@ -293,6 +296,13 @@ const SETTINGS: &[Setting<Scenario>] = &[
         range: (0, 1),
         get: |it| it.plain_ids.into(),
         set: |it, value| it.plain_ids = value == 1,
+    },
+    Setting {
+        name: "binds-late",
+        unit: NumberFormat::Plain,
+        range: (0, 1),
+        get: |it| it.binds_late.into(),
+        set: |it, value| it.binds_late = value == 1,
     },
     Setting {
         name: "exclude-after",

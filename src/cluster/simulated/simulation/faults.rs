@@ -109,6 +109,10 @@ impl Simulation {
             FaultKind::ConstraintChanges => settings.zones = count.min(self.scenario.zones),
             _ => settings.executor_cores = MilliCpus::from_millis(amount),
         }
+        if let Some(late) = &mut self.cluster.late {
+            // What it has placed elsewhere is unwelcome from now on.
+            late.zones = settings.zones;
+        }
         if let Err(error) = self.framework.apply_settings(settings) {
             self.recorder.mark(self.events.now, format!("refused: {error}"));
         }
@@ -131,7 +135,11 @@ impl Simulation {
             let name = if rng.percent(50) { format!("{name}{number}") } else { name.to_owned() };
             let state = rng.pick(&STATES);
             let agent = AgentRef { machine: rng.below(50) as u32 + 1_000, incarnation: 0 };
-            let update = master_update(&name, agent, state, UpdateReason::Other);
+            let mut update = master_update(&name, agent, state, UpdateReason::Other);
+            if self.cluster.late.is_some() {
+                // The first agent that is named counts.
+                update.agent_id = None;
+            }
             self.cluster.network.send_event(&mut self.events, MasterEvent::Update(update));
         }
     }

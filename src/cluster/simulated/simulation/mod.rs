@@ -303,7 +303,11 @@ impl Simulation {
     fn sample(&mut self) {
         let now = self.events.now;
         self.events.after(self.sample_every, SimEvent::Sample);
-        let totals = self.framework.kernel.totals();
+        let kernel = &self.framework.kernel;
+        let framework_now = self.framework.now(&self.events);
+        let capacity = kernel.capacity(framework_now);
+        self.checker.check_capacity(&capacity, framework_now);
+        let totals = kernel.totals();
         let (agents_up, running) = self.cluster.count_running();
         let recorder = &mut self.recorder;
         recorder.samples.push(Sample {
@@ -316,6 +320,7 @@ impl Simulation {
             placed: recorder.placed,
             ended: recorder.ended.iter().sum(),
             agents_up,
+            capacity: capacity.sums(),
         });
         if running > self.most_running {
             self.most_running = running;

@@ -1,6 +1,6 @@
 //! Checks of dynamic allocation and of the shuffle service, and the allocation rule.
 
-use offermill::allocation::Rule;
+use offermill::allocation::AllocationRule;
 use offermill::config::ExecutorCores;
 
 use crate::settings::draft::SettingsDraft;
@@ -51,7 +51,7 @@ pub(crate) fn tracks_shuffle(draft: &SettingsDraft) -> bool {
 }
 
 /// The rule of dynamic allocation, if that is enabled. Adds a remark about where the load comes from.
-pub(crate) fn rule(draft: &mut SettingsDraft, arguments: &RunArguments) -> Option<Rule> {
+pub(crate) fn rule(draft: &mut SettingsDraft, arguments: &RunArguments) -> Option<AllocationRule> {
     let settings = draft.allocation.clone();
     if !settings.enabled {
         return None;
@@ -68,7 +68,7 @@ pub(crate) fn rule(draft: &mut SettingsDraft, arguments: &RunArguments) -> Optio
         // Spark assumes the same.
         ExecutorCores::WholeOffer => 1,
     };
-    let rule = Rule::builder()
+    let rule = AllocationRule::builder()
         .min(settings.min)
         .max(settings.max)
         .initial(settings.initial)
@@ -93,9 +93,15 @@ pub(crate) fn rule(draft: &mut SettingsDraft, arguments: &RunArguments) -> Optio
     let max = settings.max.min(rule.max());
     let begins =
         format!("dynamic allocation begins with {}", count(rule.initial().into(), "executor"));
-    draft.remarks.push(match arguments.control.is_empty() {
-        true => format!("{begins} and stays there: the load can be reported only with --control"),
-        false => {
+    draft.remarks.push(match (!arguments.takes_commands(), rule.initial()) {
+        (true, 0) => format!(
+            "{begins} and stays there, so nothing will run: the load can be reported only with --control; give it, or \
+             set spark.dynamicAllocation.initialExecutors"
+        ),
+        (true, _) => {
+            format!("{begins} and stays there: the load can be reported only with --control")
+        }
+        (false, _) => {
             format!("{begins} and follows the load from {min} to {max}, once one is reported")
         }
     });

@@ -1,10 +1,12 @@
 //! Checks of the program of executors.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use offermill::IdScheme;
 use offermill::config::ExecutorCores;
-use offermill::launch::{Command, CommandTemplate, Form, Launcher};
+use offermill::launch::spark::{Software, SparkExecutor};
+use offermill::launch::{Command, CommandForm, CommandTemplate, Launcher, PLACEHOLDERS};
 
 use crate::settings::checks::{preflight, spark};
 use crate::settings::draft::SettingsDraft;
@@ -28,6 +30,7 @@ const SPARK_ONLY: &[&str] = &[
     "offermill.spark.moduleOptions",
     "spark.task.cpus",
     "offermill.spark.user",
+    "spark.authenticate.secret",
 ];
 
 /// The program of the executors. Reports a program that can't be started.
@@ -52,7 +55,7 @@ pub(crate) fn executor_program(
         |key: &&&str| draft.given(key).is_some_and(|it| it.source > SettingSource::Environment);
     let ignored: Vec<String> =
         SPARK_ONLY.iter().filter(is_given).map(|key| draft.name_of(key)).collect();
-    if !ignored.is_empty() {
+    if !ignored.is_empty() && !draft.ignores_quietly {
         draft.remarks.push(format!("ignored without --spark-driver: {}", ignored.join(", ")));
     }
     let command = preflight::find_command(&arguments.command, draft);
@@ -61,6 +64,8 @@ pub(crate) fn executor_program(
     // A program that was found in PATH is shown as it was given.
     let is_name = arguments.command.first().is_some_and(|program| !program.contains('/'));
     let shown = if is_name { arguments.command.clone() } else { command.clone() };
+    let shown = draft.redaction.arguments(&shown);
+    remark_on_placeholders(draft, &arguments.command);
     let mut template = CommandTemplate::new(command).form(draft.form);
     for (name, value) in &draft.variables {
         template = template.variable(name, value);
@@ -92,7 +97,8 @@ fn spark_executors(draft: &mut SettingsDraft) -> Option<ExecutorProgram> {
     match spark::for_run(draft, is_local) {
         Ok(Some(executor)) => {
             check_form(draft, executor.command(&SAMPLE));
-            Some(ExecutorProgram::Spark(Box::new(executor)))
+            let log_links = spark::log_links(draft);
+            Some(ExecutorProgram::Spark { executor: Box::new(executor), log_links })
         }
         Ok(None) if !spark::has_driver(draft) => {
             let sentence = "there is no command for executors: give one after \"--\", or --spark-driver for Spark's";
@@ -100,6 +106,12 @@ fn spark_executors(draft: &mut SettingsDraft) -> Option<ExecutorProgram> {
             None
         }
         Ok(None) => {
+            // The URL is checked with the place of Spark, which is missing.
+            if let Ok(Some(url)) = draft.spark.driver_url()
+                && let Err(error) = SparkExecutor::new(&url, Software::Home("/".to_owned()))
+            {
+                draft.report_error(&error);
+            }
             let or = if is_local { "" } else { ", or an archive with Spark: spark.executor.uri" };
             let sentence =
                 "the place of Spark is missing: give spark.mesos.executor.home or SPARK_HOME";
@@ -113,9 +125,37 @@ fn spark_executors(draft: &mut SettingsDraft) -> Option<ExecutorProgram> {
     }
 }
 
+/// Adds a remark for each text in double braces that looks like a placeholder and is none.
+fn remark_on_placeholders(draft: &mut SettingsDraft, command: &[String]) {
+    let mut unknown: BTreeSet<&str> = BTreeSet::new();
+    for text in command {
+        let names = text.split("{{").skip(1).filter_map(|rest| Some(rest.split_once("}}")?.0));
+        let is_name = |name: &&str| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        let has_value = |name: &&str| match *name {
+            "PORT" => draft.port.is_some(),
+            name => PLACEHOLDERS.contains(&name),
+        };
+        unknown.extend(names.filter(is_name).filter(|name| !has_value(name)));
+    }
+    for name in unknown {
+        let distance = |known: &str| strsim::levenshtein(&name.to_ascii_uppercase(), known);
+        let nearest = PLACEHOLDERS.iter().min_by_key(|known| distance(known));
+        let why = match nearest {
+            _ if name == "PORT" => "has no value without a fixed port".to_owned(),
+            Some(near) if distance(near) <= 2 => {
+                format!("is no placeholder; is {{{{{near}}}}} meant?")
+            }
+            _ => "is no placeholder".to_owned(),
+        };
+        draft.remarks.push(format!("{{{{{name}}}}} in the command stays as it is: it {why}"));
+    }
+}
+
 /// Reports a command that can't be written in its form.
 fn check_form(draft: &mut SettingsDraft, command: Command) {
-    if command.form == Form::Shell
+    if command.form == CommandForm::Shell
         && let Err(error) = command.shell_line()
     {
         draft.problems.push(format!("the {error}"));

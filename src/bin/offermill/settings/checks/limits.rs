@@ -30,7 +30,7 @@ pub(crate) fn check_caps(draft: &mut SettingsDraft, mut builder: ConfigBuilder) 
 /// Reports a limit of 0 that nothing could raise: neither dynamic allocation, nor a command, which can't change the
 /// goal of `--until-finished`.
 pub(crate) fn check_limit(draft: &mut SettingsDraft, arguments: &RunArguments) {
-    let has_commands = !arguments.control.is_empty() && !arguments.until_finished;
+    let has_commands = arguments.takes_commands() && !arguments.until_finished;
     if draft.executors == Some(0) && !draft.allocation.enabled && !has_commands {
         let name = draft.name_of("spark.executor.instances");
         let allowed = match arguments.until_finished {

@@ -7,3 +7,4 @@ pub(crate) mod limits;
 pub(crate) mod mesos;
 pub(crate) mod preflight;
 pub(crate) mod spark;
+pub(crate) mod startup;

@@ -39,8 +39,12 @@ pub(crate) fn find_command(command: &[String], draft: &mut SettingsDraft) -> Opt
         let path = path.unwrap_or_default();
         let mut places = env::split_paths(&path).map(|folder| folder.join(program));
         let found = places.find(|place| check_executable(place).is_ok());
+        let whose = match draft.variables.contains_key("PATH") {
+            true => "the PATH that is given to executors",
+            false => "PATH",
+        };
         found
-            .ok_or_else(|| "no such file in PATH".to_owned())
+            .ok_or_else(|| format!("no such file in {whose}"))
             .and_then(|place| absolute(place).map_err(|error| error.to_string()))
     };
     let found = found.and_then(|path| {

@@ -1,11 +1,16 @@
 //! Checks of the settings of Spark's executors, and the launcher made of them.
 
+use std::path::absolute;
+
 use offermill::Error;
 use offermill::cluster::local::LocalMaster;
 use offermill::config::ExecutorCores;
 use offermill::launch::spark::{Hostname, MODULE_OPTIONS, Software, SparkExecutor};
 
+use crate::settings::checks::startup;
 use crate::settings::draft::SettingsDraft;
+use crate::settings::master::ClusterMaster;
+use crate::settings::values::log_links::LogLinks;
 use crate::settings::values::spark::SparkSettings;
 
 /// The launcher of Spark's executors, with the command that Spark itself would use. `None` without a driver, or without
@@ -19,7 +24,7 @@ pub(crate) fn spark_executor(draft: &SettingsDraft) -> Result<Option<SparkExecut
         return Ok(None);
     };
     let mut executor = SparkExecutor::new(&url, software)?
-        .java_options(java_options(settings, None))
+        .java_options(java_options(settings))
         .task_cores(settings.task_cores)
         .setup(draft.container.setup().unwrap_or_default())
         .form(draft.form);
@@ -57,8 +62,12 @@ pub(crate) fn for_run(
 ) -> Result<Option<SparkExecutor>, Error> {
     let Some(mut executor) = spark_executor(draft)? else { return Ok(None) };
     let settings = &draft.spark;
-    if settings.opens_modules {
-        executor = executor.java_options(java_options(settings, Some(MODULE_OPTIONS)));
+    let modules = settings.opens_modules.then(|| MODULE_OPTIONS.to_owned());
+    let own = Some(java_options(settings)).filter(|own| !own.is_empty());
+    let options = startup::java_options(draft).into_iter().chain(modules).chain(own);
+    executor = executor.java_options(options.collect::<Vec<String>>().join(" "));
+    for (name, secret) in startup::secrets(draft) {
+        executor = executor.secret_variable(name, secret.clone());
     }
     if settings.hostname.is_none() && is_local {
         executor = executor.hostname(Hostname::Fixed(local_hostname(settings)));
@@ -75,18 +84,29 @@ pub(crate) fn has_driver(draft: &SettingsDraft) -> bool {
     matches!(draft.spark.driver_url(), Ok(Some(_)) | Err(_))
 }
 
+/// The name or address of executors on local agents.
+pub(crate) fn local_address(draft: &SettingsDraft) -> String {
+    match &draft.spark.hostname {
+        Some(name) if has_driver(draft) => name.clone(),
+        _ => local_hostname(&draft.spark),
+    }
+}
+
+/// The host name of this machine; empty if it has none.
+pub(crate) fn machine_name() -> String {
+    "local".parse().map_or(String::new(), |machine: LocalMaster| machine.hostname(0))
+}
+
 /// A name of this machine at which the driver can reach executors. The names of local agents can't be resolved.
 fn local_hostname(settings: &SparkSettings) -> String {
     const HERE: &str = "127.0.0.1";
     let url = settings.driver_url().ok().flatten().unwrap_or_default();
     let address = url.rsplit_once('@').map_or("", |(_, address)| address);
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-    let is_here = host == "localhost" || host == "[::1]" || host.starts_with("127.");
-    let machine = "local".parse().map(|machine: LocalMaster| machine.hostname(0));
-    match machine {
-        Ok(name) if !is_here && !name.is_empty() => name,
-        _ => HERE.to_owned(),
-    }
+    let is_here =
+        host.is_empty() || host == "localhost" || host == "[::1]" || host.starts_with("127.");
+    let machine = machine_name();
+    if is_here || machine.is_empty() { HERE.to_owned() } else { machine }
 }
 
 /// Where Spark is. An archive takes precedence over a home, as in Spark.
@@ -97,10 +117,23 @@ fn software(draft: &SettingsDraft) -> Option<Software> {
     archive.or_else(|| draft.spark.home.clone().map(Software::Home))
 }
 
-fn java_options(settings: &SparkSettings, modules: Option<&str>) -> String {
+fn java_options(settings: &SparkSettings) -> String {
     let own = [&settings.default_java_options, &settings.java_options];
-    let own = own.into_iter().flatten().map(String::as_str);
-    modules.into_iter().chain(own).collect::<Vec<&str>>().join(" ")
+    own.into_iter().flatten().map(String::as_str).collect::<Vec<&str>>().join(" ")
+}
+
+/// Where executors' logs can be read.
+pub(crate) fn log_links(draft: &SettingsDraft) -> LogLinks {
+    match &draft.master {
+        Some((_, ClusterMaster::Mesos(masters))) => {
+            let scheme = if masters.tls() { "https" } else { "http" };
+            LogLinks::OnAgents { scheme, port: draft.mesos.agent_port }
+        }
+        _ => {
+            let folder = draft.work_dir.join("sandboxes");
+            LogLinks::Here(absolute(&folder).unwrap_or(folder))
+        }
+    }
 }
 
 /// Reports settings that contradict each other.

@@ -60,20 +60,23 @@ pub(super) const ALLOCATION_ROWS: &[OptionRow] = &[
             draft.allocation.idle_timeout = given.duration(TimeUnit::Seconds)?;
             Ok(())
         }),
-    OptionRow::spark("spark.dynamicAllocation.cachedExecutorIdleTimeout", "duration (s)")
+    OptionRow::spark("spark.dynamicAllocation.cachedExecutorIdleTimeout", "duration (s) or never")
         .derived("never")
         .read(|draft, given| {
-            draft.allocation.cached_idle_timeout = Some(given.duration(TimeUnit::Seconds)?);
+            if let Some(timeout) = draft.duration_or(given, "never", TimeUnit::Seconds) {
+                draft.allocation.cached_idle_timeout = timeout;
+            }
             Ok(())
         }),
     OptionRow::spark("spark.dynamicAllocation.shuffleTracking.enabled", "true or false")
         .default("true")
         .read(|draft, given| given.read_into(&mut draft.allocation.shuffle_tracking, parse_bool)),
-    OptionRow::spark("spark.dynamicAllocation.shuffleTracking.timeout", "duration (ms)")
+    OptionRow::spark("spark.dynamicAllocation.shuffleTracking.timeout", "duration (ms) or never")
         .derived("never")
         .read(|draft, given| {
-            let timeout = given.duration(TimeUnit::Milliseconds)?;
-            draft.allocation.shuffle_tracking_timeout = Some(timeout);
+            if let Some(timeout) = draft.duration_or(given, "never", TimeUnit::Milliseconds) {
+                draft.allocation.shuffle_tracking_timeout = timeout;
+            }
             Ok(())
         }),
     OptionRow::spark("spark.shuffle.service.enabled", "true or false")
@@ -116,6 +119,23 @@ pub(super) const ALLOCATION_ROWS: &[OptionRow] = &[
         }),
     OptionRow::spark("spark.locality.wait", "duration (ms)").default("3s").read(|draft, given| {
         draft.locality_wait = given.duration(TimeUnit::Milliseconds)?;
+        Ok(())
+    }),
+    OptionRow::offermill(
+        "offermill.locality",
+        "true or false: whether executors wait for the hosts of locality commands",
+    )
+    .derived("true with commands or dynamic allocation")
+    .read(|draft, given| {
+        given.read_into(&mut draft.follows_locality, |name, text| parse_bool(name, text).map(Some))
+    }),
+    OptionRow::offermill(
+        "offermill.reviveInterval",
+        "duration (s): the least time between two calls for declined offers",
+    )
+    .derived("5s; 1s with --steered or dynamic allocation")
+    .read(|draft, given| {
+        draft.revive_interval = Some(positive_duration(draft, given, TimeUnit::Seconds)?);
         Ok(())
     }),
     OptionRow::spark("spark.scheduler.minRegisteredResourcesRatio", "number from 0 to 1")

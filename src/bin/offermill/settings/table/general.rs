@@ -5,7 +5,7 @@ use std::time::Duration;
 use offermill::cluster::local::AgentAttributes;
 use offermill::config::text::{TimeUnit, parse_bool, parse_cores, parse_count, parse_memory};
 use offermill::config::{ExecutorCores, ExecutorGpus, Placement};
-use offermill::launch::Form;
+use offermill::launch::CommandForm;
 use offermill::resources::Gpus;
 use offermill::{Constraint, Error, limits};
 
@@ -137,13 +137,12 @@ pub(super) const GENERAL_ROWS: &[OptionRow] = &[
         .library_name("executor port")
         .default("0")
         .read(|draft, given| {
-            given.read_into(&mut draft.port, |name, text| {
-                match parse_count(name, text, 0..=65_535) {
-                    Ok(0) => Ok(None),
-                    Ok(port @ 1_024..) => Ok(Some(port as u16)),
-                    _ => parse_count(name, text, 1_024..=65_535).map(|_| None),
-                }
-            })
+            match parse_count(&given.name, &given.text, 0..=65_535) {
+                Ok(0) => draft.port = None,
+                Ok(port @ 1_024..) => draft.port = Some(port as u16),
+                _ => draft.reject(given, "0 or a whole number from 1024 to 65535"),
+            }
+            Ok(())
         }),
     OptionRow::spark("spark.executorEnv.", "text").derived("none").read(|draft, given| {
         draft.add_variable(given);
@@ -161,8 +160,8 @@ pub(super) const GENERAL_ROWS: &[OptionRow] = &[
         .default("argv")
         .read(|draft, given| {
             match given.text.trim() {
-                "argv" => draft.form = Form::Argv,
-                "shell" => draft.form = Form::Shell,
+                "argv" => draft.form = CommandForm::Argv,
+                "shell" => draft.form = CommandForm::Shell,
                 _ => draft.reject(given, "argv or shell"),
             }
             Ok(())
@@ -200,15 +199,28 @@ pub(super) const GENERAL_ROWS: &[OptionRow] = &[
         }),
     OptionRow::offermill(
         "offermill.unreachableTimeout",
-        "duration (s) or never: when an executor out of reach is replaced",
+        "duration (s) or never: when an unreachable executor is replaced",
     )
     .default("5min")
     .only(ClusterKind::Mesos)
     .read(|draft, given| {
-        draft.unreachable_timeout = match given.text.trim() {
-            "never" => None,
-            _ => Some(given.duration(TimeUnit::Seconds)?),
-        };
+        if let Some(timeout) = draft.duration_or(given, "never", TimeUnit::Seconds) {
+            draft.unreachable_timeout = timeout;
+        }
+        Ok(())
+    }),
+    OptionRow::offermill(
+        "offermill.registrationTimeout",
+        "duration (s) or never: when a run gives up that the cluster hasn't registered",
+    )
+    .default("never")
+    .read(|draft, given| {
+        if let Some(timeout) = draft.duration_or(given, "never", TimeUnit::Seconds) {
+            if timeout.is_some_and(|timeout| timeout.is_zero()) {
+                draft.reject(given, "more than 0, or never");
+            }
+            draft.registration_timeout = timeout;
+        }
         Ok(())
     }),
     OptionRow::offermill("offermill.resources.revocable", "true or false")
@@ -256,19 +268,22 @@ pub(super) const GENERAL_ROWS: &[OptionRow] = &[
             draft.excludes = false;
             Ok(())
         }
-        _ => given.read_into(&mut draft.exclusion.failures, |name, text| {
-            parse_count(name, text, 1..=255).map(|count| count as u8)
-        }),
+        text => {
+            let count = parse_count(&given.name, text, 1..=255);
+            if let Some(count) = draft.read_or(given, "never", count) {
+                draft.exclusion.failures = count as u8;
+            }
+            Ok(())
+        }
     }),
     OptionRow::spark("spark.excludeOnFailure.timeout", "duration (ms) or forever")
         .aliases(&["spark.blacklist.timeout"])
         .flag("--exclude-for")
         .default("1h")
         .read(|draft, given| {
-            draft.exclusion.expiry = match given.text.trim() {
-                "forever" => None,
-                _ => Some(given.duration(TimeUnit::Milliseconds)?),
-            };
+            if let Some(expiry) = draft.duration_or(given, "forever", TimeUnit::Milliseconds) {
+                draft.exclusion.expiry = expiry;
+            }
             if draft.exclusion.expiry.is_some_and(|expiry| expiry.is_zero()) {
                 draft.reject(given, "more than 0, or forever");
             }
@@ -290,15 +305,16 @@ pub(super) const GENERAL_ROWS: &[OptionRow] = &[
                 parse_count(name, text, 1..=u64::MAX).map(Some)
             })
         }),
-    OptionRow::spark("spark.executor.failuresValidityInterval", "duration (ms)")
+    OptionRow::spark("spark.executor.failuresValidityInterval", "duration (ms) or forever")
         .aliases(&["spark.yarn.executor.failuresValidityInterval"])
-        .derived("for ever")
+        .derived("forever")
         .read(|draft, given| {
-            let window = given.duration(TimeUnit::Milliseconds)?;
-            if window.is_zero() {
-                draft.reject(given, "more than 0");
+            if let Some(window) = draft.duration_or(given, "forever", TimeUnit::Milliseconds) {
+                if window.is_some_and(|window| window.is_zero()) {
+                    draft.reject(given, "more than 0, or forever");
+                }
+                draft.failures_window = window;
             }
-            draft.failures_window = Some(window);
             Ok(())
         }),
     OptionRow::spark_on_mesos("spark.mesos.coarse.shutdownTimeout", "duration (ms)")

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use offermill::Error;
 use offermill::cluster::mesos::{Encoding, Secret};
-use offermill::config::text::{TimeUnit, parse_bool, parse_duration};
-use offermill::private_files::{Exposure, open_input};
+use offermill::config::text::{TimeUnit, parse_bool, parse_count, parse_duration};
+use offermill::private_files::{FileAccess, open_input};
 
 use crate::settings::draft::SettingsDraft;
-use crate::settings::exposure::{check_author, report_exposure};
+use crate::settings::file_access::report_file_access;
 use crate::settings::master::ClusterKind;
 use crate::settings::sources::Sourced;
 use crate::settings::table::row::{OptionRow, non_empty, positive_duration};
@@ -125,6 +125,7 @@ pub(super) const MESOS_ROWS: &[OptionRow] = &[
             Ok(())
         }),
     OptionRow::offermill("offermill.mesos.caFileOnly", "true or false")
+        .library_name("CA file only")
         .default("false")
         .only(ClusterKind::Mesos)
         .read(|draft, given| given.read_into(&mut draft.mesos.ca_file_only, parse_bool)),
@@ -161,6 +162,14 @@ pub(super) const MESOS_ROWS: &[OptionRow] = &[
             draft.mesos.call_timeout = positive_duration(draft, given, TimeUnit::Milliseconds)?;
             Ok(())
         }),
+    OptionRow::offermill("offermill.mesos.agentPort", "port of agents, for links to logs")
+        .default("5051")
+        .only(ClusterKind::Mesos)
+        .read(|draft, given| {
+            given.read_into(&mut draft.mesos.agent_port, |name, text| {
+                parse_count(name, text, 1..=65_535).map(|port| port as u16)
+            })
+        }),
     OptionRow::offermill(
         "offermill.mesos.repeatedAttributes",
         "true or false: whether an agent may have several attributes of a name",
@@ -177,7 +186,8 @@ fn read_principal(draft: &mut SettingsDraft, given: &Sourced) {
 
 /// Reads the principal in a file.
 fn read_principal_file(draft: &mut SettingsDraft, given: &Sourced) {
-    let read = credential_text(given).and_then(|(file, text)| check_author(&file).map(|()| text));
+    let read = credential_text(given)
+        .and_then(|(file, text)| FileAccess::of(&file)?.check_author().map(|()| text));
     match read {
         Ok(text) => set_principal(draft, given, text),
         Err(why) => draft.reject(given, &format!("a file with a principal ({why})")),
@@ -201,22 +211,28 @@ fn read_secret(draft: &mut SettingsDraft, given: &Sourced) {
     set_secret(draft, given, secret);
 }
 
-/// Reads the secret in a file. Messages omit the file's name, which may be the secret by mistake.
+/// Reads the secret in a file. Messages contain the path only if there is such a file: otherwise it may be the secret
+/// by mistake.
 fn read_secret_file(draft: &mut SettingsDraft, given: &Sourced) {
     match credential_text(given) {
         Ok((file, text)) => {
-            match Exposure::of(&file) {
-                Ok(exposure) => {
+            match FileAccess::of(&file) {
+                Ok(file_access) => {
                     let SettingsDraft { remarks, problems, .. } = draft;
-                    report_exposure(exposure, &given.text, remarks, problems);
+                    report_file_access(file_access, &given.text, remarks, problems);
                 }
                 Err(error) => draft.problems.push(format!("{}: {error}", given.name)),
             }
             set_secret(draft, given, Secret::new(text));
         }
         Err(why) => {
-            let sentence = format!("{} must be a file with a secret ({why})", given.name);
-            draft.problems.push(sentence);
+            let sentence = match Path::new(&given.text).exists() {
+                true => {
+                    format!("{} is {:?}, but must be a file with a secret", given.name, given.text)
+                }
+                false => format!("{} must be a file with a secret", given.name),
+            };
+            draft.problems.push(format!("{sentence} ({why})"));
         }
     }
 }

@@ -10,6 +10,7 @@ mod general;
 mod mesos;
 mod row;
 mod spark;
+mod spark_secrets;
 
 use std::collections::BTreeMap;
 
@@ -24,6 +25,7 @@ fn rows() -> impl Iterator<Item = &'static OptionRow> {
         general::GENERAL_ROWS,
         allocation::ALLOCATION_ROWS,
         spark::SPARK_ROWS,
+        spark_secrets::SPARK_SECRET_ROWS,
         mesos::MESOS_ROWS,
         containers::CONTAINER_ROWS,
     ];

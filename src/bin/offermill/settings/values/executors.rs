@@ -2,8 +2,10 @@
 
 use offermill::IdScheme;
 use offermill::launch::spark::SparkExecutor;
-use offermill::launch::{Command, CommandTemplate, Facts, Launcher};
+use offermill::launch::{Command, CommandTemplate, LaunchContext, Launcher};
 use offermill::resources::{Mebibytes, MilliCpus};
+
+use crate::settings::values::log_links::LogLinks;
 
 /// The program of executors.
 #[derive(Clone, Debug)]
@@ -15,25 +17,29 @@ pub(crate) enum ExecutorProgram {
         shown: Vec<String>,
     },
     /// Spark's executors.
-    Spark(Box<SparkExecutor>),
+    Spark { executor: Box<SparkExecutor>, log_links: LogLinks },
 }
 
 impl Launcher for ExecutorProgram {
-    fn command(&self, facts: &Facts<'_>) -> Command {
+    fn command(&self, context: &LaunchContext<'_>) -> Command {
         match self {
-            ExecutorProgram::Command { template, .. } => template.command(facts),
-            ExecutorProgram::Spark(executor) => executor.command(facts),
+            ExecutorProgram::Command { template, .. } => template.command(context),
+            ExecutorProgram::Spark { executor, log_links } => {
+                let mut command = executor.command(context);
+                log_links.add_to(&mut command.environment, context);
+                command
+            }
         }
     }
 }
 
 impl ExecutorProgram {
-    /// The command line, without what differs from executor to executor.
+    /// The command line for display, without secrets and what differs from executor to executor.
     pub(crate) fn shown(&self) -> Vec<String> {
         match self {
             ExecutorProgram::Command { shown, .. } => shown.clone(),
             // The arguments after the driver's URL differ.
-            ExecutorProgram::Spark(executor) => {
+            ExecutorProgram::Spark { executor, .. } => {
                 executor.command(&SAMPLE).argv.into_iter().take(4).collect()
             }
         }
@@ -43,7 +49,7 @@ impl ExecutorProgram {
     pub(crate) fn phrase(&self) -> String {
         match self {
             ExecutorProgram::Command { shown, .. } => shown.join(" "),
-            ExecutorProgram::Spark(executor) => {
+            ExecutorProgram::Spark { executor, .. } => {
                 let argv = executor.command(&SAMPLE).argv;
                 format!("Spark for {}", argv.get(3).map_or("a driver", String::as_str))
             }
@@ -61,7 +67,7 @@ impl ExecutorProgram {
     }
 }
 
-/// The facts of an example executor.
-pub(crate) const SAMPLE: Facts<'static> =
-    Facts::new("0", "agent", "host", MilliCpus::from_millis(1000), Mebibytes::new(1024))
+/// The context of an example executor.
+pub(crate) const SAMPLE: LaunchContext<'static> =
+    LaunchContext::new("0", "agent", "host", MilliCpus::from_millis(1000), Mebibytes::new(1024))
         .with_app("app");

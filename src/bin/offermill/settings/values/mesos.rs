@@ -28,6 +28,8 @@ pub(crate) struct MesosSettings {
     pub(crate) repeats: bool,
     pub(crate) subscribe_timeout: Duration,
     pub(crate) call_timeout: Duration,
+    /// The port of agents, for links to executors' logs.
+    pub(crate) agent_port: u16,
 }
 
 impl MesosSettings {

@@ -1,6 +1,9 @@
 //! The settings of Spark's executors.
 
+use std::collections::BTreeMap;
+
 use offermill::Error;
+use offermill::launch::Secret;
 use offermill::launch::spark::SparkExecutor;
 
 /// The settings of Spark's executors.
@@ -27,6 +30,8 @@ pub(crate) struct SparkSettings {
     pub(crate) task_cores: u32,
     pub(crate) user: Option<String>,
     pub(crate) authenticate: bool,
+    /// The secrets that executors may need to start, by the variable that passes each on.
+    pub(crate) secrets: BTreeMap<&'static str, Secret>,
 }
 
 impl SparkSettings {

@@ -1,6 +1,9 @@
 //! Text in HTML and SVG: escaping, no-break spaces and truncation.
 
-/// Escapes text for element content and for quoted attributes. Control characters are replaced by U+FFFD.
+use offermill::foreign_text::is_shown;
+
+/// Escapes text for element content and for quoted attributes. Control characters are replaced by U+FFFD; characters
+/// that are invisible or change the direction of text are shown as in `\u{202e}`. No-break spaces are the report's own.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -12,7 +15,9 @@ pub(super) fn escape(text: &str) -> String {
             '\'' => escaped.push_str("&#39;"),
             '\n' | '\t' => escaped.push(c),
             c if c.is_control() => escaped.push('\u{fffd}'),
-            c => escaped.push(c),
+            '\u{a0}' => escaped.push(c),
+            c if is_shown(c) => escaped.push(c),
+            c => escaped.extend(c.escape_unicode()),
         }
     }
     escaped
@@ -56,6 +61,7 @@ mod tests {
     #[test]
     fn text_stays_text() {
         assert_eq!(escape("<a b='\"'>&\u{1b}"), "&lt;a b=&#39;&quot;&#39;&gt;&amp;\u{fffd}");
+        assert_eq!(escape("\u{202e}a\u{200b}é\u{a0}"), "\\u{202e}a\\u{200b}é\u{a0}");
         assert_eq!(
             with_no_break_spaces("of 1 000 at 3 min 20 s."),
             "of 1\u{a0}000 at 3\u{a0}min\u{a0}20\u{a0}s."

@@ -2,6 +2,7 @@
 
 use offermill::Timestamp;
 use offermill::cluster::simulated::{Latencies, Sample};
+use offermill::resources::MilliCpus;
 
 use super::bars;
 use super::curves::{Curve, rates, values};
@@ -23,6 +24,7 @@ pub(super) fn plots(result: &RunResult<'_>) -> Vec<String> {
     vec![
         executors(result, &axis),
         cores(result, &axis),
+        capacity(result, &axis),
         offers(result, &axis),
         agents(result, &axis),
         declines(result),
@@ -115,6 +117,31 @@ fn cores(result: &RunResult<'_>, axis: &TimeAxis) -> String {
     let curve = Curve::line("counted by the kernel", "counted", cores).filled();
     let data = (times(result), vec![curve]);
     over_time(result, axis, "Cores over time", "cores", &sentence, data)
+}
+
+/// The cores of the agents that the kernel knows, as its picture of the capacity has them.
+fn capacity(result: &RunResult<'_>, axis: &TimeAxis) -> String {
+    let samples = &result.report.samples;
+    let whole = |cores: MilliCpus| cores.millis() as f64 / 1000.0;
+    let sentence = match greatest(samples, at, |sample| sample.capacity.offered.cores) {
+        Some((when, most)) => {
+            let offered = counted(most.whole_cores(), "core");
+            format!("Agents offered {offered} at most, after {}.", moment(when))
+        }
+        None => "Nothing was measured.".to_owned(),
+    };
+    let curves = vec![
+        Curve::line("used", "counted", values(samples, |it| whole(it.capacity.used.cores)))
+            .filled(),
+        Curve::line("free", "running", values(samples, |it| whole(it.capacity.free.cores))),
+        Curve::line(
+            "free on excluded or suspect agents",
+            "limit",
+            values(samples, |it| whole(it.capacity.withheld.cores)),
+        ),
+    ];
+    let data = (times(result), curves);
+    over_time(result, axis, "Used and free cores over time", "cores", &sentence, data)
 }
 
 fn offers(result: &RunResult<'_>, axis: &TimeAxis) -> String {

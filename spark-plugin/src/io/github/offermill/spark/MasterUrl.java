@@ -1,0 +1,35 @@
+package io.github.offermill.spark;
+
+/**
+ * Master URLs of Spark that mean Offermill: <code>spark-offermill:CLUSTER</code>, which spark-submit lets pass as it
+ * begins with "spark", and <code>offermill:CLUSTER</code>, which only programs can set.
+ */
+final class MasterUrl {
+    private static final String[] SCHEMES = {"spark-offermill:", "offermill:"};
+
+    private MasterUrl() {}
+
+    static boolean isOne(String master) {
+        for (String scheme : SCHEMES) {
+            if (master.startsWith(scheme)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** What <code>offermill run --master</code> takes. */
+    static String cluster(String master) {
+        for (String scheme : SCHEMES) {
+            if (master.startsWith(scheme)) {
+                String cluster = master.substring(scheme.length()).trim();
+                if (cluster.isEmpty()) {
+                    throw new IllegalArgumentException("the master is \"" + master + "\", but must be " + scheme
+                        + "CLUSTER, such as " + scheme + "local[*] or " + scheme + "mesos://HOST:5050");
+                }
+                return cluster;
+            }
+        }
+        throw new IllegalArgumentException("the master is \"" + master + "\", which isn't Offermill's");
+    }
+}

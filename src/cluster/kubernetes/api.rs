@@ -1,0 +1,263 @@
+//! Requests to the API server: one function sends them all, with a time limit, bounded answers, and no retries of its
+//! own.
+
+use std::time::Duration;
+
+use http::{Method, Request, StatusCode, header};
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::names::RUN_LABEL;
+use super::objects::ApiFailure;
+use super::pods::PodRef;
+
+/// The maximum number of bytes of an answer: a page of a list, whose pods may be large.
+const ANSWER_BYTES_MAX: usize = 256 << 20;
+
+/// The number of pods on a page of a list.
+const PAGE_PODS: usize = 500;
+
+/// How long the server keeps a watch open, in seconds.
+const WATCH_SECONDS: u64 = 60;
+
+/// After how long a watch counts as broken of which nothing was heard: the server ends it before.
+pub(super) const WATCH_SILENCE_MAX: Duration = Duration::from_secs(WATCH_SECONDS + 5);
+
+/// The API server, in one namespace.
+#[derive(Clone)]
+pub(super) struct Api {
+    client: Client,
+    namespace: String,
+    /// The selector of the run's pods, as part of a URL.
+    selector: String,
+    timeout: Duration,
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug)]
+pub(super) struct ApiAnswer {
+    pub(super) status: u16,
+    /// The `Retry-After` header, in seconds.
+    pub(super) retry_after: Option<u64>,
+    body: Vec<u8>,
+}
+
+impl ApiAnswer {
+    pub(super) fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// Reads the body.
+    ///
+    /// # Errors
+    /// Says why it can't be read.
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, String> {
+        serde_json::from_slice(&self.body)
+            .map_err(|error| format!("an answer can't be read: {error}"))
+    }
+
+    /// Reads the body of a failure. A proxy's answer may be any text.
+    pub(super) fn failure(&self) -> ApiFailure {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    /// Says that a request failed.
+    pub(super) fn why(&self) -> String {
+        match self.failure().message {
+            message if message.is_empty() => format!("HTTP status {}", self.status),
+            message => message,
+        }
+    }
+}
+
+impl Api {
+    pub(super) fn new(client: Client, namespace: String, run: &str, timeout: Duration) -> Api {
+        let selector = format!("labelSelector={}%3D{run}", RUN_LABEL.replace('/', "%2F"));
+        Api { client, namespace, selector, timeout }
+    }
+
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    fn pods(&self) -> String {
+        format!("/api/v1/namespaces/{}/pods", self.namespace)
+    }
+
+    fn leases(&self) -> String {
+        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
+    }
+
+    /// Creates a pod.
+    pub(super) async fn create_pod(&self, manifest: &Value) -> Result<ApiAnswer, String> {
+        self.send(Method::POST, self.pods(), Some(manifest)).await
+    }
+
+    /// Reads a pod.
+    pub(super) async fn pod(&self, name: &str) -> Result<ApiAnswer, String> {
+        self.send(Method::GET, format!("{}/{name}", self.pods()), None).await
+    }
+
+    /// Deletes a pod, within `grace` seconds. Without one, the pod's own grace period applies.
+    pub(super) async fn delete_pod(
+        &self,
+        pod: &PodRef,
+        grace: Option<u64>,
+    ) -> Result<ApiAnswer, String> {
+        let mut options = json!({ "apiVersion": "v1", "kind": "DeleteOptions" });
+        if let (Some(options), Some(uid)) = (options.as_object_mut(), &pod.uid) {
+            options.insert("preconditions".to_owned(), json!({ "uid": uid }));
+        }
+        if let (Some(options), Some(grace)) = (options.as_object_mut(), grace) {
+            options.insert("gracePeriodSeconds".to_owned(), grace.into());
+        }
+        self.send(Method::DELETE, format!("{}/{}", self.pods(), pod.name), Some(&options)).await
+    }
+
+    /// Deletes all pods of the run.
+    pub(super) async fn delete_pods(&self) -> Result<ApiAnswer, String> {
+        self.send(Method::DELETE, format!("{}?{}", self.pods(), self.selector), None).await
+    }
+
+    /// Lists a page of the run's pods, as they are now: a list from the server's cache could lack pods that exist.
+    pub(super) async fn page(&self, next: &str) -> Result<ApiAnswer, String> {
+        let mut path = format!("{}?{}&limit={PAGE_PODS}", self.pods(), self.selector);
+        if !next.is_empty() {
+            path.push_str(&format!("&continue={}", encoded(next)));
+        }
+        self.send(Method::GET, path, None).await
+    }
+
+    /// Reads the run's lease.
+    pub(super) async fn lease(&self, name: &str) -> Result<ApiAnswer, String> {
+        self.send(Method::GET, format!("{}/{name}", self.leases()), None).await
+    }
+
+    /// Creates the run's lease.
+    pub(super) async fn create_lease(&self, lease: &Value) -> Result<ApiAnswer, String> {
+        self.send(Method::POST, self.leases(), Some(lease)).await
+    }
+
+    /// Replaces the run's lease, if it still has the version that `lease` names.
+    pub(super) async fn replace_lease(
+        &self,
+        name: &str,
+        lease: &Value,
+    ) -> Result<ApiAnswer, String> {
+        self.send(Method::PUT, format!("{}/{name}", self.leases()), Some(lease)).await
+    }
+
+    /// Deletes the run's lease, if it still has this uid and version.
+    pub(super) async fn delete_lease(
+        &self,
+        name: &str,
+        uid: &str,
+        version: &str,
+    ) -> Result<ApiAnswer, String> {
+        let preconditions = json!({ "uid": uid, "resourceVersion": version });
+        let options = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions,
+        });
+        self.send(Method::DELETE, format!("{}/{name}", self.leases()), Some(&options)).await
+    }
+
+    /// Begins a watch of the run's pods at a version. The answer has no body if it is a success; its body is a stream.
+    pub(super) async fn watch(&self, version: &str) -> Result<(ApiAnswer, Option<Body>), String> {
+        let path = format!(
+            "{}?{}&watch=1&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}&resourceVersion={}",
+            self.pods(),
+            self.selector,
+            encoded(version),
+        );
+        let began = async {
+            let (answer, body) = self.begin(Method::GET, path, None).await?;
+            if answer.is_success() {
+                return Ok((answer, Some(body)));
+            }
+            let body = collected(body).await?;
+            Ok((ApiAnswer { body, ..answer }, None))
+        };
+        tokio::time::timeout(self.timeout, began).await.unwrap_or_else(|_| Err(self.too_slow()))
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: String,
+        body: Option<&Value>,
+    ) -> Result<ApiAnswer, String> {
+        let exchange = async {
+            let (answer, body) = self.begin(method, path, body).await?;
+            Ok(ApiAnswer { body: collected(body).await?, ..answer })
+        };
+        tokio::time::timeout(self.timeout, exchange).await.unwrap_or_else(|_| Err(self.too_slow()))
+    }
+
+    async fn begin(
+        &self,
+        method: Method,
+        path: String,
+        body: Option<&Value>,
+    ) -> Result<(ApiAnswer, Body), String> {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::ACCEPT, "application/json")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(body.map_or_else(Body::empty, |body| Body::from(body.to_string().into_bytes())));
+        let request = request.map_err(|error| error.to_string())?;
+        let response = self.client.send(request).await.map_err(|error| chain(&error))?;
+        let status: StatusCode = response.status();
+        let retry_after = response.headers().get(header::RETRY_AFTER);
+        let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
+        let answer = ApiAnswer { status: status.as_u16(), retry_after, body: Vec::new() };
+        Ok((answer, response.into_body()))
+    }
+
+    fn too_slow(&self) -> String {
+        format!("no answer within {:?}", self.timeout)
+    }
+}
+
+/// Reads a body, up to the maximum.
+async fn collected(mut body: Body) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| chain(&error))?;
+        if let Some(data) = frame.data_ref() {
+            if bytes.len() + data.len() > ANSWER_BYTES_MAX {
+                return Err(format!("an answer has more than {ANSWER_BYTES_MAX} bytes"));
+            }
+            bytes.extend_from_slice(data);
+        }
+    }
+    Ok(bytes)
+}
+
+/// Encodes a value for a URL.
+fn encoded(value: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
+            char::from(byte).to_string()
+        }
+        other => format!("%{other:02X}"),
+    };
+    value.bytes().map(byte).collect()
+}
+
+/// An error with its causes, on one line.
+pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let why = error.to_string();
+        if !text.contains(&why) {
+            text = format!("{text}: {why}");
+        }
+        cause = error.source();
+    }
+    text
+}

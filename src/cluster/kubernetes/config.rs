@@ -1,0 +1,327 @@
+//! [`KubernetesConfig`]: where the cluster is, and what pods are made of.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kube::config::{AuthInfo, Config as ClientConfig};
+
+use super::affinity::NodeSelection;
+use super::names::{RUN_NAME_BYTES_MAX, is_domain, is_label_key, is_label_value, is_name};
+use crate::config::{Config, ExecutorCores, ExecutorGpus};
+use crate::error::Error;
+use crate::launch::Secret;
+use crate::resources::Gpus;
+
+/// How the API server is reached, and as whom.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum ApiServer {
+    /// By `$KUBECONFIG` or `~/.kube/config`, with its current context; without such a file, as a pod of the cluster by
+    /// its service account.
+    #[default]
+    Inferred,
+    /// By the context of this name in `$KUBECONFIG` or `~/.kube/config`.
+    Context(String),
+    /// At this address, with a bearer token, and certificates in PEM.
+    Url {
+        /// The address, such as `https://10.0.0.1:6443`.
+        url: String,
+        /// The token. `None` sends none.
+        token: Option<Secret>,
+        /// The certificates of the authorities that are trusted. `None` trusts those of this machine.
+        authorities: Option<Vec<u8>>,
+    },
+}
+
+/// What becomes of pods and of the run's lease when the manager is stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PodsAtEnd {
+    /// They are deleted.
+    #[default]
+    Delete,
+    /// They stay: the next run of the same name adopts the executors.
+    Leave,
+}
+
+/// The settings of a [`KubernetesCluster`](super::KubernetesCluster).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct KubernetesConfig {
+    /// How the API server is reached.
+    pub api_server: ApiServer,
+    /// The namespace. `None` takes that of the context or of the own pod.
+    pub namespace: Option<String>,
+    /// The run's name: lower-case letters, digits and `-`, at most 24. Runs of one name in one namespace exclude each
+    /// other, and one adopts the executors that another has left.
+    pub name: String,
+    /// The image of the executors' containers, unless their setup names one.
+    pub image: Option<String>,
+    /// When it is pulled: `Always`, `IfNotPresent` or `Never`. `None` leaves it to the server.
+    pub pull_policy: Option<String>,
+    /// The names of the secrets by which it is pulled.
+    pub pull_secrets: Vec<String>,
+    /// Labels of pods.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations of pods.
+    pub annotations: BTreeMap<String, String>,
+    /// Labels that a node must have.
+    pub node_selector: BTreeMap<String, String>,
+    /// Taints that pods tolerate, each `KEY[=VALUE][:EFFECT]`.
+    pub tolerations: Vec<Toleration>,
+    /// The service account of pods. `None` takes the namespace's default.
+    pub service_account: Option<String>,
+    /// The scheduler. `None` takes the cluster's default.
+    pub scheduler: Option<String>,
+    /// The priority class. `None` takes the cluster's default.
+    pub priority_class: Option<String>,
+    /// The grace period of pods whose end others request. `None` takes the server's default.
+    pub termination_grace: Option<Duration>,
+    /// The maximum number of creations in flight.
+    pub creations_max: usize,
+    /// The maximum number of pods that were created and don't run yet.
+    pub pending_max: usize,
+    /// How long an image or a configuration may keep a pod from starting, and how long its creation may be repeated,
+    /// until its executor is given up.
+    pub start_timeout: Duration,
+    /// How long a request may take.
+    pub request_timeout: Duration,
+    /// How long the first connection may take, and the wait for the lease of a run that has ended without giving it
+    /// back.
+    pub connect_timeout: Duration,
+    /// How long a run's lease is valid without being renewed.
+    pub lease_duration: Duration,
+    /// What becomes of pods when the manager is stopped.
+    pub at_end: PodsAtEnd,
+    /// Whether [`KubernetesConfig::for_kernel`] was called, without which a constraint would be ignored.
+    is_for_kernel: bool,
+    /// The nodes on which executors may be placed.
+    pub(super) selection: NodeSelection,
+    /// The GPUs and the fixed port of each executor.
+    pub(super) gpus: Gpus,
+    pub(super) port: Option<u16>,
+}
+
+/// A taint that pods tolerate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Toleration {
+    /// The taint's key. Empty tolerates all.
+    pub key: String,
+    /// The taint's value. `None` tolerates each.
+    pub value: Option<String>,
+    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`. `None` tolerates each.
+    pub effect: Option<String>,
+}
+
+impl Toleration {
+    /// Tolerates all taints of this key.
+    #[must_use]
+    pub fn new(key: impl Into<String>) -> Toleration {
+        Toleration { key: key.into(), value: None, effect: None }
+    }
+}
+
+impl KubernetesConfig {
+    /// Creates the settings of a run with this name, to which [`KubernetesConfig::for_kernel`] must be added: the
+    /// inferred API server and its namespace, 16 creations in flight, and pods that are deleted at the end.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> KubernetesConfig {
+        KubernetesConfig {
+            api_server: ApiServer::default(),
+            namespace: None,
+            name: name.into(),
+            image: None,
+            pull_policy: None,
+            pull_secrets: Vec::new(),
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+            node_selector: BTreeMap::new(),
+            tolerations: Vec::new(),
+            service_account: None,
+            scheduler: None,
+            priority_class: None,
+            termination_grace: None,
+            creations_max: 16,
+            pending_max: usize::MAX,
+            start_timeout: Duration::from_secs(600),
+            request_timeout: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(60),
+            lease_duration: Duration::from_secs(15),
+            at_end: PodsAtEnd::default(),
+            is_for_kernel: false,
+            selection: NodeSelection::Everywhere,
+            gpus: Gpus::ZERO,
+            port: None,
+        }
+    }
+
+    /// Takes from a kernel's configuration what pods need: the constraint, which decides where they are placed, the
+    /// number of GPUs, and the fixed port.
+    ///
+    /// # Errors
+    /// * If node affinities can't express the constraint exactly: it has `like`, `matches` or a comparison of numbers,
+    ///   or too many values.
+    /// * If the number of cores isn't fixed: no offer says how many there are.
+    pub fn for_kernel(self, config: &Config) -> Result<KubernetesConfig, Error> {
+        let constraint = config.constraint();
+        if !constraint.is_exact_in_labels() {
+            let allowed = "a few names and values of labels: node affinities have no patterns and compare no numbers";
+            return Err(Error::setting("constraint", constraint, allowed));
+        }
+        if config.executor_cores() == ExecutorCores::WholeOffer {
+            let allowed = "a number: a pod must say how many it takes";
+            return Err(Error::setting("executor cores", "", allowed));
+        }
+        let gpus = match config.executor_gpus() {
+            ExecutorGpus::Exactly(gpus) => gpus,
+            _ => Gpus::ZERO,
+        };
+        let selection = NodeSelection::of(constraint);
+        let port = config.fixed_port();
+        Ok(KubernetesConfig { is_for_kernel: true, selection, gpus, port, ..self })
+    }
+
+    /// Sets how the API server is reached.
+    #[must_use]
+    pub fn with_api_server(self, api_server: ApiServer) -> KubernetesConfig {
+        KubernetesConfig { api_server, ..self }
+    }
+
+    /// Sets the namespace.
+    #[must_use]
+    pub fn with_namespace(self, namespace: impl Into<String>) -> KubernetesConfig {
+        KubernetesConfig { namespace: Some(namespace.into()), ..self }
+    }
+
+    /// Sets the image of the executors' containers.
+    #[must_use]
+    pub fn with_image(self, image: impl Into<String>) -> KubernetesConfig {
+        KubernetesConfig { image: Some(image.into()), ..self }
+    }
+
+    /// Sets what becomes of pods when the manager is stopped.
+    #[must_use]
+    pub fn with_at_end(self, at_end: PodsAtEnd) -> KubernetesConfig {
+        KubernetesConfig { at_end, ..self }
+    }
+
+    /// Sets how long a run's lease is valid without being renewed.
+    #[must_use]
+    pub fn with_lease_duration(self, lease_duration: Duration) -> KubernetesConfig {
+        KubernetesConfig { lease_duration, ..self }
+    }
+
+    /// Sets how long the first connection may take.
+    #[must_use]
+    pub fn with_connect_timeout(self, connect_timeout: Duration) -> KubernetesConfig {
+        KubernetesConfig { connect_timeout, ..self }
+    }
+
+    /// Sets how long an image or a configuration may keep a pod from starting.
+    #[must_use]
+    pub fn with_start_timeout(self, start_timeout: Duration) -> KubernetesConfig {
+        KubernetesConfig { start_timeout, ..self }
+    }
+
+    /// Checks the values that don't depend on the cluster.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if !is_name(&self.name) || self.name.len() > RUN_NAME_BYTES_MAX {
+            let allowed =
+                "1 to 24 lower-case letters, digits and '-', the latter neither first nor last";
+            return Err(Error::setting("name of the run", &self.name, allowed));
+        }
+        if let Some(namespace) = self.namespace.as_ref().filter(|it| !is_domain(it)) {
+            let allowed = "lower-case letters, digits and '-'";
+            return Err(Error::setting("namespace", namespace, allowed));
+        }
+        for (key, value) in self.labels.iter().chain(&self.node_selector) {
+            if !is_label_key(key) || !is_label_value(value) {
+                let allowed = "a key and a value of at most 63 letters, digits, '-', '_' and '.'";
+                return Err(Error::setting("label", format!("{key}={value}"), allowed));
+            }
+        }
+        if let ApiServer::Url { url, token: Some(_), .. } = &self.api_server
+            && !url.starts_with("https://")
+        {
+            let allowed = "https://HOST:PORT, as the token would be sent in clear";
+            return Err(Error::setting("API server", url, allowed));
+        }
+        if self.creations_max == 0 || self.pending_max == 0 {
+            let zero = if self.creations_max == 0 { "creations in flight" } else { "pending pods" };
+            return Err(Error::setting(zero, 0, "at least 1"));
+        }
+        for (name, value) in [
+            ("request timeout", self.request_timeout),
+            ("connect timeout", self.connect_timeout),
+            ("start timeout", self.start_timeout),
+        ] {
+            if value.is_zero() || value > DURATION_MAX {
+                return Err(Error::setting(
+                    name,
+                    format!("{value:?}"),
+                    "more than 0, at most 1 year",
+                ));
+            }
+        }
+        if self.lease_duration < Duration::from_secs(3) || self.lease_duration > DURATION_MAX {
+            let value = format!("{:?}", self.lease_duration);
+            return Err(Error::setting("lease duration", value, "3 s to 1 year"));
+        }
+        if self.request_timeout.as_secs_f64() >= self.lease_duration.as_secs() as f64 {
+            let value = format!("{:?}", self.request_timeout);
+            let allowed = "less than the lease duration in whole seconds, as a renewal may take it";
+            return Err(Error::setting("request timeout", value, allowed));
+        }
+        if !self.is_for_kernel {
+            let allowed = "given by KubernetesConfig::for_kernel: its constraint says where pods may be placed";
+            return Err(Error::setting("configuration of the kernel", "", allowed));
+        }
+        if self.selection == NodeSelection::Nowhere {
+            let allowed = "one that a node can meet: its names or values can't be labels";
+            return Err(Error::setting("constraint", "", allowed));
+        }
+        Ok(())
+    }
+
+    /// The settings of the client.
+    pub(super) async fn client_config(&self) -> Result<ClientConfig, Error> {
+        let failed = |why: &dyn std::fmt::Display| Error::cluster("Kubernetes", why);
+        let mut config = match &self.api_server {
+            ApiServer::Inferred => ClientConfig::infer().await.map_err(|error| failed(&error))?,
+            ApiServer::Context(context) => {
+                let options = kube::config::KubeConfigOptions {
+                    context: Some(context.clone()),
+                    ..Default::default()
+                };
+                let read = ClientConfig::from_kubeconfig(&options).await;
+                read.map_err(|error| failed(&error))?
+            }
+            ApiServer::Url { url, token, authorities } => {
+                let parsed = url.parse();
+                let parsed =
+                    parsed.map_err(|_| Error::setting("API server", url, "https://HOST:PORT"))?;
+                let mut config = ClientConfig::new(parsed);
+                let token = token.as_ref().map(|token| token.expose().to_owned().into());
+                config.auth_info = AuthInfo { token, ..AuthInfo::default() };
+                config.root_cert = authorities.as_deref().map(certificates).transpose()?;
+                config
+            }
+        };
+        // A request that is repeated unseen could create a pod that was created before.
+        config.default_retry = false;
+        config.connect_timeout = Some(self.request_timeout);
+        Ok(config)
+    }
+}
+
+/// The longest time that a setting may name.
+const DURATION_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// The certificates of a PEM text, in DER.
+fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+    use tokio_rustls::rustls::pki_types::CertificateDer;
+    use tokio_rustls::rustls::pki_types::pem::PemObject;
+    let read = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
+    let read = read.map_err(|error| Error::cluster("Kubernetes: certificates", error))?;
+    Ok(read.into_iter().map(|certificate| certificate.to_vec()).collect())
+}

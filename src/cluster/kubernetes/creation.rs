@@ -1,0 +1,208 @@
+//! The creation of one pod, until its outcome is known: `create_outcome.rs` says what each answer means.
+//!
+//! A creation whose outcome is unknown is looked for by the pod's name before it is repeated. The name is the
+//! executor's id, which no other executor gets, so that a repetition can't make a second pod: it is answered 409 if the
+//! first attempt took effect meanwhile.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::sync::watch;
+
+use super::api::Api;
+use super::create_outcome::{CreateOutcome, classify};
+use super::lease_validity::LeaseValidity;
+use super::names::CREATOR_LABEL;
+use super::objects::Pod;
+use crate::backoff::Backoff;
+use crate::engine::cluster_manager::{Event, EventSink};
+
+/// The shortest time between two notices of what a creation waits for.
+const NOTICE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The end of a creation.
+#[derive(Clone, Debug)]
+pub(super) enum CreationEnd {
+    /// The pod exists, in this state.
+    Exists(Box<Pod>),
+    /// It doesn't exist, because others use what there is.
+    NoRoom(String),
+    /// It doesn't exist.
+    Rejected(String),
+    /// No further attempt was wanted. It exists if it was shown.
+    Abandoned,
+}
+
+/// What an attempt has led to.
+enum CreationStep {
+    Done(CreationEnd),
+    Look,
+    Again(Duration),
+}
+
+/// The creation of one pod.
+pub(super) struct PodCreation {
+    api: Api,
+    name: String,
+    manifest: Value,
+    creator: String,
+    /// No attempt is made, and none is waited for, while the run's lease isn't held.
+    validity: LeaseValidity,
+    /// Whether no further attempt is wanted: the pod was shown, or is to be deleted.
+    is_abandoned: watch::Receiver<bool>,
+    /// Whether an attempt may have taken effect, though no answer said so.
+    is_unknown: bool,
+    /// What holds if there is no pod: the answer after such an attempt, or that the time is up.
+    denial: Option<CreationEnd>,
+    waiting: WaitingNotice,
+}
+
+/// What is said of a creation that fails and is repeated.
+pub(super) struct WaitingNotice {
+    executor: String,
+    events: EventSink,
+    /// What was said last, and when.
+    last: Option<(String, Instant)>,
+}
+
+impl WaitingNotice {
+    pub(super) fn new(executor: String, events: EventSink) -> WaitingNotice {
+        WaitingNotice { executor, events, last: None }
+    }
+
+    fn say(&mut self, why: String) {
+        let is_due = |(said, at): &(String, Instant)| {
+            *said != why && (why.is_empty() || at.elapsed() >= NOTICE_INTERVAL)
+        };
+        if self.last.as_ref().map_or(!why.is_empty(), is_due) {
+            self.last = Some((why.clone(), Instant::now()));
+            self.events.send(Event::Waiting { executor: self.executor.clone(), why });
+        }
+    }
+}
+
+impl PodCreation {
+    pub(super) fn new(
+        api: Api,
+        name: String,
+        manifest: Value,
+        creator: String,
+        validity: LeaseValidity,
+        is_abandoned: watch::Receiver<bool>,
+        waiting: WaitingNotice,
+    ) -> PodCreation {
+        let (is_unknown, denial) = (false, None);
+        PodCreation {
+            api,
+            name,
+            manifest,
+            creator,
+            validity,
+            is_abandoned,
+            is_unknown,
+            denial,
+            waiting,
+        }
+    }
+
+    /// Creates the pod, unless it is abandoned. If it can't be created within `give_up`, and there is no such pod, it
+    /// is rejected; as long as the server can't be asked whether there is one, it waits.
+    pub(super) async fn run(&mut self, give_up: Duration) -> CreationEnd {
+        let began = Instant::now();
+        let mut backoff = Backoff::default();
+        let mut pause = Duration::ZERO;
+        loop {
+            let may_begin = async {
+                tokio::time::sleep(pause).await;
+                self.validity.held().await;
+            };
+            tokio::select! {
+                biased;
+                // The manager doesn't drop the sender before.
+                _ = self.is_abandoned.wait_for(|is_abandoned| *is_abandoned) => {
+                    return CreationEnd::Abandoned;
+                }
+                () = may_begin => {}
+            }
+            let mut step = self.attempt().await;
+            if let CreationStep::Look = step {
+                self.is_unknown = true;
+                step = self.look(&mut backoff).await;
+            }
+            if let (CreationStep::Again(_), true) = (&step, began.elapsed() >= give_up) {
+                let last = self.waiting.last.as_ref().map_or("", |(why, _)| why);
+                let why = format!("its pod could not be created within {give_up:?}: {last}");
+                self.denial = Some(CreationEnd::Rejected(why));
+                step = self.look(&mut backoff).await;
+            }
+            match step {
+                CreationStep::Done(created) => {
+                    self.waiting.say(String::new());
+                    return created;
+                }
+                CreationStep::Again(after) => pause = after,
+                CreationStep::Look => {}
+            }
+        }
+    }
+
+    async fn attempt(&mut self) -> CreationStep {
+        let attempt = self.validity.during(self.api.create_pod(&self.manifest)).await;
+        let answer = match attempt {
+            Ok(answer) => answer,
+            // Without an answer the request may have taken effect.
+            Err(unanswered) => {
+                self.waiting.say(unanswered);
+                return CreationStep::Look;
+            }
+        };
+        if !answer.is_success() && answer.status != 409 {
+            self.waiting.say(answer.why());
+        }
+        match classify(answer.status, &answer.failure(), answer.retry_after) {
+            CreateOutcome::Created => match answer.read::<Pod>() {
+                Ok(pod) if pod.metadata.name == self.name => {
+                    CreationStep::Done(CreationEnd::Exists(Box::new(pod)))
+                }
+                Ok(_) | Err(_) => CreationStep::Look,
+            },
+            CreateOutcome::Look => CreationStep::Look,
+            CreateOutcome::Again(pause) => CreationStep::Again(pause),
+            CreateOutcome::NoRoom(why) => self.deny(CreationEnd::NoRoom(why)),
+            CreateOutcome::Rejected(why) => self.deny(CreationEnd::Rejected(why)),
+        }
+    }
+
+    /// A denial says nothing about an earlier attempt without an answer.
+    fn deny(&mut self, denial: CreationEnd) -> CreationStep {
+        if self.is_unknown {
+            self.denial = Some(denial);
+            CreationStep::Look
+        } else {
+            CreationStep::Done(denial)
+        }
+    }
+
+    /// Looks for the pod, until the server says whether it exists.
+    async fn look(&mut self, backoff: &mut Backoff) -> CreationStep {
+        loop {
+            if let Ok(answer) = self.api.pod(&self.name).await {
+                if answer.status == 404 {
+                    return match self.denial.take() {
+                        Some(denial) => CreationStep::Done(denial),
+                        None => CreationStep::Again(backoff.next()),
+                    };
+                }
+                if let (true, Ok(pod)) = (answer.is_success(), answer.read::<Pod>()) {
+                    let label = pod.metadata.labels.get(CREATOR_LABEL);
+                    return CreationStep::Done(if label == Some(&self.creator) {
+                        CreationEnd::Exists(Box::new(pod))
+                    } else {
+                        CreationEnd::Rejected(format!("another pod is named {}", self.name))
+                    });
+                }
+            }
+            tokio::time::sleep(backoff.next()).await;
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Names: of pods, and the keys of the labels that this manager reads and writes.
+
+/// The label with the name of the program that an object belongs to.
+pub(super) const MANAGER_LABEL: &str = "app.kubernetes.io/managed-by";
+
+/// This program's name in that label.
+pub(super) const MANAGER: &str = "offermill";
+
+/// The label with the run's name. Lists and watches select by it.
+pub(super) const RUN_LABEL: &str = "offermill/run";
+
+/// The label with the id of the program that created the pod, by which it knows its own.
+pub(super) const CREATOR_LABEL: &str = "offermill/creator";
+
+/// The label with the executor's id.
+pub(super) const EXECUTOR_LABEL: &str = "offermill/executor";
+
+/// The maximum number of bytes of a pod's name. A pod's name is its host name and the value of a label, too: 63 bytes,
+/// of which controllers that derive names take up to 11.
+pub(super) const POD_NAME_BYTES_MAX: usize = 52;
+
+/// The maximum number of bytes of a run's name: with the longest usual start time and numbers, ids fit into a pod's
+/// name.
+pub(super) const RUN_NAME_BYTES_MAX: usize = 24;
+
+/// Returns the pod's name for an executor: its id, with `-` for `.`, which isn't allowed in host names. Ids of one
+/// [scheme](crate::IdScheme::unique) have one dot each, so no two get the same name. `None` if the id can't be a name.
+pub(super) fn pod_name(executor: &str) -> Option<String> {
+    let name = executor.replace('.', "-");
+    (executor.matches('.').count() <= 1 && is_name(&name)).then_some(name)
+}
+
+/// Whether a text can name a pod that is a host, too: lower-case letters, digits and `-`, the latter neither first nor
+/// last, and at most [`POD_NAME_BYTES_MAX`] bytes.
+pub(super) fn is_name(text: &str) -> bool {
+    let is_end = |byte: Option<&u8>| {
+        byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let bytes = text.as_bytes();
+    bytes.len() <= POD_NAME_BYTES_MAX
+        && is_end(bytes.first())
+        && is_end(bytes.last())
+        && bytes.iter().all(|byte| allowed(*byte))
+}
+
+/// Whether a text can be the value of a label: empty, or at most 63 letters, digits, `-`, `_` and `.`, with a letter or
+/// digit at both ends.
+pub(super) fn is_label_value(text: &str) -> bool {
+    text.is_empty() || is_label_word(text)
+}
+
+/// Whether a text can be the key of a label: a name like a value that isn't empty, perhaps after a domain and `/`.
+pub(super) fn is_label_key(text: &str) -> bool {
+    match text.split_once('/') {
+        None => is_label_word(text),
+        Some((domain, name)) => is_domain(domain) && is_label_word(name),
+    }
+}
+
+fn is_label_word(text: &str) -> bool {
+    let is_end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    let bytes = text.as_bytes();
+    bytes.len() <= 63 && is_end(bytes.first()) && is_end(bytes.last()) && bytes.iter().all(allowed)
+}
+
+/// Whether a text is a domain in Kubernetes' sense, as the names of nodes are: words of lower-case letters, digits and
+/// `-` with dots between them, at most 253 bytes.
+pub(super) fn is_domain(text: &str) -> bool {
+    let is_end = |byte: Option<&u8>| {
+        byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_word = |word: &str| {
+        let bytes = word.as_bytes();
+        is_end(bytes.first()) && is_end(bytes.last()) && bytes.iter().all(|byte| allowed(*byte))
+    };
+    text.len() <= 253 && text.split('.').all(is_word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: names of pods are valid, distinct for distinct ids of a scheme, and no id becomes a name that the server
+    /// refuses. Method: usual ids and ids with each kind of fault.
+    #[test]
+    fn ids_become_names_or_are_refused() {
+        assert_eq!(pod_name("etl-s44we8-17.4").as_deref(), Some("etl-s44we8-17-4"));
+        assert_eq!(pod_name("0").as_deref(), Some("0"));
+        let long = format!("{}-s44we8-4000000000.4194302", "x".repeat(RUN_NAME_BYTES_MAX));
+        assert!(pod_name(&long).is_some(), "{} bytes", long.len());
+        for id in ["", "Etl-1-0.0", "etl_1", "-a", "a-", "a.b.c", "é", "a b", &"x".repeat(53)] {
+            assert_eq!(pod_name(id), None, "{id:?}");
+        }
+    }
+
+    /// Goal: what isn't a label of any node is known. Method: keys and values at each border of what is allowed.
+    #[test]
+    fn labels_are_checked() {
+        let long = "x".repeat(63);
+        for key in ["zone", "topology.kubernetes.io/zone", "a/b", "A_b.c-1", &long] {
+            assert!(is_label_key(key), "{key:?}");
+        }
+        let longer = "x".repeat(64);
+        for key in ["", "/a", "a/", "a/b/c", "A/b", "-a", "a.", "a b", "ü", &longer] {
+            assert!(!is_label_key(key), "{key:?}");
+        }
+        assert!(is_label_value("") && is_label_value("East_1.a") && is_label_value(&long));
+        assert!(!is_label_value("a b") && !is_label_value(".a") && !is_label_value(&longer));
+        assert!(is_domain("node-1.example") && !is_domain("Node") && !is_domain("a..b"));
+        assert!(!is_domain(&"x.".repeat(127)) && !is_domain(""));
+    }
+}

@@ -1,0 +1,456 @@
+//! The pods of the run, as far as this manager knows them, and the reports that their changes are.
+//!
+//! An entry begins with the creation of a pod, or when a list or a watch shows one, and ends when the pod is gone. Each
+//! change of a state is reported once. The end of an executor is reported with a token, the pod's uid: the pod is
+//! deleted when the engine acknowledges it, not before. So an end that no run has applied is found by the next.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use super::manifest::{RESOURCES_ANNOTATION, read_resources};
+use super::names::{CREATOR_LABEL, EXECUTOR_LABEL, pod_name};
+use super::objects::Pod;
+use super::pod_state::{self, KnownPod, PodState};
+use crate::engine::cluster_manager::{AgentFacts, RecoveredExecutor, Update};
+use crate::status::{ProcessReport, TaskState, UpdateReason};
+
+/// What a change of a pod leads to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum PodChange {
+    /// The executor's state has changed.
+    Updated(Update),
+    /// What the executor waits for has changed; empty if it waits no more.
+    Waiting { executor: String, why: String },
+    /// The pod must be deleted, within this many seconds (or its own grace period).
+    Remove { executor: String, pod: PodRef, grace: Option<u64> },
+    /// The pod isn't shown any more. If it is gone, this was its last state, if that is known: see
+    /// [`Pods::confirmed_gone`].
+    Confirm { executor: String, pod: PodRef, last: Option<PodState> },
+    /// One of the own pods has ended.
+    Ended,
+}
+
+/// A pod to delete.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct PodRef {
+    pub(super) name: String,
+    /// Only the pod with this uid is deleted, if it is known.
+    pub(super) uid: Option<String>,
+}
+
+/// A pod of the run.
+#[derive(Debug)]
+struct Entry {
+    name: String,
+    /// `None` until the server has answered its creation, or a watch has shown it.
+    uid: Option<String>,
+    /// Empty until the scheduler has chosen one.
+    node: String,
+    /// Whether a report has named the node.
+    is_bound_reported: bool,
+    container_id: Option<String>,
+    /// Whether this manager has asked for its deletion, or will when its creation was answered.
+    is_end_requested: bool,
+    /// The grace period of that deletion, in seconds.
+    grace: Option<u64>,
+    last: Option<PodState>,
+    /// The list from which on it must be shown: the one that began after it was known to exist.
+    listed_from: u64,
+}
+
+/// The pods of a run.
+#[derive(Debug, Default)]
+pub(super) struct Pods {
+    /// By the executor's id.
+    entries: HashMap<String, Entry>,
+    /// The number of lists that were begun.
+    lists: u64,
+    /// The executors whose pods' creations haven't been answered.
+    creating: HashSet<String>,
+    /// The executors whose pods exist and don't run yet.
+    pending: HashSet<String>,
+    /// Since when an executor's image or configuration has kept it from starting.
+    blocked: HashMap<String, Instant>,
+}
+
+/// The executor of a pod, whose name follows from the executor's id: others may have given its labels to their pods.
+fn executor_of(pod: &Pod) -> Option<&String> {
+    let executor = pod.metadata.labels.get(EXECUTOR_LABEL)?;
+    (pod_name(executor).as_ref() == Some(&pod.metadata.name)).then_some(executor)
+}
+
+impl Entry {
+    fn new(name: &str, listed_from: u64) -> Entry {
+        Entry {
+            name: name.to_owned(),
+            uid: None,
+            node: String::new(),
+            is_bound_reported: false,
+            container_id: None,
+            is_end_requested: false,
+            grace: None,
+            last: None,
+            listed_from,
+        }
+    }
+
+    fn pod_ref(&self) -> PodRef {
+        PodRef { name: self.name.clone(), uid: self.uid.clone() }
+    }
+
+    fn remove(&self, executor: &str) -> PodChange {
+        PodChange::Remove { executor: executor.to_owned(), pod: self.pod_ref(), grace: self.grace }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.last.as_ref().is_some_and(PodState::is_end)
+    }
+
+    fn is_pending(&self) -> bool {
+        let state = self.last.as_ref().map(|last| last.state);
+        self.uid.is_some() && matches!(state, None | Some(TaskState::Staging | TaskState::Starting))
+    }
+
+    /// The report of its state. Ends have a token if the pod is still there.
+    fn update(&self, executor: &str, state: &PodState, is_there: bool) -> Update {
+        let mut update = Update::new(executor, state.state)
+            .with_reason(state.reason)
+            .with_message(state.message.clone());
+        if !self.node.is_empty() {
+            let facts = AgentFacts::new(self.node.clone());
+            update = update.with_agent(self.node.clone()).with_facts(facts);
+        }
+        if let Some(exit) = state.exit {
+            update = update.with_process(ProcessReport::default().with_exit(exit));
+        }
+        match &self.uid {
+            Some(uid) if is_there && state.is_end() => update.with_uuid(uid.clone().into_bytes()),
+            _ => update,
+        }
+    }
+}
+
+impl Pods {
+    /// The number of pods whose creation hasn't been answered.
+    pub(super) fn creating(&self) -> usize {
+        self.creating.len()
+    }
+
+    /// The number of pods that were created and don't run yet.
+    pub(super) fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// The creation of a pod begins. False if there is a pod of this executor.
+    pub(super) fn create(&mut self, executor: &str, name: &str) -> bool {
+        if self.entries.contains_key(executor) {
+            return false;
+        }
+        self.entries.insert(executor.to_owned(), Entry::new(name, u64::MAX));
+        self.creating.insert(executor.to_owned());
+        true
+    }
+
+    /// The pod was created, or found to be there. Returns the pod to delete if its end was requested meanwhile.
+    pub(super) fn created(&mut self, executor: &str, pod: &Pod, now: Instant) -> Vec<PodChange> {
+        self.creating.remove(executor);
+        let Some(entry) = self.entries.get_mut(executor) else {
+            // It was created, seen and deleted before the answer came.
+            return Vec::new();
+        };
+        entry.listed_from = self.lists + 1;
+        let is_known = entry.uid.is_some();
+        let is_unwanted = entry.is_end_requested;
+        entry.uid.get_or_insert_with(|| pod.metadata.uid.clone());
+        let remove = is_unwanted.then(|| entry.remove(executor));
+        // A watch may have shown a later state already.
+        let mut changes = if is_known { Vec::new() } else { self.observe(pod, now) };
+        changes.extend(remove);
+        changes
+    }
+
+    /// Whether the pod of an executor is known to exist.
+    pub(super) fn is_shown(&self, executor: &str) -> bool {
+        self.entries.get(executor).is_none_or(|entry| entry.uid.is_some())
+    }
+
+    /// The pod wasn't created and won't be, as far as its creation knows.
+    pub(super) fn not_created(&mut self, executor: &str, why: &str) -> Vec<PodChange> {
+        self.creating.remove(executor);
+        if let Some(entry) = self.entries.get(executor).filter(|entry| entry.uid.is_some()) {
+            // A watch has shown it: an attempt without an answer took effect.
+            return entry.is_end_requested.then(|| entry.remove(executor)).into_iter().collect();
+        }
+        let Some(entry) = self.entries.remove(executor) else { return Vec::new() };
+        self.pending.remove(executor);
+        self.blocked.remove(executor);
+        let update = if entry.is_end_requested {
+            Update::new(executor, TaskState::Killed)
+        } else {
+            Update::new(executor, TaskState::Dropped)
+                .with_reason(UpdateReason::InvalidOffers)
+                .with_message(why)
+        };
+        vec![PodChange::Updated(update)]
+    }
+
+    /// A pod has this state, according to a watch or an answer.
+    pub(super) fn observe(&mut self, pod: &Pod, now: Instant) -> Vec<PodChange> {
+        self.show(pod, false, now)
+    }
+
+    fn show(&mut self, pod: &Pod, is_listed: bool, now: Instant) -> Vec<PodChange> {
+        let Some(executor) = executor_of(pod) else { return Vec::new() };
+        let lists = self.lists;
+        let entry = self
+            .entries
+            .entry(executor.clone())
+            .or_insert_with(|| Entry::new(&pod.metadata.name, lists + 1));
+        let uid = &pod.metadata.uid;
+        if entry.uid.as_ref().is_some_and(|known| known != uid) {
+            // Another pod under the name of this one, which only others can have created.
+            let name = pod.metadata.name.clone();
+            let pod = PodRef { name, uid: Some(uid.clone()) };
+            return vec![PodChange::Remove { executor: executor.clone(), pod, grace: None }];
+        }
+        entry.uid.get_or_insert_with(|| uid.clone());
+        entry.listed_from = entry.listed_from.min(lists + 1);
+        if entry.node.is_empty() {
+            entry.node.clone_from(&pod.spec.node_name);
+        }
+        let known = KnownPod {
+            is_end_requested: entry.is_end_requested,
+            container_id: entry.container_id.as_deref(),
+        };
+        let state = pod_state::read(pod, known);
+        if entry.container_id.is_none() {
+            entry.container_id = pod_state::container_id(pod).map(str::to_owned);
+        }
+        let changes = entry.change(executor, state, is_listed);
+        self.classify(executor, now);
+        changes
+    }
+
+    /// Counts an executor as pending or blocked, if it is.
+    fn classify(&mut self, executor: &str, now: Instant) {
+        let entry = self.entries.get(executor);
+        let has = |set: &HashSet<String>| set.contains(executor);
+        match (entry.is_some_and(Entry::is_pending), has(&self.pending)) {
+            (true, false) => {
+                self.pending.insert(executor.to_owned());
+            }
+            (false, true) => {
+                self.pending.remove(executor);
+            }
+            _ => {}
+        }
+        let is_blocked =
+            |entry: &Entry| entry.last.as_ref().is_some_and(|it| it.is_blocked && !it.is_end());
+        match (entry.is_some_and(is_blocked), self.blocked.contains_key(executor)) {
+            (true, false) => {
+                self.blocked.insert(executor.to_owned(), now);
+            }
+            (false, true) => {
+                self.blocked.remove(executor);
+            }
+            _ => {}
+        }
+    }
+
+    /// A pod was deleted, or its labels have changed; this is its last state.
+    pub(super) fn deleted(&mut self, pod: &Pod) -> Vec<PodChange> {
+        let Some(executor) = executor_of(pod) else { return Vec::new() };
+        let Some(entry) = self.entries.get(executor) else { return Vec::new() };
+        if entry.uid.as_ref().is_some_and(|known| *known != pod.metadata.uid) {
+            return Vec::new();
+        }
+        let known = KnownPod {
+            is_end_requested: entry.is_end_requested,
+            container_id: entry.container_id.as_deref(),
+        };
+        if entry.has_ended() {
+            return self.gone(executor, None);
+        }
+        let (name, uid) = (entry.name.clone(), Some(pod.metadata.uid.clone()));
+        let last = Some(pod_state::read_deleted(pod, known));
+        vec![PodChange::Confirm { executor: executor.clone(), pod: PodRef { name, uid }, last }]
+    }
+
+    /// The pod with this uid isn't there any more. If that is the executor's, its end is reported.
+    pub(super) fn confirmed_gone(
+        &mut self,
+        executor: &str,
+        pod: &PodRef,
+        last: Option<PodState>,
+    ) -> Vec<PodChange> {
+        let is_same = |entry: &Entry| entry.uid.is_none() || entry.uid == pod.uid;
+        if self.entries.get(executor).is_some_and(is_same) {
+            self.gone(executor, last)
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// The pod of an executor isn't there any more.
+    fn gone(&mut self, executor: &str, state: Option<PodState>) -> Vec<PodChange> {
+        let Some(entry) = self.entries.remove(executor) else { return Vec::new() };
+        self.pending.remove(executor);
+        self.blocked.remove(executor);
+        if entry.has_ended() {
+            return Vec::new();
+        }
+        let state = state.unwrap_or_else(|| PodState::vanished(entry.is_end_requested));
+        let update = entry.update(executor, &state, false);
+        vec![PodChange::Updated(update), PodChange::Ended]
+    }
+
+    /// A list begins: the pods that are known now must be in it.
+    pub(super) fn begin_list(&mut self) {
+        self.lists += 1;
+    }
+
+    /// The list that was begun last shows these pods. States are reported again where they are ends, because an
+    /// acknowledgement may have been lost.
+    pub(super) fn listed(&mut self, pods: &[Pod], now: Instant) -> Vec<PodChange> {
+        let shown: HashSet<&String> = pods.iter().filter_map(executor_of).collect();
+        let is_missing = |(executor, entry): &(&String, &Entry)| {
+            entry.listed_from <= self.lists && !shown.contains(executor)
+        };
+        let missing: Vec<String> =
+            self.entries.iter().filter(is_missing).map(|(executor, _)| executor.clone()).collect();
+        let mut changes = Vec::new();
+        for executor in missing {
+            match self.entries.get(&executor).filter(|entry| !entry.has_ended()) {
+                Some(entry) => {
+                    let pod = entry.pod_ref();
+                    changes.push(PodChange::Confirm { executor, pod, last: None });
+                }
+                None => changes.extend(self.gone(&executor, None)),
+            }
+        }
+        for pod in pods {
+            changes.extend(self.show(pod, true, now));
+        }
+        changes
+    }
+
+    /// The executors of former runs in a list, for the kernel to adopt.
+    pub(super) fn recovered(pods: &[Pod], creator: &str) -> Vec<RecoveredExecutor> {
+        let foreign = pods.iter().filter(|pod| {
+            pod.metadata.labels.get(CREATOR_LABEL).is_none_or(|label| label != creator)
+        });
+        let recovered = foreign.filter_map(|pod| {
+            let executor = executor_of(pod)?;
+            let resources = pod.metadata.annotations.get(RESOURCES_ANNOTATION)?;
+            let resources = read_resources(resources)?;
+            Some(match pod.spec.node_name.as_str() {
+                "" => RecoveredExecutor::late(executor, resources),
+                node => RecoveredExecutor::new(executor, node, node, resources),
+            })
+        });
+        recovered.collect()
+    }
+
+    /// The present state of an executor; that it is gone, if there is no pod of it.
+    pub(super) fn reconcile(&self, executor: &str) -> Update {
+        let Some(entry) = self.entries.get(executor) else {
+            return Update::new(executor, TaskState::Gone).with_message("there is no such pod");
+        };
+        match &entry.last {
+            Some(state) => entry.update(executor, state, true),
+            None => Update::new(executor, TaskState::Staging),
+        }
+    }
+
+    /// The ids of all executors.
+    pub(super) fn executors(&self) -> Vec<String> {
+        self.entries.keys().cloned().collect()
+    }
+
+    /// An executor is to be ended. Returns the pod to delete, if it is known to exist, and reports the end of one that
+    /// isn't known at all.
+    pub(super) fn kill(&mut self, executor: &str, grace: u64) -> Vec<PodChange> {
+        let Some(entry) = self.entries.get_mut(executor) else {
+            return vec![PodChange::Updated(self.reconcile(executor))];
+        };
+        if entry.has_ended() {
+            return vec![PodChange::Updated(self.reconcile(executor))];
+        }
+        entry.is_end_requested = true;
+        entry.grace = Some(grace);
+        // If it is being created, it is deleted when that was answered.
+        entry.uid.is_some().then(|| entry.remove(executor)).into_iter().collect()
+    }
+
+    /// An end was applied: the pod to delete, if it is the one of the token.
+    pub(super) fn acknowledged(&self, executor: &str, token: &[u8]) -> Option<PodRef> {
+        let entry = self.entries.get(executor)?;
+        let is_same = entry.uid.as_ref().is_some_and(|uid| uid.as_bytes() == token);
+        (is_same && entry.has_ended()).then(|| entry.pod_ref())
+    }
+
+    /// The deletion of a pod has failed. Whether it must be repeated: the engine repeats its kills, but acknowledges an
+    /// end once.
+    pub(super) fn must_remove_again(&self, executor: &str, pod: &PodRef) -> bool {
+        self.entries.get(executor).is_some_and(|entry| entry.has_ended() && entry.uid == pod.uid)
+    }
+
+    /// Ends the executors whose image or configuration has kept them from starting for too long.
+    pub(super) fn expire_blocked(&mut self, timeout: Duration, now: Instant) -> Vec<PodChange> {
+        let is_due = |since: &Instant| now.saturating_duration_since(*since) >= timeout;
+        let due: Vec<String> = self
+            .blocked
+            .iter()
+            .filter(|(_, since)| is_due(since))
+            .map(|(executor, _)| executor.clone())
+            .collect();
+        let mut changes = Vec::new();
+        for executor in due {
+            let Some(entry) = self.entries.get_mut(&executor) else { continue };
+            let waiting = entry.last.as_ref().map(|last| last.waiting.clone()).unwrap_or_default();
+            entry.is_end_requested = true;
+            let state = PodState::rejected(waiting);
+            changes.push(PodChange::Updated(entry.update(&executor, &state, false)));
+            changes.push(entry.remove(&executor));
+            entry.last = Some(state);
+            self.classify(&executor, now);
+        }
+        changes
+    }
+
+    /// When [`Pods::expire_blocked`] has something to do next.
+    pub(super) fn next_expiry(&self, timeout: Duration) -> Option<Instant> {
+        self.blocked.values().min().map(|since| *since + timeout)
+    }
+}
+
+impl Entry {
+    /// Takes over a new state, and reports what has changed. An end is final: of what the pod shows later, only that it
+    /// is still there is of interest, and only to a list (`is_listed`), which reports the end again.
+    fn change(&mut self, executor: &str, state: PodState, is_listed: bool) -> Vec<PodChange> {
+        if let Some(last) = self.last.as_ref().filter(|last| last.is_end()) {
+            let repeated = is_listed.then(|| PodChange::Updated(self.update(executor, last, true)));
+            return repeated.into_iter().collect();
+        }
+        let mut changes = Vec::new();
+        let waiting = self.last.as_ref().map(|it| it.waiting.as_str()).unwrap_or_default();
+        if waiting != state.waiting {
+            let why = state.waiting.clone();
+            changes.push(PodChange::Waiting { executor: executor.to_owned(), why });
+        }
+        let is_bound = !self.node.is_empty();
+        let is_same = self
+            .last
+            .as_ref()
+            .is_some_and(|last| (last.state, last.reason) == (state.state, state.reason));
+        if !is_same || is_bound != self.is_bound_reported {
+            changes.push(PodChange::Updated(self.update(executor, &state, true)));
+        }
+        self.is_bound_reported = is_bound;
+        if state.is_end() {
+            changes.push(PodChange::Ended);
+        }
+        self.last = Some(state);
+        changes
+    }
+}

@@ -1,0 +1,203 @@
+//! Manifests of pods.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::cluster::kubernetes::affinity::NodeSelection;
+use crate::cluster::kubernetes::config::{KubernetesConfig, Toleration};
+use crate::cluster::kubernetes::manifest::{
+    PodContext, PodLaunch, RESOURCES_ANNOTATION, pod, read_resources,
+};
+use crate::launch::{
+    Command, CommandForm, Container, ContainerKind, SecretSource, Setup, Uri, Volume,
+};
+use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
+
+fn build(config: &KubernetesConfig, launch: &PodLaunch) -> Result<Value, String> {
+    let context = PodContext {
+        config,
+        selection: &NodeSelection::Everywhere,
+        avoided: &[],
+        creator: "c1",
+        lease: ("etl", "uid-1"),
+    };
+    pod(&context, "etl-1-0-0", launch)
+}
+
+fn launch(command: Command) -> PodLaunch {
+    let resources = ExecutorResources {
+        cores: MilliCpus::from_millis(1500),
+        memory: Mebibytes::new(1408),
+        gpus: Gpus::ZERO,
+        port: None,
+    };
+    PodLaunch { executor: "etl-1-0.0".to_owned(), resources, command }
+}
+
+fn worker() -> Command {
+    Command::new(vec!["worker".to_owned(), "--on={{HOSTNAME}}".to_owned()])
+}
+
+fn config() -> KubernetesConfig {
+    KubernetesConfig::new("etl").with_image("spark:3.5")
+}
+
+/// Goal: the manifest of a plain executor has what the design names, and nothing else. Method: the whole of it.
+#[test]
+fn a_plain_pod_is_small() {
+    let command = worker().with_environment([("HOME".to_owned(), "$(X)".to_owned())]);
+    let manifest = build(&config(), &launch(command)).unwrap();
+    let field = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
+    let expected = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "etl-1-0-0",
+            "labels": {
+                "app.kubernetes.io/managed-by": "offermill",
+                "offermill/run": "etl",
+                "offermill/creator": "c1",
+                "offermill/executor": "etl-1-0.0",
+            },
+            "annotations": { "offermill/resources": "1500 1408 0 " },
+            "ownerReferences": [{
+                "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "name": "etl",
+                "uid": "uid-1",
+            }],
+        },
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [{
+                "name": "executor",
+                "image": "spark:3.5",
+                "command": ["worker", "--on=$(OFFERMILL_HOSTNAME)"],
+                "env": [
+                    field("OFFERMILL_AGENT_ID", "spec.nodeName"),
+                    field("OFFERMILL_HOSTNAME", "spec.nodeName"),
+                    field("OFFERMILL_POD_IP", "status.podIP"),
+                    { "name": "HOME", "value": "$$(X)" },
+                ],
+                "resources": {
+                    "requests": { "cpu": "1500m", "memory": "1408Mi" },
+                    "limits": { "memory": "1408Mi" },
+                },
+            }],
+        },
+    });
+    assert_eq!(manifest, expected);
+}
+
+/// Goal: each setting reaches the pod. Method: all of them at once.
+#[test]
+fn settings_reach_the_pod() {
+    let mut config = config();
+    config.pull_policy = Some("IfNotPresent".to_owned());
+    config.pull_secrets = vec!["registry".to_owned()];
+    config.labels = [("team".to_owned(), "a".to_owned())].into();
+    config.annotations = [("note".to_owned(), "any text".to_owned())].into();
+    config.node_selector = [("disk".to_owned(), "ssd".to_owned())].into();
+    let mut toleration = Toleration::new("gpu");
+    toleration.effect = Some("NoSchedule".to_owned());
+    config.tolerations = vec![toleration];
+    config.service_account = Some("executors".to_owned());
+    config.scheduler = Some("volcano".to_owned());
+    config.priority_class = Some("batch".to_owned());
+    config.termination_grace = Some(Duration::from_millis(1500));
+    let container = Container {
+        volumes: vec![
+            Volume { host: Some("/data".into()), container: "/mnt".into(), read_only: true },
+            Volume { host: None, container: "/tmp".into(), read_only: false },
+        ],
+        ..Container::new(ContainerKind::Mesos { image: Some("own:1".into()), force_pull: true })
+    };
+    let setup = Setup {
+        container: Some(container),
+        secret_variables: vec![("PASS".into(), SecretSource::Reference("db/password".into()))],
+        ..Setup::default()
+    };
+    let mut launch = launch(worker().with_setup(Arc::new(setup)).with_form(CommandForm::Shell));
+    launch.resources.gpus = Gpus::new(2);
+    launch.resources.port = Some(7077);
+    let manifest = build(&config, &launch).unwrap();
+    let (metadata, spec) = (&manifest["metadata"], &manifest["spec"]);
+    assert_eq!(
+        (&metadata["labels"]["team"], &metadata["annotations"]["note"]),
+        (&json!("a"), &json!("any text"))
+    );
+    assert_eq!(spec["imagePullSecrets"], json!([{ "name": "registry" }]));
+    assert_eq!(spec["nodeSelector"], json!({ "disk": "ssd" }));
+    let tolerated = json!([{ "operator": "Exists", "key": "gpu", "effect": "NoSchedule" }]);
+    assert_eq!(spec["tolerations"], tolerated);
+    assert_eq!(spec["serviceAccountName"], "executors");
+    assert_eq!(
+        (&spec["schedulerName"], &spec["priorityClassName"]),
+        (&json!("volcano"), &json!("batch"))
+    );
+    assert_eq!(spec["terminationGracePeriodSeconds"], 1);
+    assert_eq!(
+        spec["volumes"],
+        json!([{ "name": "volume-0", "hostPath": { "path": "/data" } }, { "name": "volume-1", "emptyDir": {} }])
+    );
+    let container = &spec["containers"][0];
+    assert_eq!(
+        (&container["image"], &container["imagePullPolicy"]),
+        (&json!("own:1"), &json!("Always"))
+    );
+    assert_eq!(container["command"][0], "/bin/sh");
+    assert_eq!(
+        container["volumeMounts"][0],
+        json!({ "name": "volume-0", "mountPath": "/mnt", "readOnly": true })
+    );
+    assert_eq!(container["ports"], json!([{ "containerPort": 7077, "hostPort": 7077 }]));
+    assert_eq!(container["resources"]["limits"]["nvidia.com/gpu"], "2");
+    let secret = json!({ "name": "PASS", "valueFrom": { "secretKeyRef": { "name": "db", "key": "password" } } });
+    assert_eq!(container["env"].as_array().unwrap().last(), Some(&secret));
+}
+
+/// Goal: a setup that pods can't have is refused, not left out. Method: each kind.
+#[test]
+fn what_pods_cant_have_is_refused() {
+    let refused =
+        |setup: Setup| build(&config(), &launch(worker().with_setup(Arc::new(setup)))).unwrap_err();
+    let secret = |source| vec![("A".to_owned(), source)];
+    let value = SecretSource::Value(crate::launch::Secret::new("hidden"));
+    for (setup, expected) in [
+        (Setup { uris: vec![Uri::new("hdfs:///a")], ..Setup::default() }, "URIs"),
+        (Setup { user: Some("root".into()), ..Setup::default() }, "users"),
+        (Setup { secret_variables: secret(value.clone()), ..Setup::default() }, "SECRET/KEY"),
+        (Setup { secret_files: secret(value), ..Setup::default() }, "secret files"),
+        (Setup { labels: vec![("a b".into(), None)], ..Setup::default() }, "label"),
+    ] {
+        let why = refused(setup);
+        assert!(why.contains(expected) && !why.contains("hidden"), "{why}");
+    }
+    assert!(build(&config(), &launch(Command::default())).unwrap_err().contains("empty"));
+    let without = KubernetesConfig::new("etl");
+    assert!(build(&without, &launch(worker())).unwrap_err().contains("image"));
+}
+
+proptest! {
+    /// Goal: a next run reads an executor's resources as they were. Method: random ones, through the annotation.
+    #[test]
+    fn resources_are_read_back(cores: u64, memory: u64, gpus: u32, port: Option<u16>) {
+        let mut launch = launch(worker());
+        launch.resources = ExecutorResources {
+            cores: MilliCpus::from_millis(cores),
+            memory: Mebibytes::new(memory),
+            gpus: Gpus::new(gpus),
+            port,
+        };
+        let manifest = build(&config(), &launch).unwrap();
+        let text = manifest["metadata"]["annotations"][RESOURCES_ANNOTATION].as_str().unwrap();
+        prop_assert_eq!(read_resources(text), Some(launch.resources));
+    }
+
+    /// Goal: an annotation that others have changed is no panic. Method: random text.
+    #[test]
+    fn odd_annotations_are_none(text in "[0-9 a-]{0,20}") {
+        let _read = read_resources(&text);
+    }
+}

@@ -1,0 +1,103 @@
+//! Fingerprints of what agents offer, from sums that a batch computes anyway. See
+//! [`state::offered`](crate::kernel::state::offered) for what they are for.
+
+use crate::kernel::state::agents::AgentKey;
+use crate::kernel::state::offered::{NOT_RECORDED, ResourceSums};
+use crate::kernel::state::policy::Policy;
+use crate::offer::Offer;
+
+/// An odd number without pattern, from the digits of π.
+const MIX: u64 = 0x2437_55d3_5c85_a309;
+/// Where memory and GPUs begin in a sum of amounts: no two sums are equal of up to 16 000 cores, 1 TiB and 1000 GPUs,
+/// and two sums of more seldom are.
+const MEMORY_AT: u32 = 24;
+const GPUS_AT: u32 = 51;
+
+/// A sum of amounts in thousandths. It is linear: sums of parts can be added and multiplied.
+#[inline]
+fn linear(cpus: u64, memory: u64, gpus: u64) -> u64 {
+    cpus.wrapping_add(memory << MEMORY_AT).wrapping_add(gpus << GPUS_AT)
+}
+
+#[cold]
+fn hash_of(role: &str) -> u64 {
+    role.bytes().fold(1, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(MIX).rotate_left(23))
+}
+
+/// Computes the fingerprints of a batch's agents.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OfferFingerprint {
+    /// What one executor on the agent adds. With executors of a fixed size it is the same as if the agent offered that
+    /// much more; so nothing changes when an executor starts and the rest is offered.
+    executor: u64,
+    revocable: bool,
+}
+
+impl OfferFingerprint {
+    #[cold]
+    pub(super) fn new(policy: &Policy) -> OfferFingerprint {
+        let ResourceSums { cores, memory, gpus } = executor_size(policy);
+        let (memory, gpus) = (memory.get().wrapping_mul(1000), u64::from(gpus.get()) * 1000);
+        let executor = linear(cores.millis(), memory, gpus);
+        // If the size isn't fixed, each number of executors has a fingerprint of its own.
+        let executor = if executor == 0 { MIX } else { executor };
+        OfferFingerprint { executor, revocable: policy.config.revocable }
+    }
+
+    /// Returns the part of a candidate with these sums of cores, memory and GPUs, whose first offer is `first`.
+    /// The parts of an agent's candidates are added up.
+    #[inline]
+    pub(super) fn part(
+        self,
+        non_revocable: [u64; 3],
+        revocable: [u64; 3],
+        first: &Offer<'_>,
+    ) -> u64 {
+        let [cpus, memory, gpus] = non_revocable;
+        let mut part = linear(cpus, memory, gpus);
+        if self.revocable {
+            let [cpus, memory, gpus] = revocable;
+            let revocable = linear(cpus, memory, gpus);
+            part = part.wrapping_add(revocable.wrapping_mul(MIX));
+        }
+        // Mesos lets the attributes of an agent grow, but not change.
+        part = part.wrapping_add((first.attributes.len() as u64) << 48);
+        // A role of one letter is almost always the default one.
+        if first.role.len() > 1 { part.wrapping_add(hash_of(first.role)) } else { part }
+    }
+
+    /// Returns the fingerprint of an agent that takes `room` more executors and whose parts add up to `parts`.
+    #[inline]
+    pub(super) fn of(self, parts: u64, agent: AgentKey, room: u16) -> u32 {
+        // The fewer executors it takes, the more it has.
+        let whole = parts.wrapping_sub(self.executor.wrapping_mul(u64::from(room)));
+        // Never that of no record, which is even.
+        const { assert!(NOT_RECORDED == 0) };
+        // The upper half of the product depends on all bits.
+        ((whole ^ agent.bits()).wrapping_mul(MIX) >> 32) as u32 | 1
+    }
+}
+
+/// What each executor takes, if that is fixed; otherwise nothing.
+pub(super) fn executor_size(policy: &Policy) -> ResourceSums {
+    let config = &policy.config;
+    let Some(cores) = policy.fixed_cores() else { return ResourceSums::NONE };
+    ResourceSums { cores, memory: config.memory_taken(), gpus: config.gpus_at_least() }
+}
+
+/// A candidate whose offers aren't recorded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unrecorded {
+    pub(super) candidate: u32,
+    /// The fingerprint of what its agent offers.
+    pub(super) offered: u32,
+    /// Whether they are to be recorded even if the agent's fingerprint is the recorded one.
+    pub(super) is_due: bool,
+}
+
+impl Unrecorded {
+    #[cold]
+    pub(super) fn push(list: &mut Vec<Unrecorded>, candidate: u32, offered: u32, recorded: u32) {
+        list.push(Unrecorded { candidate, offered, is_due: recorded == NOT_RECORDED });
+    }
+}

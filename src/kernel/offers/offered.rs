@@ -1,0 +1,245 @@
+//! Records what agents offer, for [`Kernel::capacity`](crate::Kernel::capacity), when it has changed.
+//!
+//! A batch computes each agent's fingerprint from sums that it has anyway and compares it with the one in the agent's
+//! cell, which it reads anyway. Only if they differ does it look at the offers again and write; see
+//! [`state::offered`](crate::kernel::state::offered). When it writes that it has seen the agent, once a minute, it
+//! records the offers in any case: a fingerprint doesn't tell all changes.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use super::agent_cache::AgentCache;
+use super::candidates::{Candidate, CandidateSet};
+use super::eligibility::{Eligibility, Supply};
+use super::fingerprint::{OfferFingerprint, Unrecorded, executor_size};
+use crate::config::Config;
+use crate::kernel::Core;
+use crate::kernel::state::offered::{
+    OfferedAmounts, OfferedRecord, OfferedToRole, RecordedAttributes, ResourceSums, Thousandths,
+};
+use crate::kernel::state::policy::Policy;
+use crate::limits::EXECUTORS_PER_AGENT_MAX;
+use crate::offer::attributes::{OwnedAttribute, OwnedAttributeValue};
+use crate::offer::{Attribute, AttributeValue, Offer, ResourceKind};
+use crate::sync::Ordering;
+use crate::time::Timestamp;
+
+impl Core {
+    /// Records what the batch's agents offer, where that has changed. An agent that another thread is recording is left
+    /// for its next offer.
+    #[inline]
+    pub(super) fn record_offered(
+        &self,
+        candidates: &mut CandidateSet,
+        agent_cache: &mut AgentCache,
+        offers: &[Offer<'_>],
+        policy: &Policy,
+        now: Timestamp,
+    ) {
+        if candidates.unrecorded.is_empty() && !candidates.in_parts {
+            return;
+        }
+        self.record_changed(candidates, agent_cache, offers, policy, now);
+    }
+
+    #[cold]
+    fn record_changed(
+        &self,
+        candidates: &mut CandidateSet,
+        agent_cache: &mut AgentCache,
+        offers: &[Offer<'_>],
+        policy: &Policy,
+        now: Timestamp,
+    ) {
+        let batch = RecordedBatch {
+            offers,
+            config: &policy.config,
+            size: executor_size(policy),
+            // Relaxed: executors that other batches place at this moment count as placed before or after.
+            since: self.sequence.load(Ordering::Relaxed),
+            now,
+        };
+        if candidates.in_parts {
+            let fingerprint = OfferFingerprint::new(policy);
+            self.record_parts(&batch, candidates, agent_cache, fingerprint);
+        } else {
+            for Unrecorded { candidate, offered, .. } in &candidates.unrecorded {
+                self.record_agent(&batch, candidates, agent_cache, &[*candidate], *offered);
+            }
+        }
+    }
+
+    /// Records the agents of a batch in which an agent has several candidates.
+    fn record_parts(
+        &self,
+        batch: &RecordedBatch<'_>,
+        candidates: &mut CandidateSet,
+        agent_cache: &mut AgentCache,
+        fingerprint: OfferFingerprint,
+    ) {
+        // The candidates of each agent together.
+        let mut order = std::mem::take(&mut candidates.by_agent);
+        order.clear();
+        let list = &candidates.list;
+        let candidate = |at: &u32| &list[*at as usize];
+        let role = |at: &u32| batch.offers[candidate(at).first as usize].role;
+        order.extend((0..list.len() as u32).filter(|at| candidate(at).agent_capacity > 0));
+        order.sort_unstable_by_key(|at| (candidate(at).agent.bits(), *at));
+        for own in order.chunk_by_mut(|one, next| candidate(one).agent == candidate(next).agent) {
+            let Some(first) = own.first().map(candidate) else { continue };
+            let Ok(capacity) = self.agents.capacity(first.agent, batch.now) else { continue };
+            let parts = own.iter().map(|at| {
+                let candidate = candidate(at);
+                candidate.fingerprint(fingerprint, &batch.offers[candidate.first as usize])
+            });
+            let parts = parts.fold(0, u64::wrapping_add);
+            // As when the candidates were collected, so that it fits the record.
+            let offered = fingerprint.of(parts, first.agent, first.agent_capacity as u16);
+            let is_due = own.iter().any(|at| candidates.is_due(*at));
+            if offered != capacity.offered || is_due {
+                own[1..].sort_unstable_by_key(|at| (role(at), *at));
+                self.record_agent(batch, candidates, agent_cache, own, offered);
+            }
+        }
+        candidates.by_agent = order;
+    }
+
+    /// Records the agent of these candidates. After the first, those of one role come one after the other.
+    fn record_agent(
+        &self,
+        batch: &RecordedBatch<'_>,
+        candidates: &CandidateSet,
+        agent_cache: &mut AgentCache,
+        own: &[u32],
+        offered: u32,
+    ) {
+        let first = own.first().and_then(|at| candidates.list.get(*at as usize));
+        let Some(Candidate { agent, cache_position, .. }) = first else { return };
+        let write = |record: &mut OfferedRecord| batch.write(record, candidates, own);
+        if !self.agents.record_offered(*agent, offered, write) {
+            // The other thread may store the same fingerprint, though it records other attributes.
+            agent_cache.at(*cache_position).record_again();
+        }
+    }
+}
+
+/// What all records of a batch have in common.
+struct RecordedBatch<'a> {
+    offers: &'a [Offer<'a>],
+    config: &'a Config,
+    size: ResourceSums,
+    since: u64,
+    now: Timestamp,
+}
+
+impl RecordedBatch<'_> {
+    /// Writes what an agent offers in these candidates. After the first, those of one role come one after the other.
+    fn write(&self, record: &mut OfferedRecord, candidates: &CandidateSet, own: &[u32]) {
+        let own = own.iter().filter_map(|at| candidates.list.get(*at as usize));
+        let mut parts = own.filter_map(|it| Some((it, self.offers.get(it.first as usize)?)));
+        let Some((candidate, offer)) = parts.next() else { return };
+        record.at = self.now;
+        record.since = self.since;
+        record.size = self.size;
+        // As in the fingerprint: later parts may have been collected after an executor's end.
+        record.executors = EXECUTORS_PER_AGENT_MAX - candidate.agent_capacity;
+        self.write_attributes(record, offer.attributes);
+        record.first.replace(offer.role, self.amounts(candidates, candidate));
+        let mut roles = 0;
+        for (candidate, Offer { role, .. }) in parts {
+            let amounts = self.amounts(candidates, candidate);
+            if record.first.is_to(role) {
+                record.first.add(amounts);
+                continue;
+            }
+            let further = record.further.get_or_insert_default();
+            match further[..roles].last_mut() {
+                Some(last) if last.is_to(role) => last.add(amounts),
+                _ => {
+                    // What is there is used again, so that nothing is allocated.
+                    if further.len() == roles {
+                        further.push(OfferedToRole::default());
+                    }
+                    further[roles].replace(role, amounts);
+                    roles += 1;
+                }
+            }
+        }
+        if let Some(further) = &mut record.further {
+            further.truncate(roles);
+        }
+    }
+
+    /// The amounts of one candidate's offers that executors may use.
+    fn amounts(&self, candidates: &CandidateSet, candidate: &Candidate) -> OfferedAmounts {
+        let mut thousandths = [[0u64; 3]; 3];
+        let offers = candidates.offers_of(candidate.first);
+        for offer in offers.filter_map(|at| self.offers.get(at as usize)) {
+            let eligibility = Eligibility::new(offer, self.config);
+            for resource in offer.resources {
+                let kind = match resource.kind {
+                    ResourceKind::Cpus => 0,
+                    ResourceKind::Memory => 1,
+                    ResourceKind::Gpus => 2,
+                    ResourceKind::Ports | ResourceKind::Other => continue,
+                };
+                let sums = match eligibility.supply(resource) {
+                    Some(Supply::NonRevocable) if resource.is_reserved() => &mut thousandths[0],
+                    Some(Supply::NonRevocable) => &mut thousandths[1],
+                    Some(Supply::Revocable) => &mut thousandths[2],
+                    None => continue,
+                };
+                sums[kind] = sums[kind].saturating_add(resource.quantity());
+            }
+        }
+        let [reserved, unreserved, revocable] = thousandths.map(Thousandths);
+        OfferedAmounts { reserved, unreserved, revocable }
+    }
+
+    /// Copies the attributes, unless they are those that are recorded.
+    fn write_attributes(&self, record: &mut OfferedRecord, attributes: &[Attribute<'_>]) {
+        let known = record.attributes.as_ref().map_or(&[][..], |known| &known.list);
+        let is_same = known.len() == attributes.len()
+            && known
+                .iter()
+                .zip(attributes)
+                .all(|(known, attribute)| is_attribute(known, attribute));
+        if !is_same {
+            let list: Box<[OwnedAttribute]> = attributes.iter().map(OwnedAttribute::from).collect();
+            let fingerprint = hash_attributes(attributes);
+            let copied = || Arc::new(RecordedAttributes { fingerprint, list });
+            record.attributes = (!attributes.is_empty()).then(copied);
+        }
+    }
+}
+
+fn is_attribute(known: &OwnedAttribute, attribute: &Attribute<'_>) -> bool {
+    let is_value = match (&known.value, attribute.value) {
+        (OwnedAttributeValue::Text(known), AttributeValue::Text(text)) => known == text,
+        (OwnedAttributeValue::Scalar(known), AttributeValue::Scalar(number)) => {
+            known.to_bits() == number.to_bits()
+        }
+        (OwnedAttributeValue::Ranges(known), AttributeValue::Ranges(ranges)) => known == ranges,
+        (OwnedAttributeValue::Set(known), AttributeValue::Set(items)) => known == items,
+        _ => false,
+    };
+    is_value && known.name == attribute.name
+}
+
+/// A hash that is the same in each process of one build.
+fn hash_attributes(attributes: &[Attribute<'_>]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for attribute in attributes {
+        attribute.name.hash(&mut hasher);
+        std::mem::discriminant(&attribute.value).hash(&mut hasher);
+        match attribute.value {
+            AttributeValue::Text(text) => text.hash(&mut hasher),
+            AttributeValue::Scalar(number) => number.to_bits().hash(&mut hasher),
+            AttributeValue::Ranges(ranges) => {
+                ranges.iter().for_each(|range| (range.begin, range.end).hash(&mut hasher));
+            }
+            AttributeValue::Set(items) => items.hash(&mut hasher),
+        }
+    }
+    hasher.finish()
+}

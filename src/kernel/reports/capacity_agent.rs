@@ -1,0 +1,299 @@
+//! An agent in a picture of the cluster's capacity, and sums over agents.
+
+use std::fmt;
+
+use super::agent_use::AgentUse;
+use super::capacity_shard::{
+    AddedUp, AgentRow, AgentShard, AgentTexts, CapacitySums, RecordRow, UNREAD,
+};
+use crate::kernel::state::agent::AgentName;
+use crate::kernel::state::offered::{
+    OfferedAmounts, OfferedToRole, RecordedAttributes, ResourceSums,
+};
+use crate::offer::DEFAULT_ROLE;
+use crate::offer::attributes::OwnedAttribute;
+use crate::time::Timestamp;
+
+/// An agent in a [`ClusterCapacity`](crate::ClusterCapacity).
+#[derive(Clone, Copy)]
+pub struct AgentResources<'a> {
+    pub(super) shard: &'a AgentShard,
+    /// Its position there.
+    pub(super) at: usize,
+    pub(super) row: &'a AgentRow,
+    pub(super) executors: &'a AgentUse,
+}
+
+/// What an agent offered to one role, in the last batch in which it offered something else than before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct RoleOffer<'a> {
+    /// The role; [`DEFAULT_ROLE`] if it is unknown.
+    pub role: &'a str,
+    /// What was reserved for the role or an ancestor of it.
+    pub reserved: ResourceSums,
+    /// What was not reserved.
+    pub unreserved: ResourceSums,
+    /// What was revocable, if revocable resources are enabled.
+    pub revocable: ResourceSums,
+}
+
+impl fmt::Debug for AgentResources<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentResources")
+            .field("agent_id", &self.agent_id())
+            .field("offered", &self.offered())
+            .field("used", &self.used())
+            .field("free", &self.free())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> AgentResources<'a> {
+    /// Returns its id.
+    #[must_use]
+    pub fn agent_id(&self) -> &'a str {
+        self.name().map_or("", |name| &name.id)
+    }
+
+    /// Returns its host name; empty if it was never offered.
+    #[must_use]
+    pub fn hostname(&self) -> &'a str {
+        self.name().map_or("", |name| &name.hostname)
+    }
+
+    /// Returns the number of executors on it, including those that were given up.
+    #[must_use]
+    pub fn executors(&self) -> u32 {
+        self.row.executors()
+    }
+
+    /// Returns what its [counted](crate::Totals::executors) executors use.
+    #[must_use]
+    pub fn used(&self) -> ResourceSums {
+        self.executors.used
+    }
+
+    /// Returns all that it offered, to whichever role, when it last offered something else than before; nothing if it
+    /// was never offered.
+    #[must_use]
+    pub fn offered(&self) -> ResourceSums {
+        self.row.record.map_or(ResourceSums::NONE, |record| record.offered())
+    }
+
+    /// Returns when that was: the time of the batch. None if it was never offered.
+    #[must_use]
+    pub fn offered_at(&self) -> Option<Timestamp> {
+        self.row.record.map(|record| record.at)
+    }
+
+    /// Returns when it was last offered or had a failure, if not by more than a minute later, in whole seconds.
+    #[must_use]
+    pub fn seen_at(&self) -> Timestamp {
+        self.row.seen()
+    }
+
+    /// Returns what is free there: what was offered, less executors placed since, plus those ended since.
+    #[must_use]
+    pub fn free(&self) -> ResourceSums {
+        let Some(record) = &self.row.record else { return ResourceSums::NONE };
+        let given_back = match self.ended(record) {
+            0 => record.offered(),
+            ended => record.offered().saturating_add(record.size().times(ended)),
+        };
+        given_back.saturating_sub(self.executors.placed_since)
+    }
+
+    /// Returns what it offered, by role.
+    pub fn roles(&self) -> impl Iterator<Item = RoleOffer<'a>> + use<'a> {
+        self.shard.roles(self.at)
+    }
+
+    /// Returns its attributes. They are read when what it offers changes.
+    #[must_use]
+    pub fn attributes(&self) -> &'a [OwnedAttribute] {
+        self.recorded_attributes().map_or(&[], |attributes| &attributes.list)
+    }
+
+    /// Returns a hash of its attributes, which is the same for equal attributes in equal order, in each process of one
+    /// build; 0 if it has none.
+    #[must_use]
+    pub fn attributes_fingerprint(&self) -> u64 {
+        self.recorded_attributes().map_or(0, |attributes| attributes.fingerprint)
+    }
+
+    /// Returns when its exclusion ends, if it is excluded; [`Timestamp::MAX`] is never.
+    #[must_use]
+    pub fn excluded_until(&self) -> Option<Timestamp> {
+        self.row.excluded_until()
+    }
+
+    /// Returns until when nothing is placed on it because it was reported lost, if that is so.
+    #[must_use]
+    pub fn suspect_until(&self) -> Option<Timestamp> {
+        self.row.suspect_until()
+    }
+
+    /// What it has for executors of this kernel, free or used.
+    pub(super) fn free_or_used(&self) -> ResourceSums {
+        self.free().saturating_add(self.used())
+    }
+
+    /// Whether the agent may have more than is free and used there.
+    pub(super) fn may_have_more(&self) -> bool {
+        // Offers of agents that are withheld aren't recorded, and a record may be locked. An agent that was reported
+        // lost, and is never offered, isn't waited for once nothing withholds it.
+        let may_be_offered =
+            self.is_withheld() || self.executors() > 0 || self.row.revision == UNREAD;
+        match &self.row.record {
+            None => self.executors.has_given_up || may_be_offered,
+            // Executors have ended whose sizes aren't known.
+            Some(record) => {
+                self.executors.has_given_up
+                    || record.size() == ResourceSums::NONE && self.ended(record) > 0
+            }
+        }
+    }
+
+    pub(super) fn is_withheld(&self) -> bool {
+        self.excluded_until().is_some() || self.suspect_until().is_some()
+    }
+
+    /// The number of executors that were there when it was recorded and have ended since.
+    fn ended(&self, record: &RecordRow) -> u32 {
+        record.executors.saturating_sub(self.executors.before)
+    }
+
+    fn name(&self) -> Option<&'a AgentName> {
+        self.texts().and_then(|texts| texts.name.as_deref())
+    }
+
+    fn recorded_attributes(&self) -> Option<&'a RecordedAttributes> {
+        self.texts().and_then(|texts| texts.attributes.as_deref())
+    }
+
+    fn texts(&self) -> Option<&'a AgentTexts> {
+        self.shard.texts.get(self.at)
+    }
+}
+
+impl RoleOffer<'_> {
+    pub(super) fn add(&mut self, other: &RoleOffer<'_>) {
+        self.reserved = self.reserved.saturating_add(other.reserved);
+        self.unreserved = self.unreserved.saturating_add(other.unreserved);
+        self.revocable = self.revocable.saturating_add(other.revocable);
+    }
+}
+
+impl CapacitySums {
+    #[inline]
+    pub(crate) fn add(&mut self, agent: &AgentResources<'_>) {
+        self.agents += 1;
+        self.offered = self.offered.saturating_add(agent.offered());
+        self.used = self.used.saturating_add(agent.used());
+        let free = if agent.is_withheld() { &mut self.withheld } else { &mut self.free };
+        *free = free.saturating_add(agent.free());
+    }
+
+    /// Adds sums over other agents.
+    pub(super) fn add_all(&mut self, others: &CapacitySums) {
+        self.agents += others.agents;
+        self.offered = self.offered.saturating_add(others.offered);
+        self.used = self.used.saturating_add(others.used);
+        self.free = self.free.saturating_add(others.free);
+        self.withheld = self.withheld.saturating_add(others.withheld);
+    }
+}
+
+impl AgentShard {
+    /// The agent at this position, with its executors.
+    pub(super) fn agent<'a>(
+        &'a self,
+        at: usize,
+        executors: &'a AgentUse,
+    ) -> Option<AgentResources<'a>> {
+        let row = self.rows.get(at)?;
+        row.generation()?;
+        Some(AgentResources { shard: self, at, row, executors })
+    }
+
+    /// What the agent at this position offered, by role.
+    pub(super) fn roles(&self, at: usize) -> impl Iterator<Item = RoleOffer<'_>> {
+        let record = self.rows.get(at).and_then(|row| row.record.as_ref());
+        let plain = record.filter(|record| record.is_plain).map(|record| {
+            let role = self.texts.get(at).and_then(|texts| texts.role.as_deref());
+            RoleOffer {
+                role: role.unwrap_or(DEFAULT_ROLE),
+                reserved: ResourceSums::NONE,
+                unreserved: record.offered(),
+                revocable: ResourceSums::NONE,
+            }
+        });
+        let is_parted = record.is_some_and(|record| !record.is_plain);
+        let first = self.parts.partition_point(|part| part.at < at);
+        let parts = self.parts.get(first..).filter(|_| is_parted).unwrap_or_default();
+        let own = parts.iter().take_while(move |part| part.at == at);
+        plain.into_iter().chain(own.map(|part| RoleOffer::of(&part.offered)))
+    }
+
+    /// Adds up the agents with their executors, by position; none for agents without executors.
+    pub(super) fn add_up<'a>(
+        &'a self,
+        executors: impl Fn(usize) -> Option<&'a AgentUse>,
+    ) -> AddedUp {
+        let mut added_up = self.idle;
+        for agent in (0..self.rows.len()).filter_map(|at| self.agent(at, executors(at)?)) {
+            let without = AgentResources { executors: &AgentUse::NONE, ..agent };
+            // What was added to a sum that saturated can't be taken off again.
+            if self.idle.may_be_saturated() || !added_up.count_executors(&without, &agent) {
+                return self.add_up_each(|at| executors(at).unwrap_or(&AgentUse::NONE));
+            }
+        }
+        added_up
+    }
+
+    /// Adds up the agents one by one.
+    pub(super) fn add_up_each<'a>(&'a self, executors: impl Fn(usize) -> &'a AgentUse) -> AddedUp {
+        let mut added_up = AddedUp::default();
+        for agent in (0..self.rows.len()).filter_map(|at| self.agent(at, executors(at))) {
+            added_up.sums.add(&agent);
+            added_up.largest = added_up.largest.max_of_each(agent.free_or_used());
+        }
+        added_up
+    }
+}
+
+impl AddedUp {
+    fn may_be_saturated(&self) -> bool {
+        let CapacitySums { offered, used, free, withheld, .. } = self.sums;
+        [offered, used, free, withheld].iter().any(|sum| {
+            let ResourceSums { cores, memory, gpus } = *sum;
+            cores.millis() == u64::MAX || memory.get() == u64::MAX || gpus.get() == u32::MAX
+        })
+    }
+
+    /// Counts the executors of an agent that was added up `without` them. Returns whether the result is right: if the
+    /// agent has less with executors, it isn't known which of the others has the most.
+    fn count_executors(&mut self, without: &AgentResources<'_>, with: &AgentResources<'_>) -> bool {
+        self.sums.used = self.sums.used.saturating_add(with.used());
+        let CapacitySums { free, withheld, .. } = &mut self.sums;
+        let free = if with.is_withheld() { withheld } else { free };
+        *free = free.saturating_sub(without.free()).saturating_add(with.free());
+        let has = with.free_or_used();
+        self.largest = self.largest.max_of_each(has);
+        has.max_of_each(without.free()) == has
+    }
+}
+
+impl<'a> RoleOffer<'a> {
+    fn of(offered: &'a OfferedToRole) -> RoleOffer<'a> {
+        let OfferedAmounts { reserved, unreserved, revocable } = offered.amounts();
+        RoleOffer {
+            role: offered.role.as_deref().unwrap_or(DEFAULT_ROLE),
+            reserved: reserved.rounded_down(),
+            unreserved: unreserved.rounded_down(),
+            revocable: revocable.rounded_down(),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Reads the agents of a shard anew. What has not changed since the last picture is taken from there.
+
+use std::sync::Arc;
+
+use super::capacity_shard::{AgentRow, AgentShard, AgentTexts, RecordRow, RolePart, SHARD, UNREAD};
+use crate::kernel::state::agent::{AgentCell, AgentView};
+use crate::kernel::state::offered::{OfferedCell, OfferedRecord};
+use crate::time::Timestamp;
+
+/// The shards of the last picture but one that the last one doesn't share. If no one else has them any more, the next
+/// picture gets their memory.
+#[derive(Debug, Default)]
+pub(super) struct SpareShards(Vec<Arc<AgentShard>>);
+
+impl SpareShards {
+    /// Replaces the shards by those of `last` that `next` doesn't share.
+    pub(super) fn replace(&mut self, last: &[Arc<AgentShard>], next: &[Arc<AgentShard>]) {
+        self.0.clear();
+        let differ = last.iter().zip(next).filter(|(last, next)| !Arc::ptr_eq(last, next));
+        self.0.extend(differ.map(|(last, _)| Arc::clone(last)));
+    }
+
+    fn copy(&mut self, rows: &[AgentRow]) -> Vec<AgentRow> {
+        let spare = std::iter::from_fn(|| self.0.pop()).find_map(Arc::into_inner);
+        let mut copy = spare.map_or_else(|| Vec::with_capacity(SHARD), |spare| spare.rows);
+        copy.clear();
+        copy.extend_from_slice(rows);
+        copy
+    }
+}
+
+/// A shard that is being read.
+pub(super) struct ShardDraft<'a> {
+    last: &'a Arc<AgentShard>,
+    spare: &'a mut SpareShards,
+    /// None while they are the last shard's.
+    rows: Option<Vec<AgentRow>>,
+    texts: Option<Vec<AgentTexts>>,
+    /// Those of the records that were read.
+    parts: Vec<RolePart>,
+    /// Whether an agent came or went.
+    pub(super) is_any_new: bool,
+}
+
+impl<'a> ShardDraft<'a> {
+    pub(super) fn new(last: &'a Arc<AgentShard>, spare: &'a mut SpareShards) -> ShardDraft<'a> {
+        ShardDraft { last, spare, rows: None, texts: None, parts: Vec::new(), is_any_new: false }
+    }
+
+    /// Reads the agent in the cell at this position. The positions must grow.
+    #[inline]
+    pub(super) fn read(
+        &mut self,
+        at: usize,
+        cell: &AgentCell,
+        record: &OfferedCell,
+        now: Timestamp,
+    ) {
+        let last = self.last.rows.get(at).unwrap_or(&AgentRow::EMPTY);
+        let view = cell.view(now);
+        let is_same = match &view {
+            None => last.generation().is_none(),
+            Some(view) => last.shows(view) && last.is_read(record),
+        };
+        if !is_same {
+            match view.and_then(|view| self.row(at, last, &view, cell, record)) {
+                Some(row) => self.set(at, row),
+                None => self.leave_out(at),
+            }
+        }
+    }
+
+    /// The row of an agent that has changed. None if it was forgotten.
+    fn row(
+        &mut self,
+        at: usize,
+        last: &AgentRow,
+        view: &AgentView,
+        cell: &AgentCell,
+        record: &OfferedCell,
+    ) -> Option<AgentRow> {
+        let mut row = last.seen_as(view);
+        let generation = view.generation;
+        let is_other = last.generation() != Some(generation);
+        if is_other || !row.is_name_known(record) {
+            let name = cell.name_of(generation)?;
+            row.is_named = !name.hostname.is_empty();
+            let texts = self.texts_at(at);
+            if is_other {
+                *texts = AgentTexts::default();
+            }
+            texts.name = Some(name);
+        }
+        if !row.is_record_read(record) {
+            match record.read(generation, |record| self.copy(at, record)) {
+                Ok((revision, copied)) => (row.revision, row.record) = (revision, copied),
+                // It is being written. What was read before of the same agent stays.
+                Err(()) => row.revision = UNREAD,
+            }
+        }
+        // After the record: if it is another agent's by now, this one was forgotten.
+        cell.is_current(generation).then_some(row)
+    }
+
+    /// Copies what the record of the agent at this position points to, and returns its numbers.
+    fn copy(&mut self, at: usize, record: Option<&OfferedRecord>) -> Option<RecordRow> {
+        let texts = self.texts.as_deref().unwrap_or(&self.last.texts).get(at);
+        if !texts.is_some_and(|texts| texts.are_of(record)) {
+            let texts = self.texts_at(at);
+            texts.role = record.and_then(|record| record.first.role.clone());
+            texts.attributes = record.and_then(|record| record.attributes.clone());
+        }
+        let row = RecordRow::new(record?);
+        if !row.is_plain {
+            let roles = record.into_iter().flat_map(OfferedRecord::roles);
+            self.parts.extend(roles.map(|offered| RolePart { at, offered: offered.clone() }));
+        }
+        Some(row)
+    }
+
+    /// Removes the agent at this position, if there is one.
+    pub(super) fn leave_out(&mut self, at: usize) {
+        let texts = self.texts.as_deref().unwrap_or(&self.last.texts).get(at);
+        if texts.is_some_and(|texts| texts.name.is_some()) {
+            *self.texts_at(at) = AgentTexts::default();
+        }
+        self.set(at, AgentRow::EMPTY);
+    }
+
+    fn texts_at(&mut self, at: usize) -> &mut AgentTexts {
+        let texts = self.texts.get_or_insert_with(|| self.last.texts.to_vec());
+        if texts.len() <= at {
+            texts.resize(at + 1, AgentTexts::default());
+        }
+        &mut texts[at]
+    }
+
+    fn set(&mut self, at: usize, row: AgentRow) {
+        let last = self.last.rows.get(at).unwrap_or(&AgentRow::EMPTY);
+        if row == *last {
+            return;
+        }
+        self.is_any_new |= row.generation() != last.generation();
+        let rows = self.rows.get_or_insert_with(|| self.spare.copy(&self.last.rows));
+        if rows.len() <= at {
+            rows.resize(at + 1, AgentRow::EMPTY);
+        }
+        rows[at] = row;
+    }
+
+    /// Returns the shard; the last one if nothing has changed.
+    pub(super) fn finish(self) -> Arc<AgentShard> {
+        let ShardDraft { last, rows, texts, mut parts, .. } = self;
+        let Some(rows) = rows else { return Arc::clone(last) };
+        // Those of agents whose records were not read.
+        let read = parts.len();
+        let stays = |part: &&RolePart| {
+            let record = rows.get(part.at).and_then(|row| row.record.as_ref());
+            let is_read = parts.binary_search_by_key(&part.at, |part| part.at).is_ok();
+            !is_read && record.is_some_and(|record| !record.is_plain)
+        };
+        let stay: Vec<RolePart> = last.parts.iter().filter(stays).cloned().collect();
+        parts.extend(stay);
+        if read > 0 && parts.len() > read {
+            parts.sort_by_key(|part| part.at);
+        }
+        let texts = texts.map_or_else(|| Arc::clone(&last.texts), Arc::from);
+        Arc::new(AgentShard::new(rows, texts, parts.into()))
+    }
+}

@@ -1,0 +1,446 @@
+//! An API server that does what a real one can't be made to do: it answers a creation with a failure after it took
+//! effect, falls silent, cuts a line of a watch, and forgets old versions. It serves pods and leases of one namespace
+//! over HTTP, and acts as scheduler and node: by default each pod gets the node `n1` and runs at once.
+
+mod http;
+mod objects;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use http::{Request, read_request, respond, respond_with};
+
+/// What happens to a creation instead of the usual.
+#[derive(Clone, Debug)]
+pub(crate) enum Fault {
+    /// It is answered so, and has no effect.
+    Refuse(u16, Value),
+    /// It takes effect, and is answered so.
+    FailAfter(u16),
+    /// It takes effect, and the connection is closed without an answer.
+    CloseAfter,
+    /// The connection is closed without an answer or an effect.
+    CloseBefore,
+    /// It is answered so, and takes effect just before the next creation.
+    Defer(u16),
+    /// As usual, after this time.
+    Delay(Duration),
+}
+
+/// How watches behave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Watches {
+    #[default]
+    Usual,
+    /// They stay open and say nothing.
+    Silent,
+    /// They end at once.
+    Brief,
+    /// They say at once that their version is forgotten.
+    Expired,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    version: u64,
+    /// Versions up to this one are forgotten.
+    compacted: u64,
+    pub(crate) pods: BTreeMap<String, Value>,
+    pub(crate) leases: BTreeMap<String, Value>,
+    /// Each change of a pod: its version, the pod before and the pod now.
+    log: Vec<(u64, Option<Value>, Option<Value>)>,
+    uids: u64,
+    /// Faults of the next creations, the last one first.
+    pub(crate) faults: Vec<Fault>,
+    /// A fault of all creations.
+    pub(crate) always: Option<Fault>,
+    /// The maximum number of pods that haven't ended.
+    pub(crate) quota: Option<usize>,
+    /// Whether pods get no node.
+    pub(crate) is_full: bool,
+    pub(crate) watches: Watches,
+    /// Watches with a lower number end at once.
+    watch_floor: u64,
+    watches_begun: u64,
+    /// Whether watches that end are cut in the middle of a line.
+    pub(crate) cuts_lines: bool,
+    /// Requests, as `VERB path` without the query; a list is `LIST`, a watch `WATCH`.
+    pub(crate) requests: Vec<String>,
+    /// The manifests of all creations that took effect.
+    pub(crate) created: Vec<Value>,
+    /// The grace periods of deletions, in seconds.
+    pub(crate) graces: Vec<Option<u64>>,
+    /// Creations that take effect before the next.
+    deferred: Vec<Value>,
+    pub(crate) is_forbidden: bool,
+    /// Whether requests get no answer.
+    pub(crate) hangs: bool,
+    /// Requests that begin so fail with this status and have no effect.
+    pub(crate) failing: Vec<(&'static str, u16)>,
+    creating: usize,
+    pub(crate) creating_most: usize,
+    is_stopped: bool,
+}
+
+/// A running fake API server.
+pub(crate) struct ApiServer {
+    shared: Arc<(Mutex<State>, Condvar)>,
+    pub(crate) url: String,
+}
+
+impl ApiServer {
+    pub(crate) fn start() -> ApiServer {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let shared = Arc::new((Mutex::new(State::default()), Condvar::new()));
+        let serving = Arc::clone(&shared);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if serving.0.lock().unwrap().is_stopped {
+                    return;
+                }
+                let serving = Arc::clone(&serving);
+                thread::spawn(move || serve(&serving, stream));
+            }
+        });
+        ApiServer { shared, url }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.0.lock().unwrap()
+    }
+
+    /// Changes a pod, which watches show.
+    pub(crate) fn change(&self, name: &str, change: impl FnOnce(&mut Value)) {
+        let mut state = self.state();
+        let mut pod = state.pods.get(name).cloned().unwrap_or_else(|| panic!("no pod {name}"));
+        change(&mut pod);
+        state.put(name, pod);
+        drop(state);
+        self.shared.1.notify_all();
+    }
+
+    /// Ends a pod's container with this code.
+    pub(crate) fn exit(&self, name: &str, code: i32) {
+        self.change(name, |pod| objects::end(pod, code));
+    }
+
+    /// Removes a pod, as others might.
+    pub(crate) fn remove(&self, name: &str) {
+        self.state().remove(name);
+        self.shared.1.notify_all();
+    }
+
+    /// Ends the watches that are open now.
+    pub(crate) fn end_watches(&self) {
+        let mut state = self.state();
+        state.watch_floor = state.watches_begun + 1;
+        drop(state);
+        self.shared.1.notify_all();
+    }
+
+    /// Lets watches say nothing.
+    pub(crate) fn silence(&self) {
+        self.state().watches = Watches::Silent;
+    }
+
+    /// Lets watches say what they have to, and ends those that are open.
+    pub(crate) fn speak(&self) {
+        self.state().watches = Watches::Usual;
+        self.end_watches();
+    }
+
+    /// Forgets the versions up to now.
+    pub(crate) fn compact(&self) {
+        let mut state = self.state();
+        state.version += 1;
+        state.compacted = state.version;
+        state.log.clear();
+    }
+
+    /// The number of requests of a kind.
+    pub(crate) fn count(&self, kind: &str) -> usize {
+        self.state().requests.iter().filter(|request| request.starts_with(kind)).count()
+    }
+}
+
+impl Drop for ApiServer {
+    fn drop(&mut self) {
+        if let Ok(mut state) = self.shared.0.lock() {
+            state.is_stopped = true;
+        }
+        self.shared.1.notify_all();
+        let _unblocked = TcpStream::connect(self.url.trim_start_matches("http://"));
+    }
+}
+
+impl State {
+    fn put(&mut self, name: &str, mut pod: Value) {
+        self.version += 1;
+        pod["metadata"]["resourceVersion"] = self.version.to_string().into();
+        let before = self.pods.insert(name.to_owned(), pod.clone());
+        self.log.push((self.version, before, Some(pod)));
+    }
+
+    fn remove(&mut self, name: &str) {
+        let Some(mut pod) = self.pods.remove(name) else { return };
+        self.version += 1;
+        pod["metadata"]["resourceVersion"] = self.version.to_string().into();
+        self.log.push((self.version, Some(pod), None));
+    }
+
+    fn uid(&mut self) -> String {
+        self.uids += 1;
+        format!("uid-{}", self.uids)
+    }
+
+    pub(crate) fn alive(&self) -> usize {
+        self.pods.values().filter(|pod| !objects::has_ended(pod)).count()
+    }
+
+    /// Creates a pod: its status and what to answer.
+    fn create(&mut self, manifest: &Value) -> (u16, Value) {
+        let name = manifest["metadata"]["name"].as_str().unwrap().to_owned();
+        if self.pods.contains_key(&name) {
+            return (409, objects::failure(409, &format!("pods \"{name}\" already exists")));
+        }
+        if let Some(quota) = self.quota.filter(|quota| self.alive() >= *quota) {
+            let message = format!(
+                "pods \"{name}\" is forbidden: exceeded quota: q, requested: pods=1, used: \
+                 pods={quota}, limited: pods={}",
+                quota.max(1)
+            );
+            return (403, objects::failure(403, &message));
+        }
+        let mut pod = manifest.clone();
+        pod["metadata"]["uid"] = self.uid().into();
+        pod["status"] = json!({ "phase": "Pending" });
+        self.created.push(manifest.clone());
+        self.put(&name, pod.clone());
+        let answer = self.pods[&name].clone();
+        if !self.is_full {
+            pod["spec"]["nodeName"] = "n1".into();
+            self.put(&name, pod.clone());
+            objects::run(&mut pod, "fake://1");
+            self.put(&name, pod);
+        }
+        (201, answer)
+    }
+
+    /// Deletes a pod as its node would: a running one ends with 143, and is gone.
+    fn delete(&mut self, name: &str, options: &Value) -> (u16, Value) {
+        let Some(pod) = self.pods.get(name).cloned() else {
+            return (404, objects::failure(404, &format!("pods \"{name}\" not found")));
+        };
+        let uid = &options["preconditions"]["uid"];
+        if !uid.is_null() && *uid != pod["metadata"]["uid"] {
+            return (409, objects::failure(409, "the UID in the precondition does not match"));
+        }
+        self.graces.push(options["gracePeriodSeconds"].as_u64());
+        let mut ending = pod.clone();
+        ending["metadata"]["deletionTimestamp"] = "2026-11-23T21:00:00Z".into();
+        if pod["status"]["phase"] == "Running" {
+            self.put(name, ending.clone());
+            objects::end(&mut ending, 143);
+            self.put(name, ending);
+        }
+        self.remove(name);
+        (200, pod)
+    }
+}
+
+type Shared = (Mutex<State>, Condvar);
+
+fn serve(shared: &Shared, mut stream: TcpStream) {
+    let _set = stream.set_nodelay(true);
+    while let Some(request) = read_request(&mut stream) {
+        let kind = request.kind();
+        shared.0.lock().unwrap().requests.push(kind.clone());
+        if shared.0.lock().unwrap().is_forbidden && !kind.contains("leases") {
+            respond(&mut stream, 403, &objects::failure(403, "pods is forbidden"));
+            continue;
+        }
+        if shared.0.lock().unwrap().hangs {
+            let state = shared.0.lock().unwrap();
+            drop(shared.1.wait_while(state, |state| !state.is_stopped));
+            return;
+        }
+        let failing = shared.0.lock().unwrap().failing.clone();
+        if let Some((_, status)) = failing.iter().find(|(it, _)| kind.starts_with(it)) {
+            respond(&mut stream, *status, &objects::failure(*status, "made to fail"));
+            continue;
+        }
+        let goes_on = match kind.split(' ').next().unwrap_or_default() {
+            "WATCH" => {
+                watch(shared, &mut stream, &request);
+                false
+            }
+            "POST" if request.path.ends_with("/pods") => create(shared, &mut stream, &request.body),
+            _ => {
+                let (status, body) = answer(shared, &request);
+                respond(&mut stream, status, &body)
+            }
+        };
+        shared.1.notify_all();
+        if !goes_on {
+            return;
+        }
+    }
+}
+
+fn create(shared: &Shared, stream: &mut TcpStream, manifest: &Value) -> bool {
+    let fault = {
+        let mut state = shared.0.lock().unwrap();
+        state.creating += 1;
+        state.creating_most = state.creating_most.max(state.creating);
+        state.faults.pop().or_else(|| state.always.clone())
+    };
+    if let Some(Fault::Delay(time)) = &fault {
+        thread::sleep(*time);
+    }
+    let has_effect =
+        !matches!(fault, Some(Fault::Refuse(..) | Fault::CloseBefore | Fault::Defer(_)));
+    let (status, body) = {
+        let mut state = shared.0.lock().unwrap();
+        state.creating -= 1;
+        for deferred in std::mem::take(&mut state.deferred) {
+            state.create(&deferred);
+        }
+        if let Some(Fault::Defer(_)) = fault {
+            state.deferred.push(manifest.clone());
+        }
+        if has_effect { state.create(manifest) } else { (0, Value::Null) }
+    };
+    shared.1.notify_all();
+    match fault {
+        Some(Fault::Refuse(status, body)) => {
+            let pause = (status == 429).then_some(("Retry-After", "1"));
+            respond_with(stream, status, pause, &body)
+        }
+        Some(Fault::FailAfter(status) | Fault::Defer(status)) => {
+            respond(stream, status, &objects::failure(status, "upstream request timeout"))
+        }
+        Some(Fault::CloseAfter | Fault::CloseBefore) => false,
+        Some(Fault::Delay(_)) | None => respond(stream, status, &body),
+    }
+}
+
+fn answer(shared: &Shared, request: &Request) -> (u16, Value) {
+    let mut state = shared.0.lock().unwrap();
+    let parts: Vec<&str> = request.path.trim_matches('/').split('/').collect();
+    let (kind, name) = match parts.as_slice() {
+        [.., kind @ ("pods" | "leases")] => (*kind, None),
+        [.., kind, name] => (*kind, Some((*name).to_owned())),
+        _ => return (404, objects::failure(404, "no such path")),
+    };
+    match (request.method.as_str(), kind, name) {
+        ("GET", "pods", None) => list(&state, request),
+        ("GET", "pods", Some(name)) => objects::found(state.pods.get(&name)),
+        ("DELETE", "pods", Some(name)) => state.delete(&name, &request.body),
+        ("DELETE", "pods", None) => {
+            let selected = state.pods.iter().filter(|(_, pod)| request.selects(pod));
+            let names: Vec<String> = selected.map(|(name, _)| name.clone()).collect();
+            for name in names {
+                state.delete(&name, &Value::Null);
+            }
+            (200, json!({}))
+        }
+        (_, "leases", name) => objects::lease(&mut state, &request.method, name, &request.body),
+        _ => (405, objects::failure(405, "method not allowed")),
+    }
+}
+
+/// A page of the list of pods. Its token names the version of the list and the last pod.
+fn list(state: &State, request: &Request) -> (u16, Value) {
+    let limit: usize = request.query("limit").and_then(|it| it.parse().ok()).unwrap_or(usize::MAX);
+    let token = request.query("continue").unwrap_or_default();
+    let (version, after) = match token.split_once('_') {
+        Some((version, after)) => (version.parse().unwrap_or(0), after.to_owned()),
+        None => (state.version, String::new()),
+    };
+    if version < state.compacted {
+        return (410, objects::failure(410, "The provided continue parameter is too old"));
+    }
+    let mut rest = state.pods.iter().filter(|(name, pod)| **name > after && request.selects(pod));
+    let page: Vec<(&String, &Value)> = rest.by_ref().take(limit).collect();
+    let mut metadata = json!({ "resourceVersion": version.to_string() });
+    if let (Some((last, _)), true) = (page.last(), rest.next().is_some()) {
+        metadata["continue"] = format!("{version}_{last}").into();
+    }
+    let items: Vec<&Value> = page.iter().map(|(_, pod)| *pod).collect();
+    (200, json!({ "kind": "PodList", "metadata": metadata, "items": items }))
+}
+
+/// A change as a watch shows it: a pod whose labels no longer match is said to be deleted.
+fn shown(
+    version: u64,
+    before: Option<Value>,
+    now: Option<Value>,
+    request: &Request,
+) -> Option<Value> {
+    let before = before.filter(|pod| request.selects(pod));
+    let now = now.filter(|pod| request.selects(pod));
+    let (kind, mut object) = match (before, now) {
+        (Some(before), None) => ("DELETED", before),
+        (None, now) => ("ADDED", now?),
+        (Some(_), Some(now)) => ("MODIFIED", now),
+    };
+    object["metadata"]["resourceVersion"] = version.to_string().into();
+    Some(json!({ "type": kind, "object": object }))
+}
+
+fn watch(shared: &Shared, stream: &mut TcpStream, request: &Request) {
+    let mut after: u64 =
+        request.query("resourceVersion").and_then(|it| it.parse().ok()).unwrap_or(0);
+    let mut state = shared.0.lock().unwrap();
+    state.watches_begun += 1;
+    let number = state.watches_begun;
+    let head =
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+    if stream.write_all(head.as_bytes()).is_err() {
+        return;
+    }
+    let chunk = |stream: &mut TcpStream, text: &str| {
+        write!(stream, "{:x}\r\n{text}\r\n", text.len()).and_then(|()| stream.flush()).is_ok()
+    };
+    if state.watches == Watches::Brief {
+        chunk(stream, "");
+        return;
+    }
+    if after < state.compacted || state.watches == Watches::Expired {
+        let object = objects::failure(410, "too old resource version");
+        let event = json!({ "type": "ERROR", "object": object });
+        chunk(stream, &format!("{event}\n"));
+        chunk(stream, "");
+        return;
+    }
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        if state.is_stopped || number < state.watch_floor || Instant::now() > until {
+            if state.cuts_lines {
+                chunk(stream, "{\"type\":\"MODIFIED\",\"object\":{\"metad");
+            } else {
+                chunk(stream, "");
+            }
+            return;
+        }
+        let is_new = |(version, _, _): &&(u64, Option<Value>, Option<Value>)| *version > after;
+        let fresh: Vec<_> = state.log.iter().filter(is_new).cloned().collect();
+        if state.watches == Watches::Usual {
+            for (version, before, now) in fresh {
+                after = version;
+                let Some(event) = shown(version, before, now, request) else { continue };
+                if !chunk(stream, &format!("{event}\n")) {
+                    return;
+                }
+            }
+        }
+        state = shared.1.wait_timeout(state, Duration::from_millis(100)).unwrap().0;
+    }
+}

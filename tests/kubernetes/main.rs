@@ -1,0 +1,21 @@
+//! The cluster manager for Kubernetes against a fake API server.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests panic when they fail"
+)]
+
+#[path = "../support/eventually.rs"]
+mod eventually;
+mod fake;
+mod framework;
+
+mod creation;
+mod ends;
+mod engine;
+mod leases;
+mod real;
+mod runs;
+mod watching;

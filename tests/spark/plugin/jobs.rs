@@ -1,0 +1,171 @@
+//! Jobs on executors that come and go.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use super::application::{Application, SECRET, command_line};
+use super::{SPARK_3, SPARK_4};
+use crate::real::jobs::mesos;
+use crate::support::{Folder, send_signal};
+
+const LOCAL: &str = "local-cluster[2,2,2048]";
+
+/// Starts jobs with two executors, kills one of them during the jobs, and waits until another has come in its place.
+/// Returns the application and its id.
+fn jobs_and_a_kill(
+    spark: &str,
+    cluster: &str,
+    agent: &str,
+    more: &[&str],
+) -> (Application, String) {
+    let secret = format!("spark.authenticate.secret={SECRET}");
+    let settings = [
+        &[
+            "spark.executor.instances=2",
+            "spark.authenticate=true",
+            secret.as_str(),
+            "spark.executor.extraJavaOptions=-Dquoted=\"a b\"",
+            "spark.executor.memoryOverhead=400m",
+        ],
+        more,
+    ];
+    // The file's name is relative to the application's folder.
+    let mut application =
+        Application::start(spark, cluster, &settings.concat(), &["jobs", "enough"]);
+    let framework = application.line("APP_ID ");
+    assert!(!framework.starts_with("spark-application") && !framework.is_empty(), "{framework}");
+    application.line("EXECUTORS 2");
+    assert_eq!(application.line("ROUND 0 "), "ok");
+    application.assert_discreet(&framework);
+    let victim = Application::executor(&framework, "0");
+    assert!(command_line(victim).contains(&"-Dquoted=a b".to_owned()), "{victim}");
+    send_signal("KILL", victim);
+    let reason = application.line("Lost executor 0 on ");
+    assert!(reason.contains("signal 9"), "{reason}");
+    assert!(reason.contains(&format!(" on {agent}")), "{reason}");
+    Application::executor(&framework, "2");
+    application.line("ROUND ");
+    (application, framework)
+}
+
+/// Lets jobs end. All of their results must be right, and no process may be left.
+#[track_caller]
+fn end_jobs(mut application: Application) {
+    fs::write(application.folder.0.join("enough"), "").unwrap();
+    assert_eq!(application.line("RESULT "), "ok");
+    assert_eq!(application.end(), Some(0));
+    application.assert_deserted(Duration::from_secs(5));
+    // `.ci/spark` counts these lines.
+    println!("jobs: {} rounds", application.count("ROUND "));
+}
+
+/// Goal: an application's jobs are right while an executor is killed; Spark's reason names the signal and the agent;
+/// secrets are in no argument, no file and no log; options with quotes arrive, and so do the settings of encryption,
+/// without which executors couldn't talk to their driver; nothing is left. Method: Python workers, a shuffle and SQL
+/// with `spark.authenticate` and encrypted connections, and SIGKILL after the first round.
+#[test]
+#[ignore = "needs Spark"]
+fn an_application_of_spark_3_survives_a_kill() {
+    let settings = ["spark.network.crypto.enabled=true", "spark.network.crypto.saslFallback=false"];
+    let (application, _) = jobs_and_a_kill(SPARK_3, LOCAL, "agent-", &settings);
+    end_jobs(application);
+}
+
+/// Goal: the same for Spark 4, on the same jar, with TLS between driver and executors; the links in Spark's page lead
+/// to executors' logs. Method: the same, and a key of its own; the links of Spark's REST interface.
+#[test]
+#[ignore = "needs Spark"]
+fn an_application_of_spark_4_survives_a_kill() {
+    let folder = Folder::new();
+    let keys = folder.0.join("keys");
+    let mut keytool = Command::new("keytool");
+    keytool.args(["-genkeypair", "-alias", "rpc", "-keyalg", "RSA", "-dname", "CN=offermill"]);
+    keytool.args(["-storepass", SECRET, "-keypass", SECRET, "-keystore"]).arg(&keys);
+    assert!(keytool.output().unwrap().status.success());
+    let stores = ["keyStore", "trustStore"].map(|key| format!("{key}={}", keys.display()));
+    let passwords = ["keyPassword", "keyStorePassword", "trustStorePassword"]
+        .map(|key| format!("{key}={SECRET}"));
+    let settings = ["enabled=true"].into_iter().map(str::to_owned).chain(stores).chain(passwords);
+    let settings: Vec<String> = settings.map(|one| format!("spark.ssl.rpc.{one}")).collect();
+    let page = ["spark.ui.enabled=true", "spark.ui.port=0"];
+    let settings: Vec<&str> = settings.iter().map(String::as_str).chain(page).collect();
+    let (mut application, framework) = jobs_and_a_kill(SPARK_4, LOCAL, "agent-", &settings);
+    // Two links for each of two executors, and what they wrote to standard error.
+    assert_eq!(application.count("LOGS 4 2"), 1);
+    // The replacement has registered, and has the settings that every executor has.
+    let newcomer = command_line(Application::executor(&framework, "2"));
+    assert!(newcomer.contains(&"-Dspark.ssl.rpc.enabled=true".to_owned()), "{newcomer:?}");
+    application.line("ROUND ");
+    end_jobs(application);
+}
+
+/// Goal: the same on a real Mesos, which Spark 4 alone doesn't know any more; if an agent is lost with its executors,
+/// Spark's reason says so, and others come elsewhere. Method: the same; SIGKILL for an agent, and for its executors
+/// when it is known to be unreachable.
+#[test]
+#[ignore = "needs Spark"]
+fn an_application_of_spark_4_survives_a_kill_on_mesos() {
+    let cluster = mesos();
+    let settings = [
+        "spark.offermill.mesos.user=root",
+        "spark.offermill.mesos.secretOverHttp=true",
+        "spark.offermill.unreachableTimeout=5s",
+    ];
+    let (mut application, framework) =
+        jobs_and_a_kill(SPARK_4, &cluster.url(), "127.0.1", &settings);
+    let agents = ["127.0.10.1", "127.0.11.1"];
+    let is_there = |agent: &&str| application.count(&format!("executor 1 placed on {agent}")) == 1;
+    let agent = agents.iter().copied().find(is_there).unwrap();
+    let number = if agent == agents[0] { 0 } else { 1 };
+    cluster.kill_agent(number);
+    application.line(&format!("executor 1 on {agent} may still run, but its agent is unreachable"));
+    for executor in ["1", "2"] {
+        if application.count(&format!("executor {executor} placed on {agent}")) == 1 {
+            send_signal("KILL", Application::executor(&framework, executor));
+        }
+    }
+    let reason = application.line("Lost executor 1 on ");
+    assert!(reason.contains("its agent is unreachable"), "{reason}");
+    Application::executor(&framework, "3");
+    application.line("ROUND ");
+    // It ends what is left of its executors.
+    cluster.start_agent(number);
+    application.line("ROUND ");
+    end_jobs(application);
+    cluster.assert_deserted();
+}
+
+/// Waves of load with Spark's dynamic allocation.
+fn waves(spark: &str, waves: usize) {
+    let settings =
+        ["spark.dynamicAllocation.enabled=true", "spark.dynamicAllocation.executorIdleTimeout=1s"];
+    let mut application =
+        Application::start(spark, LOCAL, &settings, &["dynamic", &waves.to_string()]);
+    assert_eq!(application.line("BEFORE "), "0");
+    for wave in 0..waves {
+        let up = application.line(&format!("UP {wave} "));
+        let down = application.line(&format!("DOWN {wave} "));
+        println!("Spark {spark}: four executors after {up}, none {down} after the load");
+    }
+    assert_eq!(application.line("RESULT "), "ok");
+    assert_eq!(application.end(), Some(0));
+    application.assert_deserted(Duration::from_secs(5));
+    // Four in each wave: none that ended, as it was idle, was replaced.
+    assert_eq!(application.count(" placed on agent-"), 4 * waves);
+}
+
+/// Goal: with dynamic allocation executors come with the load from none, go with it to none, and aren't replaced then.
+/// Method: a wave of tasks; the number of executors that were placed.
+#[test]
+#[ignore = "needs Spark"]
+fn executors_of_spark_3_follow_the_load() {
+    waves(SPARK_3, 1);
+}
+
+/// Goal: the same for Spark 4, whose methods differ, and once more. Method: the same, with two waves.
+#[test]
+#[ignore = "needs Spark"]
+fn executors_of_spark_4_follow_the_load() {
+    waves(SPARK_4, 2);
+}
