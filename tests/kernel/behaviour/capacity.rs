@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offermill::attributes::OwnedAttribute;
-use offermill::config::Compatibility;
+use offermill::attributes::{self, OwnedAttribute};
+use offermill::config::{Compatibility, ExecutorCores};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{
     Attribute, ClusterCapacity, Config, Decisions, Handler, IdScheme, Kernel, Offer, Resource,
@@ -37,6 +37,8 @@ fn what_is_free_follows_executors_and_offers() {
     let free = |fixture: &Fixture, now| {
         let capacity = fixture.kernel.capacity(at(now));
         let [_, used, free] = shown(&capacity, "S1").unwrap();
+        let executors = capacity.agents().next().unwrap().executors();
+        assert_eq!(u64::from(executors), used.cores.whole_cores());
         assert_eq!(capacity.sums().free, free);
         assert_eq!(capacity.largest_agent(), used.saturating_add(free));
         (used.cores.whole_cores(), free.cores.whole_cores())
@@ -170,24 +172,139 @@ fn sums_by_attribute() {
 }
 
 /// Goal: attributes that change with equal amounts are seen. Method: a handler that meets the agent for the first time;
-/// one whose clock has jumped ahead and back.
+/// one whose clock has jumped ahead and back; with offers to one role and to two.
 #[test]
 fn changed_attributes_are_seen() {
+    for roles in [&["*"][..], &["*", "eng"]] {
+        let config = Config::builder().capacity_refresh(Duration::ZERO).build().unwrap();
+        let kernel = Kernel::new(config, IdScheme::plain());
+        let resources = [Resource::scalar("cpus", 2.0)];
+        let offer = |handler: &mut Handler, agent: &str, zone: &str, now: u64| {
+            let attributes = [Attribute::text("zone", zone)];
+            let offers = roles
+                .iter()
+                .map(|role| Offer::new("o", agent, "h", &resources, &attributes).with_role(role));
+            let offers = Vec::from_iter(offers);
+            handler.resource_offers(&offers, at(now), &mut Decisions::new());
+            kernel.capacity(at(now)).by_attribute("zone").keys().cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(offer(&mut kernel.handler(), "S1", "east", 0), ["east"]);
+        assert_eq!(offer(&mut kernel.handler(), "S1", "west", 1_000), ["west"]);
+        let mut handler = kernel.handler();
+        assert_eq!(offer(&mut handler, "S1", "north", 1_000_000_000_000), ["north"]);
+        let _not_yet = offer(&mut handler, "S1", "west", 0);
+        assert_eq!(offer(&mut handler, "S1", "west", 200_000), ["west"]);
+    }
+}
+
+/// Goal: a change of one amount alone is seen with the first offer that has it. Method: an agent whose cores, memory and
+/// GPUs change one after the other, little and much, within a second.
+#[test]
+fn each_amount_is_seen_at_once() {
+    let too_many = ExecutorCores::Fixed(MilliCpus::from_cores(8000));
+    let config = Config::builder().executor_cores(too_many).capacity_refresh(Duration::ZERO);
+    let config = config.build().unwrap();
+    let kernel = Kernel::new(config, IdScheme::plain());
+    let mut handler = kernel.handler();
+    let amounts: [(u32, u32, u32); 8] = [
+        (4, 1000, 0),
+        (5, 1000, 0),
+        (5, 1001, 0),
+        (5, 900_000, 0),
+        (5, 900_000, 1),
+        (5, 900_000, 900),
+        (6000, 900_000, 900),
+        (4, 1000, 0),
+    ];
+    for ((cores, memory, gpus), now) in amounts.into_iter().zip(1..) {
+        let resources = [
+            Resource::scalar("cpus", f64::from(cores)),
+            Resource::scalar("mem", f64::from(memory)),
+            Resource::scalar("gpus", f64::from(gpus)),
+        ];
+        let offers = [Offer::new("o", "S1", "h", &resources, &[])];
+        let mut decisions = Decisions::new();
+        handler.resource_offers(&offers, at(now), &mut decisions);
+        let shown = shown(&kernel.capacity(at(now)), "S1").unwrap();
+        let expected = ResourceSums { gpus: Gpus::new(gpus), ..sums(cores.into(), memory.into()) };
+        assert_eq!(shown[0], expected, "{decisions:?}");
+    }
+}
+
+/// Goal: many agents are shown each with their own roles and executors. Method: more agents than a shard holds, each
+/// offered to two roles, with amounts of their own; an executor on each.
+#[test]
+fn each_of_many_agents_has_its_own() {
+    const AGENTS: u32 = 600;
+    let config = Config::builder().executor_cores(ExecutorCores::Fixed(MilliCpus::from_cores(1)));
+    let config = config.executor_limit(Some(AGENTS)).build().unwrap();
+    let kernel = Kernel::new(config, IdScheme::plain());
+    let mut handler = kernel.handler();
+    for agent in 0..AGENTS {
+        let name = format!("S{agent}");
+        let resources = [f64::from(agent + 1), f64::from(agent) + 1000.0]
+            .map(|cores| [Resource::scalar("cpus", cores), Resource::scalar("mem", 1500.0)]);
+        let offers = [("*", &resources[0]), ("eng", &resources[1])];
+        let offers =
+            offers.map(|(role, own)| Offer::new(role, &name, "h", own, &[]).with_role(role));
+        kernel.set_executor_limit(Some(agent + 1)).unwrap();
+        let mut decisions = Decisions::new();
+        handler.resource_offers(&offers, at(agent.into()), &mut decisions);
+        assert_eq!(decisions.executors(), 1);
+    }
+    let capacity = kernel.capacity(at(1_000));
+    let one = sums(1, 1408);
+    assert_eq!(capacity.agents().count(), AGENTS as usize);
+    for view in capacity.agents() {
+        let agent: u64 = view.agent_id()[1..].parse().unwrap();
+        let roles: BTreeMap<_, _> = view.roles().map(|it| (it.role, it.unreserved)).collect();
+        assert_eq!(roles["*"].cores, MilliCpus::from_cores(agent + 1), "{view:?}");
+        assert_eq!(roles["eng"].cores, MilliCpus::from_cores(agent + 1000), "{view:?}");
+        assert_eq!((view.executors(), view.used()), (1, one), "{view:?}");
+    }
+    let agents = u64::from(AGENTS);
+    assert_eq!(capacity.sums().used, sums(agents, agents * 1408));
+    let free = capacity.sums().offered.saturating_sub(capacity.sums().used);
+    assert_eq!(capacity.sums().free, free);
+    assert_eq!(capacity.largest_agent().cores, MilliCpus::from_cores(2 * agents + 999));
+}
+
+/// Goal: a role and attributes that change together are both seen. Method: an agent whose offer has another role and
+/// another zone, each from a handler that meets the agent for the first time.
+#[test]
+fn a_role_and_attributes_change_together() {
     let config = Config::builder().capacity_refresh(Duration::ZERO).build().unwrap();
     let kernel = Kernel::new(config, IdScheme::plain());
-    let resources = [Resource::scalar("cpus", 2.0)];
-    let offer = |handler: &mut Handler, agent: &str, zone: &str, now: u64| {
+    let resources = [Resource::scalar("cpus", 0.5)];
+    for (minute, (role, zone)) in (1..).zip([("eng", "east"), ("ops", "west"), ("etl", "north")]) {
+        let now = at(minute * 60_000);
         let attributes = [Attribute::text("zone", zone)];
-        let offers = [Offer::new("o", agent, "h", &resources, &attributes)];
-        handler.resource_offers(&offers, at(now), &mut Decisions::new());
-        kernel.capacity(at(now)).by_attribute("zone").keys().cloned().collect::<Vec<_>>()
-    };
-    assert_eq!(offer(&mut kernel.handler(), "S1", "east", 0), ["east"]);
-    assert_eq!(offer(&mut kernel.handler(), "S1", "west", 1_000), ["west"]);
-    let mut handler = kernel.handler();
-    assert_eq!(offer(&mut handler, "S1", "north", 1_000_000_000_000), ["north"]);
-    let _not_yet = offer(&mut handler, "S1", "west", 0);
-    assert_eq!(offer(&mut handler, "S1", "west", 200_000), ["west"]);
+        let offers = [Offer::new("o", "S1", "h", &resources, &attributes).with_role(role)];
+        kernel.handler().resource_offers(&offers, now, &mut Decisions::new());
+        let capacity = kernel.capacity(now);
+        assert_eq!(capacity.by_role().keys().copied().collect::<Vec<_>>(), [role]);
+        assert_eq!(capacity.by_attribute("zone").keys().collect::<Vec<_>>(), [zone]);
+        assert_eq!(capacity.agents().next().unwrap().seen_at(), now);
+    }
+}
+
+/// Goal: a change of an attribute's value is seen, of whatever kind it is. Method: an attribute with values of each
+/// kind, two of each, each from a handler that meets the agent for the first time.
+#[test]
+fn attributes_of_each_kind_are_seen() {
+    let config = Config::builder().capacity_refresh(Duration::ZERO).build().unwrap();
+    let kernel = Kernel::new(config, IdScheme::plain());
+    let resources = [Resource::scalar("cpus", 0.5)];
+    let texts = ["a:x", "a:y", "a:1", "a:2", "a:[1-2]", "a:[1-3]", "a:{x}", "a:{y}"];
+    for (text, now) in texts.into_iter().zip(0..) {
+        let owned = attributes::parse(text).unwrap();
+        let items = attributes::Items::of(&owned);
+        let lent = attributes::borrow(&owned, &items);
+        let offers = [Offer::new("o", "S1", "h", &resources, &lent)];
+        kernel.handler().resource_offers(&offers, at(now), &mut Decisions::new());
+        let capacity = kernel.capacity(at(now));
+        assert_eq!(capacity.agents().next().unwrap().attributes(), &owned[..]);
+    }
 }
 
 /// Goal: an agent is recorded whatever it offers. Method: the first agent, with amounts whose fingerprint was the one
