@@ -56,6 +56,9 @@ fn what_is_free_follows_executors_and_offers() {
     let capacity = fixture.kernel.capacity(at(10));
     let view = capacity.agents().next().unwrap();
     assert_eq!((view.offered_at(), view.executors()), (Some(at(8)), 3));
+    // One that was there when the offer was recorded.
+    fixture.update(placed[2], TaskState::Finished, 11);
+    assert_eq!(free(&fixture, 12), (2, 4));
 }
 
 /// Goal: the parts of an agent's offer in one batch are added up, by role, and resources that executors may not use
@@ -267,6 +270,7 @@ fn each_of_many_agents_has_its_own() {
     let free = capacity.sums().offered.saturating_sub(capacity.sums().used);
     assert_eq!(capacity.sums().free, free);
     assert_eq!(capacity.largest_agent().cores, MilliCpus::from_cores(2 * agents + 999));
+    assert_eq!(capacity.largest_free().unwrap().agent_id(), "S599");
 }
 
 /// Goal: a role and attributes that change together are both seen. Method: an agent whose offer has another role and
