@@ -259,8 +259,8 @@ impl AgentShard {
         added_up
     }
 
-    /// Adds up the agents as if no executors were there, as [`AgentShard::add_up_each`] would. Each picture does this for
-    /// each agent that has changed, so what is free is computed once.
+    /// Adds up the agents as if no executors were there, as [`AgentShard::add_up_each`] would. Each picture does this
+    /// for all agents of a shard in which one has changed, so what is free is computed once.
     pub(super) fn add_up_idle(rows: &[AgentRow]) -> AddedUp {
         let mut added_up = AddedUp::default();
         let AddedUp { sums, largest } = &mut added_up;
