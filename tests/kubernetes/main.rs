@@ -12,10 +12,13 @@ mod eventually;
 mod fake;
 mod framework;
 
+mod child;
 mod creation;
 mod ends;
 mod engine;
+mod figures;
 mod leases;
 mod real;
+mod run;
 mod runs;
 mod watching;

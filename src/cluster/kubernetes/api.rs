@@ -91,9 +91,15 @@ impl Api {
         format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
     }
 
-    /// Creates a pod.
+    /// How long a request may take.
+    pub(super) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Creates a pod. The server is told to drop the request when its time is up, so that it has no effect long after.
     pub(super) async fn create_pod(&self, manifest: &Value) -> Result<ApiAnswer, String> {
-        self.send(Method::POST, self.pods(), Some(manifest)).await
+        let path = format!("{}?timeout={}ms", self.pods(), self.timeout.as_millis());
+        self.send(Method::POST, path, Some(manifest)).await
     }
 
     /// Reads a pod.
@@ -166,10 +172,28 @@ impl Api {
 
     /// Begins a watch of the run's pods at a version. The answer has no body if it is a success; its body is a stream.
     pub(super) async fn watch(&self, version: &str) -> Result<(ApiAnswer, Option<Body>), String> {
+        self.begin_watch(&self.selector, WATCH_SECONDS, version).await
+    }
+
+    /// Begins a watch of the pod of this name at a version, for a second, as [`Api::watch`].
+    pub(super) async fn watch_pod(
+        &self,
+        name: &str,
+        version: &str,
+    ) -> Result<(ApiAnswer, Option<Body>), String> {
+        let selector = format!("fieldSelector=metadata.name%3D{name}");
+        self.begin_watch(&selector, 1, version).await
+    }
+
+    async fn begin_watch(
+        &self,
+        selector: &str,
+        seconds: u64,
+        version: &str,
+    ) -> Result<(ApiAnswer, Option<Body>), String> {
         let path = format!(
-            "{}?{}&watch=1&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}&resourceVersion={}",
+            "{}?{selector}&watch=1&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={}",
             self.pods(),
-            self.selector,
             encoded(version),
         );
         let began = async {

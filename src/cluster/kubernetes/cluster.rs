@@ -10,7 +10,7 @@ use std::time::{Instant, SystemTime};
 
 use kube::Client;
 use tokio::runtime::{self, Handle};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::actor::{Epoch, KubernetesActor};
 use super::api::{Api, chain};
@@ -171,8 +171,9 @@ async fn run(
         None => Ok(()),
         Some(Ok((api, lease, since))) => {
             let (seen, observations) = mpsc::channel(SEEN_MAX);
-            let reflector = tokio::spawn(Reflector { api: api.clone(), seen }.run());
-            let watching = reflector.abort_handle();
+            let (version, versions) = watch::channel(String::new());
+            let reflector = tokio::spawn(Reflector { api: api.clone(), seen, version }.run());
+            let watching = (reflector.abort_handle(), versions);
             let held = (lease, since);
             let actor = KubernetesActor::new(api, config, events, epoch, creator, held, watching);
             let ended = actor.run(commands, observations).await;

@@ -17,11 +17,9 @@ use super::names::{
 };
 use super::pod_state::EXECUTOR_CONTAINER;
 use super::quantity::{of_cores, of_memory};
+use super::resources_annotation::{RESOURCES_ANNOTATION, written_resources};
 use crate::launch::{Command, CommandForm, Container, ContainerKind, SecretSource, Setup, Volume};
-use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
-
-/// The annotation with an executor's resources.
-pub(super) const RESOURCES_ANNOTATION: &str = "offermill/resources";
+use crate::resources::{ExecutorResources, Gpus};
 
 /// The resource name of GPUs.
 const GPU_RESOURCE: &str = "nvidia.com/gpu";
@@ -260,24 +258,4 @@ fn set(object: &mut Value, key: &str, value: Option<Value>) {
     if let (Some(value), Some(object)) = (value, object.as_object_mut()) {
         object.insert(key.to_owned(), value);
     }
-}
-
-/// Writes resources for the annotation: thousandths of a core, MiB, GPUs and the port.
-fn written_resources(resources: ExecutorResources) -> String {
-    let ExecutorResources { cores, memory, gpus, port } = resources;
-    let port = port.map_or(String::new(), |port| port.to_string());
-    format!("{} {} {} {port}", cores.millis(), memory.get(), gpus.get())
-}
-
-/// Reads resources from the annotation. `None` if they can't be read.
-pub(super) fn read_resources(text: &str) -> Option<ExecutorResources> {
-    let mut parts = text.split(' ');
-    let cores = MilliCpus::from_millis(parts.next()?.parse().ok()?);
-    let memory = Mebibytes::new(parts.next()?.parse().ok()?);
-    let gpus = Gpus::new(parts.next()?.parse().ok()?);
-    let port = match parts.next()? {
-        "" => None,
-        port => Some(port.parse().ok()?),
-    };
-    parts.next().is_none().then_some(ExecutorResources { cores, memory, gpus, port })
 }

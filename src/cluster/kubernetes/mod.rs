@@ -69,11 +69,13 @@ mod manifest;
 mod names;
 mod objects;
 mod permits;
+mod pod_history;
 mod pod_state;
 mod pods;
 mod quantity;
 mod reflector;
 mod removal;
+mod resources_annotation;
 mod watch_stream;
 
 #[cfg(test)]
