@@ -35,7 +35,8 @@ fn config(name: &str) -> KubernetesConfig {
     let token = String::from_utf8(file("pki/token")).unwrap();
     let token = Some(Secret::new(token.trim()));
     let authorities = Some(file("pki/ca.crt"));
-    let server = ApiServer::Url { url: url(), token, authorities };
+    let server =
+        ApiServer::Url { url: url(), token, token_file: None, key_pair: None, authorities };
     let mut config = KubernetesConfig::new(name)
         .with_api_server(server)
         .with_namespace("default")

@@ -64,6 +64,11 @@ impl ApiAnswer {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
+    /// The body as text.
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
     /// Says that a request failed.
     pub(super) fn why(&self) -> String {
         match self.failure().message {
@@ -89,6 +94,43 @@ impl Api {
 
     fn leases(&self) -> String {
         format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
+    }
+
+    /// Asks for the server's version.
+    pub(super) async fn version(&self) -> Result<ApiAnswer, String> {
+        self.send(Method::GET, "/version".to_owned(), None).await
+    }
+
+    /// Reads the namespace itself.
+    pub(super) async fn namespace_object(&self) -> Result<ApiAnswer, String> {
+        self.send(Method::GET, format!("/api/v1/namespaces/{}", self.namespace), None).await
+    }
+
+    /// Asks whether this program may do something in the namespace.
+    pub(super) async fn review(
+        &self,
+        verb: &str,
+        group: &str,
+        resource: &str,
+    ) -> Result<ApiAnswer, String> {
+        let attributes = json!({
+            "namespace": self.namespace, "verb": verb, "group": group, "resource": resource,
+        });
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+            "spec": { "resourceAttributes": attributes },
+        });
+        let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_owned();
+        self.send(Method::POST, path, Some(&review)).await
+    }
+
+    /// Asks what the creation of a lease would lead to, without creating one.
+    pub(super) async fn try_create_lease(&self) -> Result<ApiAnswer, String> {
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": { "generateName": "offermill-" },
+        });
+        self.send(Method::POST, format!("{}?dryRun=All", self.leases()), Some(&lease)).await
     }
 
     /// Creates a pod.
