@@ -75,6 +75,9 @@ fn unanswered(why: String) -> AccessError {
     if why.contains("invalid peer certificate") {
         return Denied(format!("the API server's certificate is not trusted: {why}"));
     }
+    if why.starts_with("token file") {
+        return Denied(why);
+    }
     let is_foreign = ["corrupt message", "invalid HTTP version", "InvalidContentType"];
     if is_foreign.iter().any(|it| why.contains(it)) {
         return Denied(format!("there is no API server at this address: {why}"));
@@ -90,7 +93,8 @@ fn check_version(answer: &ApiAnswer) -> Result<(), AccessError> {
     }
     let why =
         "there is no API server at this address: it answers the question for its version with";
-    let said: String = answer.text().chars().take(80).collect();
+    let text = answer.text();
+    let said: String = text.lines().next().unwrap_or_default().chars().take(80).collect();
     let colon = if said.trim().is_empty() { "" } else { ": " };
     Err(Denied(format!("{why} HTTP status {}{colon}{}", answer.status, said.trim())))
 }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::names::RUN_LABEL;
 use super::objects::ApiFailure;
 use super::pods::PodRef;
+use super::token_file::TokenFile;
 
 /// The maximum number of bytes of an answer: a page of a list, whose pods may be large.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
@@ -34,6 +35,8 @@ pub(super) struct Api {
     /// The selector of the run's pods, as part of a URL.
     selector: String,
     timeout: Duration,
+    /// The file with the token, if the client has none of its own.
+    token_file: Option<TokenFile>,
 }
 
 /// The answer to a request.
@@ -81,7 +84,12 @@ impl ApiAnswer {
 impl Api {
     pub(super) fn new(client: Client, namespace: String, run: &str, timeout: Duration) -> Api {
         let selector = format!("labelSelector={}%3D{run}", RUN_LABEL.replace('/', "%2F"));
-        Api { client, namespace, selector, timeout }
+        Api { client, namespace, selector, timeout, token_file: None }
+    }
+
+    /// Sends the token of a file with each request.
+    pub(super) fn with_token_file(self, token_file: Option<TokenFile>) -> Api {
+        Api { token_file, ..self }
     }
 
     pub(super) fn namespace(&self) -> &str {
@@ -244,11 +252,15 @@ impl Api {
         path: String,
         body: Option<&Value>,
     ) -> Result<(ApiAnswer, Body), String> {
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(method)
             .uri(path)
             .header(header::ACCEPT, "application/json")
-            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::CONTENT_TYPE, "application/json");
+        if let Some(token_file) = &self.token_file {
+            request = request.header(header::AUTHORIZATION, token_file.header()?);
+        }
+        let request = request
             .body(body.map_or_else(Body::empty, |body| Body::from(body.to_string().into_bytes())));
         let request = request.map_err(|error| error.to_string())?;
         let response = self.client.send(request).await.map_err(|error| chain(&error))?;
@@ -292,7 +304,8 @@ fn encoded(value: &str) -> String {
 
 /// An error with its causes, on one line.
 pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
+    let text = error.to_string();
+    let mut text = text.strip_prefix("ServiceError: ").unwrap_or(&text).to_owned();
     let mut cause = error.source();
     while let Some(error) = cause {
         let why = error.to_string();

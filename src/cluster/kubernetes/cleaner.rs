@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::access;
 use super::api::Api;
 use super::clean_up::clean_up;
-use super::client::client;
+use super::client;
 use super::config::{KubernetesConfig, PodsAtEnd};
 use super::lease::{Lease, LeaseError};
 use super::names::creator;
@@ -67,8 +67,7 @@ impl RunCleaner {
         let runtime =
             runtime.map_err(|error| Error::cluster_from("Kubernetes: no event loop", error))?;
         let connecting = async {
-            let (client, namespace) = client(config).await?;
-            let api = Api::new(client, namespace, &config.name, config.request_timeout);
+            let api = client::connect(config).await?;
             access::check(&api, config.connect_timeout).await?;
             let (pods, lease) = (pods(&api).await?, lease(&api, &config.name).await?);
             Ok((api, pods, lease))

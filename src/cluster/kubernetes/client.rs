@@ -5,21 +5,28 @@ use kube::Client;
 use kube::config::{AuthInfo, Config as ClientConfig, KubeConfigOptions, Kubeconfig};
 use tokio::runtime::Handle;
 
-use super::api::chain;
+use super::api::{Api, chain};
 use super::api_server::ApiServer;
 use super::config::KubernetesConfig;
+use super::token_file::TokenFile;
 use crate::error::Error;
 
-/// Builds the client, and says which namespace it is for. Reading credentials may run other programs and wait for
+/// Connects to the API server. Reading credentials may run other programs and wait for
 /// them, so that has a thread of its own, which isn't waited for past the connect timeout.
-pub(super) async fn client(config: &KubernetesConfig) -> Result<(Client, String), String> {
+pub(super) async fn connect(config: &KubernetesConfig) -> Result<Api, String> {
     let (settings, runtime) = (config.clone(), Handle::current());
     let building = tokio::task::spawn_blocking(move || {
         let client_config = runtime.block_on(client_config(&settings));
         let client_config = client_config.map_err(|error| error.to_string())?;
         let namespace = client_config.default_namespace.clone();
         let client = Client::try_from(client_config).map_err(|error| chain(&error))?;
-        Ok((client, settings.namespace.unwrap_or(namespace)))
+        let namespace = settings.namespace.unwrap_or(namespace);
+        let api = Api::new(client, namespace, &settings.name, settings.request_timeout);
+        let token_file = match settings.api_server {
+            ApiServer::Url { token_file, .. } => token_file.map(TokenFile::new),
+            _ => None,
+        };
+        Ok(api.with_token_file(token_file))
     });
     match tokio::time::timeout(config.connect_timeout, building).await {
         Ok(Ok(built)) => built,
@@ -33,12 +40,11 @@ async fn client_config(settings: &KubernetesConfig) -> Result<ClientConfig, Erro
         ApiServer::Inferred => ClientConfig::infer().await.map_err(failed)?,
         ApiServer::Context(context) => of_context(context).await?,
         ApiServer::Known { url, context } => known(url, context.as_deref()).await?,
-        ApiServer::Url { url, token, token_file, key_pair, authorities } => {
+        ApiServer::Url { url, token, token_file: _, key_pair, authorities } => {
             let mut config = ClientConfig::new(parsed(url)?);
             let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
             config.auth_info = AuthInfo {
                 token: token.as_ref().map(|token| token.expose().to_owned().into()),
-                token_file: token_file.as_deref().map(text),
                 client_certificate: key_pair.as_ref().map(|it| text(&it.certificate_file)),
                 client_key: key_pair.as_ref().map(|it| text(&it.key_file)),
                 ..AuthInfo::default()

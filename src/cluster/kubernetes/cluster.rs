@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::access;
 use super::actor::{Epoch, KubernetesActor};
 use super::api::Api;
-use super::client::client;
+use super::client;
 use super::command::ActorCommand;
 use super::config::KubernetesConfig;
 use super::lease::{Lease, LeaseError};
@@ -197,8 +197,7 @@ async fn connect(
     config: &KubernetesConfig,
     creator: &str,
 ) -> Result<(Api, Lease, Instant), String> {
-    let (client, namespace) = client(config).await?;
-    let api = Api::new(client, namespace, &config.name, config.request_timeout);
+    let api = client::connect(config).await?;
     if config.checks_access {
         access::check(&api, config.connect_timeout).await?;
     }

@@ -79,6 +79,7 @@ mod pods;
 mod quantity;
 mod reflector;
 mod removal;
+mod token_file;
 mod watch_stream;
 
 #[cfg(test)]
