@@ -88,7 +88,7 @@ impl RunCleaner {
         self.api.namespace()
     }
 
-    /// The names of the run's pods.
+    /// The names of the run's pods, except those that are being deleted.
     #[must_use]
     pub fn pods(&self) -> &[String] {
         &self.pods
@@ -135,7 +135,7 @@ impl RunCleaner {
     }
 }
 
-/// The names of the run's pods.
+/// The names of the run's pods that nobody deletes yet.
 async fn pods(api: &Api) -> Result<Vec<String>, String> {
     let (mut names, mut next) = (Vec::new(), String::new());
     loop {
@@ -144,7 +144,9 @@ async fn pods(api: &Api) -> Result<Vec<String>, String> {
             return Err(answer.why());
         }
         let page: PodPage = answer.read()?;
-        names.extend(page.items.into_iter().map(|pod| pod.metadata.name));
+        // Those that are being deleted go by themselves.
+        let left = page.items.into_iter().filter(|pod| pod.metadata.deletion_timestamp.is_none());
+        names.extend(left.map(|pod| pod.metadata.name));
         next = page.metadata.next;
         if next.is_empty() {
             return Ok(names);

@@ -364,9 +364,10 @@ pub(crate) fn unended_sentence(fate: UnendedFate, executors: &[&ExecutorRecord])
             ];
             by_reach(executors, ends)
         }
-        UnendedFate::Deleted => {
-            by_reach(executors, ["their pods were deleted", "they end if their nodes return"])
-        }
+        UnendedFate::Deleted => by_reach(
+            executors,
+            ["Kubernetes ends them with their pods", "they end if their nodes return"],
+        ),
     }
 }
 
