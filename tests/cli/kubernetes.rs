@@ -72,11 +72,11 @@ const BAD: &[(&[&str], &str)] = &[
     ),
     (
         &["-c", "spark.kubernetes.executor.label.team=a b"],
-        "label is \"team=a b\", but must be a key and a value of at most 63",
+        "label of pods is \"team=a b\", but must be a key and a value of at most 63",
     ),
     (
         &["-c", "spark.kubernetes.node.selector.a/b/c=x"],
-        "label is \"a/b/c=x\", but must be a key and a value of at most 63",
+        "node selector is \"a/b/c=x\", but must be a key and a value of at most 63",
     ),
     (
         &["-c", "spark.kubernetes.executor.annotation.a b=x"],
@@ -96,7 +96,7 @@ const BAD: &[(&[&str], &str)] = &[
     ),
     (
         &["-c", "spark.kubernetes.executor.secretKeyRef.PW=db"],
-        "spark.kubernetes.executor.secretKeyRef.PW (--conf) is \"…\", but must be the name of a secret, \":\"",
+        "spark.kubernetes.executor.secretKeyRef.PW (--conf) is \"db\", but must be the name of a secret, \":\"",
     ),
     (
         &["-c", "offermill.kubernetes.tolerations=a:Never"],

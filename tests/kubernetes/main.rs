@@ -16,6 +16,10 @@ mod creation;
 mod ends;
 mod engine;
 mod leases;
+#[cfg(feature = "cli")]
+#[path = "../cli/support.rs"]
+#[allow(dead_code, reason = "other tests need more of it")]
+mod program;
 mod real;
 mod runs;
 mod watching;

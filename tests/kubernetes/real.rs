@@ -13,6 +13,9 @@ use offermill::{Config, Constraint};
 use crate::eventually::eventually;
 use crate::framework::{Framework, settings};
 
+#[cfg(feature = "cli")]
+mod program;
+
 /// How long a step may take: a node is found to be silent after 8 s, and confirms deletions in rounds of 10 s.
 const PATIENCE: Duration = Duration::from_secs(60);
 

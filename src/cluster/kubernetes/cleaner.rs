@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
+use tokio::time::sleep;
 
 use super::access;
 use super::api::Api;
@@ -14,6 +15,9 @@ use super::lease::{Lease, LeaseError};
 use super::names::creator;
 use super::objects::PodPage;
 use crate::error::Error;
+
+/// How long a run may take to end after it has noticed that it doesn't hold its lease any more.
+const NOTICE_TIME: Duration = Duration::from_secs(1);
 
 /// How long the deletion may take.
 const DELETION_TIMEOUT: Duration = Duration::from_secs(30);
@@ -107,7 +111,8 @@ impl RunCleaner {
     }
 
     /// Deletes the pods and the lease, which it takes over first, so that no run of the name begins meanwhile. If a
-    /// program holds the lease, waits for its expiry; or, if `is_forced`, doesn't, and a run that is alive ends.
+    /// program holds the lease, waits for its expiry; or, if `is_forced`, takes it at once, and gives a run that is
+    /// alive the time of a renewal to notice that, and to end.
     ///
     /// # Errors
     /// If the run is alive; and if something couldn't be deleted.
@@ -116,17 +121,26 @@ impl RunCleaner {
         config.at_end = PodsAtEnd::Delete;
         runtime.block_on(async {
             let mut taken = Lease::new(&config.name, &creator(), config.lease_duration);
-            let patience = lease.map_or(Duration::ZERO, |it| it.duration) + config.request_timeout;
-            let since = match is_forced {
-                true => taken.seize(&api).await,
-                false => taken.acquire(&api, patience).await,
-            };
-            let since = since.map_err(|error| match error {
+            let refused = |error| match error {
                 LeaseError::Held(holder) => CleanError::Alive { holder },
                 LeaseError::Forbidden(why) | LeaseError::Failed(why) => {
                     CleanError::Failed { why: format!("the lease {}: {why}", config.name) }
                 }
-            })?;
+            };
+            let lasts = lease.as_ref().map_or(Duration::ZERO, |it| it.duration);
+            let is_held = lease.is_some_and(|it| !it.holder.is_empty());
+            let mut since = match is_forced {
+                true => taken.seize(&api).await.map_err(refused)?,
+                false => {
+                    let patience = lasts + config.request_timeout;
+                    taken.acquire(&api, patience).await.map_err(refused)?
+                }
+            };
+            if is_forced && is_held {
+                // A run that is alive would replace pods that it misses.
+                sleep(lasts / 3 + NOTICE_TIME).await;
+                since = taken.renew(&api).await.map_err(refused)?;
+            }
             let (valid_until, deadline) =
                 (since + taken.duration(), Instant::now() + DELETION_TIMEOUT);
             let cleaned = clean_up(&api, &config, taken, valid_until, deadline).await;

@@ -259,10 +259,15 @@ impl KubernetesConfig {
 
     /// Checks the values that pods have.
     fn check_pods(&self) -> Result<(), Error> {
-        for (key, value) in self.labels.iter().chain(&self.node_selector) {
-            if !is_label_key(key) || !is_label_value(value) {
+        for (name, labels) in
+            [("label of pods", &self.labels), ("node selector", &self.node_selector)]
+        {
+            let is_invalid = |(key, value): &(&String, &String)| {
+                !is_label_key(key) || !is_label_value(value)
+            };
+            if let Some((key, value)) = labels.iter().find(is_invalid) {
                 let allowed = "a key and a value of at most 63 letters, digits, '-', '_' and '.'";
-                return Err(Error::setting("label", format!("{key}={value}"), allowed));
+                return Err(Error::setting(name, format!("{key}={value}"), allowed));
             }
         }
         for (secret, path) in &self.secret_mounts {

@@ -84,6 +84,7 @@ fn a_plain_pod_is_small() {
                     "requests": { "cpu": "1500m", "memory": "1408Mi" },
                     "limits": { "memory": "1408Mi" },
                 },
+                "terminationMessagePolicy": "FallbackToLogsOnError",
             }],
         },
     });
@@ -106,6 +107,9 @@ fn settings_reach_the_pod() {
     config.scheduler = Some("volcano".to_owned());
     config.priority_class = Some("batch".to_owned());
     config.termination_grace = Some(Duration::from_millis(1500));
+    config.cpu_request = Some(MilliCpus::from_millis(100));
+    config.cpu_limit = Some(MilliCpus::from_cores(3));
+    config.secret_mounts = [("db".to_owned(), "/etc/db".to_owned())].into();
     let container = Container {
         volumes: vec![
             Volume { host: Some("/data".into()), container: "/mnt".into(), read_only: true },
@@ -139,7 +143,11 @@ fn settings_reach_the_pod() {
     assert_eq!(spec["terminationGracePeriodSeconds"], 1);
     assert_eq!(
         spec["volumes"],
-        json!([{ "name": "volume-0", "hostPath": { "path": "/data" } }, { "name": "volume-1", "emptyDir": {} }])
+        json!([
+            { "name": "volume-0", "hostPath": { "path": "/data" } },
+            { "name": "volume-1", "emptyDir": {} },
+            { "name": "secret-0", "secret": { "secretName": "db" } },
+        ])
     );
     let container = &spec["containers"][0];
     assert_eq!(
@@ -150,6 +158,14 @@ fn settings_reach_the_pod() {
     assert_eq!(
         container["volumeMounts"][0],
         json!({ "name": "volume-0", "mountPath": "/mnt", "readOnly": true })
+    );
+    assert_eq!(
+        container["volumeMounts"][2],
+        json!({ "name": "secret-0", "mountPath": "/etc/db", "readOnly": true })
+    );
+    assert_eq!(
+        (&container["resources"]["requests"]["cpu"], &container["resources"]["limits"]["cpu"]),
+        (&json!("100m"), &json!("3"))
     );
     assert_eq!(container["ports"], json!([{ "containerPort": 7077, "hostPort": 7077 }]));
     assert_eq!(container["resources"]["limits"]["nvidia.com/gpu"], "2");
