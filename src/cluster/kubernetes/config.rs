@@ -262,9 +262,8 @@ impl KubernetesConfig {
         for (name, labels) in
             [("label of pods", &self.labels), ("node selector", &self.node_selector)]
         {
-            let is_invalid = |(key, value): &(&String, &String)| {
-                !is_label_key(key) || !is_label_value(value)
-            };
+            let is_invalid =
+                |(key, value): &(&String, &String)| !is_label_key(key) || !is_label_value(value);
             if let Some((key, value)) = labels.iter().find(is_invalid) {
                 let allowed = "a key and a value of at most 63 letters, digits, '-', '_' and '.'";
                 return Err(Error::setting(name, format!("{key}={value}"), allowed));
