@@ -22,7 +22,7 @@ fn run(folder: &Folder, arguments: &[&str]) -> Ended {
 /// The arguments of a run on an API server that doesn't exist.
 fn on_kubernetes<'a>(flags: &[&'a str]) -> Vec<&'a str> {
     let master = ["--master", "k8s://https://127.0.0.1:1", "--container-image", "w:1"];
-    let size = ["--num-executors", "1", "-c", "offermill.kubernetes.connectTimeout=1ms"];
+    let size = ["--num-executors", "1", "-c", "offermill.kubernetes.connectTimeout=1s"];
     [&["run"], &master[..], &size, flags, &["--", "true"]].concat()
 }
 
@@ -304,7 +304,7 @@ fn an_unreachable_server_ends_the_run() {
         "--master",
         "k8s://https://127.0.0.1:1",
         "-c",
-        "offermill.kubernetes.connectTimeout=1ms",
+        "offermill.kubernetes.connectTimeout=1s",
     ];
     let ended = run(&folder, &[&clean[..], &["etl"]].concat());
     assert_eq!(ended.code, Some(4), "{}", ended.errors);

@@ -1,5 +1,6 @@
 //! Runs on Kubernetes with a fake API server, and `offermill clean`.
 
+use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -117,7 +118,7 @@ fn a_signal_ends_executors() {
     let flags = ["--num-executors", "2", "--name", "etl"];
     let mut run = Run::start(&folder, &arguments(&master, &flags));
     wait_running(&mut run, 2);
-    let quick = ["-c", "offermill.kubernetes.connectTimeout=10ms"];
+    let quick = ["-c", "offermill.kubernetes.connectTimeout=1s"];
     let second = finish(&folder, &arguments(&master, &[&flags[..], &quick].concat()));
     assert_eq!(second.code, Some(4), "{}", second.output);
     assert!(second.output.contains("another run named etl is active"), "{}", second.output);
@@ -180,6 +181,7 @@ fn a_second_signal_leaves_pods() {
     server.state().failing = vec![("DELETE", 500)];
     run.signal("INT");
     run.event_named("stopping");
+    sleep(Duration::from_millis(400)); // or it would count as the same
     run.signal("INT");
     let ended = run.end();
     assert_eq!(ended.code, Some(130), "{}", ended.output);

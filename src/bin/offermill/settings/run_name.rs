@@ -29,13 +29,13 @@ pub(crate) fn names(draft: &mut SettingsDraft, default: &str, epoch: u64) -> Run
         let prefix = prefix.trim_end_matches('-').to_owned();
         return RunNames { name: format!("{prefix}-{}", base_36(epoch)), id_prefix: prefix };
     };
-    let name = run_name(&given).unwrap_or_else(|| {
+    let Some(name) = run_name(&given) else {
         let name = draft.name_of("spark.app.name");
         let allowed =
             "a name with letters or digits of ASCII, of which the name of the run is made";
         draft.problems.push(format!("{name} is {given:?}, but must be {allowed}"));
-        "app".to_owned()
-    });
+        return RunNames { name: given, id_prefix: "app".to_owned() };
+    };
     if name != given {
         draft.remarks.push(format!("on Kubernetes the run's name is {name:?}"));
     }
