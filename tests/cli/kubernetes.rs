@@ -124,7 +124,7 @@ const BAD: &[(&[&str], &str)] = &[
     ),
     (
         &["-c", "spark.kubernetes.authenticate.caCertFile=nowhere"],
-        "spark.kubernetes.authenticate.caCertFile (--conf) is \"nowhere\", but must be a file with certificates (No such",
+        "spark.kubernetes.authenticate.caCertFile (--conf) is \"nowhere\", but must be a file with certificates (",
     ),
     (
         &["-c", "spark.kubernetes.authenticate.caCertFile=empty"],
@@ -132,7 +132,7 @@ const BAD: &[(&[&str], &str)] = &[
     ),
     (
         &["-c", "spark.kubernetes.authenticate.oauthTokenFile=nowhere"],
-        "spark.kubernetes.authenticate.oauthTokenFile (--conf) is \"nowhere\", but must be a file with a token (No such",
+        "spark.kubernetes.authenticate.oauthTokenFile (--conf) is \"nowhere\", but must be a file with a token (",
     ),
     (
         &["-c", "spark.kubernetes.authenticate.oauthTokenFile=open"],
@@ -251,8 +251,8 @@ fn settings_without_effect_are_named_once() {
     assert!(ended.errors.contains(overhead), "{}", ended.errors);
 }
 
-/// Goal: `--print-config` shows each setting and no secret, and Kubernetes' own defaults. Method: settings of each kind,
-/// with a token among them.
+/// Goal: `--print-config` shows each setting and no secret, and Kubernetes' own defaults. Method: settings of each
+/// kind, with a token among them.
 #[test]
 fn settings_are_shown_without_secrets() {
     let folder = folder();

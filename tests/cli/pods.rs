@@ -48,8 +48,8 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
-/// Goal: a run goes to its end: pods have what the settings say, executors are told by their nodes, and nothing is left.
-/// Method: two executors that finish.
+/// Goal: a run goes to its end: pods have what the settings say, executors are told by their nodes, and nothing is
+/// left. Method: two executors that finish.
 #[test]
 fn a_run_ends_and_leaves_nothing() {
     let (server, folder) = (ApiServer::start(), Folder::new());
@@ -225,8 +225,8 @@ fn what_is_missing_is_named() {
     refused(&server, "there is no API server at this address");
 }
 
-/// Goal: what executors wait for is told: room on nodes in the scheduler's words, and a quota in the server's. Method: a
-/// full cluster, of which a pod says so; and a quota of one pod.
+/// Goal: what executors wait for is told: room on nodes in the scheduler's words, and a quota in the server's. Method:
+/// a full cluster, of which a pod says so; and a quota of one pod.
 #[test]
 fn what_executors_wait_for_is_told() {
     let (server, folder) = (ApiServer::start(), Folder::new());

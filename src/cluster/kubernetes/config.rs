@@ -275,7 +275,7 @@ impl KubernetesConfig {
                 return Err(Error::setting("secret mount", format!("{secret}={path}"), allowed));
             }
         }
-        for key in self.annotations.keys().filter(|key| !is_label_key(key)) {
+        if let Some(key) = self.annotations.keys().find(|key| !is_label_key(key)) {
             let allowed = "a key of at most 63 letters, digits, '-', '_' and '.'";
             return Err(Error::setting("annotation", key, allowed));
         }

@@ -17,8 +17,8 @@
 //!   `permits.rs` when pods may be created, `affinity.rs` which nodes a pod may be placed on.
 //! * A pod stays until the engine has acknowledged its end. So a run that is killed loses no end: the next run of the
 //!   same name finds it, and adopts the executors that run.
-//! * Runs of one name exclude each other by a lease (`lease.rs`), which also owns their pods. What a run that was killed
-//!   has left is deleted by a [`RunCleaner`].
+//! * Runs of one name exclude each other by a lease (`lease.rs`), which also owns their pods. What a run has left that
+//!   was killed is deleted by a [`RunCleaner`].
 //! * The connection is [kube](kube::Client)'s, which knows kubeconfigs, certificates and tokens. What is sent is this
 //!   manager's own: the client repeats no request, lists and watches are kept apart, so that a list is a new
 //!   subscription.

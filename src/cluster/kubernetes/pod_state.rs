@@ -140,7 +140,7 @@ fn ended(state: TaskState, terminated: Option<&Terminated>) -> PodState {
     };
     // "Completed" and "Error" say no more than the code does.
     let reason = end.reason.as_deref().filter(|it| !matches!(*it, "" | "Completed" | "Error"));
-    // Of an end that was asked for, what the program said last is of no interest; nor is it that the node found nothing.
+    // Of an end that was asked for, what the program said last is of no interest; nor is that the node found nothing.
     let message = end
         .message
         .as_deref()

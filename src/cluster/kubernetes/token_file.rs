@@ -62,8 +62,9 @@ mod tests {
 
     use super::*;
 
-    /// Goal: the token is that of the file, with or without a line break; a file that is replaced is read again, and one
-    /// that is gone leaves the last token. Method: one file in each state, with the time of the last reading set back.
+    /// Goal: the token is that of the file, with or without a line break; a file that is replaced is read again, and
+    /// one that is gone leaves the last token. Method: one file in each state, with the time of the last reading set
+    /// back.
     #[test]
     fn tokens_are_read_again() {
         let path = std::env::temp_dir().join(format!("offermill-token-{}", std::process::id()));

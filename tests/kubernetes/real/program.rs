@@ -188,7 +188,8 @@ fn missing_rights_are_named() {
         format!(
             r#"{{"metadata":{{"name":"offermill"}},"rules":[
             {{"apiGroups":[""],"resources":["pods"],"verbs":[{verbs}]}},
-            {{"apiGroups":["coordination.k8s.io"],"resources":["leases"],"verbs":["create","get","update","delete"]}}]}}"#
+            {{"apiGroups":["coordination.k8s.io"],"resources":["leases"],
+            "verbs":["create","get","update","delete"]}}]}}"#
         )
     };
     let partly = role(r#""create","get","list","watch","delete""#);

@@ -50,7 +50,7 @@ pub(crate) struct StartDelays {
 }
 
 /// How far a run has come.
-pub(crate) struct Progress {
+pub(crate) struct PlacementProgress {
     /// The number of executors that have got an agent so far.
     pub(crate) placed: u64,
     /// The number of executors that are alive.
@@ -84,10 +84,10 @@ impl StallWatch {
     pub(crate) fn poll(
         &mut self,
         kernel: &Kernel,
-        progress: Progress,
+        progress: PlacementProgress,
         now: Timestamp,
     ) -> Option<Stall> {
-        let Progress { placed, alive, unconnected, delays } = progress;
+        let PlacementProgress { placed, alive, unconnected, delays } = progress;
         let is_waiting = kernel.wanted() > 0 || !delays.unstarted.is_empty();
         if placed != self.placed || !is_waiting {
             let report_at = now.plus(STALLED_AFTER);

@@ -55,9 +55,7 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
         },
         RunEvent::Stalled(stall) => stall_sentence(stall),
         RunEvent::AgentLost { host, .. } => format!("{host} is lost"),
-        RunEvent::Unwelcome { executor, host, why } => {
-            format!("{executor} is ended on {host}, which doesn't take it: {why}")
-        }
+        RunEvent::Unwelcome { executor, host, why } => unwelcome(executor, host, why),
         RunEvent::Demand(DemandCall::Suppress) => {
             "offers suppressed: nothing more can be placed".to_owned()
         }
@@ -92,6 +90,11 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
             stopping(why, *timeout, *executors, *by_signal)
         }
     }
+}
+
+/// As in `etl-1 is ended on node-1, which doesn't take it: it is excluded`.
+fn unwelcome(executor: &str, host: &str, why: &str) -> String {
+    format!("{executor} is ended on {host}, which doesn't take it: {why}")
 }
 
 /// As in `1 offer of agent S1 can't be read: a text is not UTF-8; declined`.

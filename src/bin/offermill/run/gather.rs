@@ -133,15 +133,17 @@ fn check(
         },
         is_steered: arguments.steered,
         registration_timeout: draft.registration_timeout,
-        output: match arguments {
-            RunArguments { json: true, .. } | RunArguments { steered: true, .. } => {
-                OutputForm::Json
-            }
-            RunArguments { plain: true, .. } => OutputForm::Lines,
-            _ => OutputForm::Automatic,
-        },
+        output: output_form(arguments),
     };
     Some((settings, manager))
+}
+
+fn output_form(arguments: &RunArguments) -> OutputForm {
+    match arguments {
+        RunArguments { json: true, .. } | RunArguments { steered: true, .. } => OutputForm::Json,
+        RunArguments { plain: true, .. } => OutputForm::Lines,
+        _ => OutputForm::Automatic,
+    }
 }
 
 /// Adds a remark if not all executors fit at the same time.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 /// A reason, and the keys that are ignored for it. A key that ends in a dot stands for all that begin with it.
-type Reason = (&'static str, &'static [&'static str]);
+type ReasonWithKeys = (&'static str, &'static [&'static str]);
 
 /// On all clusters.
-const UNUSED: &[Reason] = &[
+const UNUSED: &[ReasonWithKeys] = &[
     (
         "they are for drivers that Spark's dispatcher starts",
         &[
@@ -45,7 +45,7 @@ const UNUSED: &[Reason] = &[
 ];
 
 /// On Kubernetes, before [`UNUSED`].
-const UNUSED_ON_KUBERNETES: &[Reason] = &[
+const UNUSED_ON_KUBERNETES: &[ReasonWithKeys] = &[
     (
         "they are for drivers that Spark starts in the cluster",
         &[

@@ -107,9 +107,6 @@ fn settings_reach_the_pod() {
     config.scheduler = Some("volcano".to_owned());
     config.priority_class = Some("batch".to_owned());
     config.termination_grace = Some(Duration::from_millis(1500));
-    config.cpu_request = Some(MilliCpus::from_millis(100));
-    config.cpu_limit = Some(MilliCpus::from_cores(3));
-    config.secret_mounts = [("db".to_owned(), "/etc/db".to_owned())].into();
     let container = Container {
         volumes: vec![
             Volume { host: Some("/data".into()), container: "/mnt".into(), read_only: true },
@@ -146,7 +143,6 @@ fn settings_reach_the_pod() {
         json!([
             { "name": "volume-0", "hostPath": { "path": "/data" } },
             { "name": "volume-1", "emptyDir": {} },
-            { "name": "secret-0", "secret": { "secretName": "db" } },
         ])
     );
     let container = &spec["containers"][0];
@@ -159,18 +155,29 @@ fn settings_reach_the_pod() {
         container["volumeMounts"][0],
         json!({ "name": "volume-0", "mountPath": "/mnt", "readOnly": true })
     );
-    assert_eq!(
-        container["volumeMounts"][2],
-        json!({ "name": "secret-0", "mountPath": "/etc/db", "readOnly": true })
-    );
-    assert_eq!(
-        (&container["resources"]["requests"]["cpu"], &container["resources"]["limits"]["cpu"]),
-        (&json!("100m"), &json!("3"))
-    );
     assert_eq!(container["ports"], json!([{ "containerPort": 7077, "hostPort": 7077 }]));
     assert_eq!(container["resources"]["limits"]["nvidia.com/gpu"], "2");
     let secret = json!({ "name": "PASS", "valueFrom": { "secretKeyRef": { "name": "db", "key": "password" } } });
     assert_eq!(container["env"].as_array().unwrap().last(), Some(&secret));
+}
+
+/// Goal: secrets are mounted, and cores can be requested and limited apart from those that are counted. Method: one of
+/// each.
+#[test]
+fn secrets_and_cores_reach_the_pod() {
+    let mut config = config();
+    config.cpu_request = Some(MilliCpus::from_millis(100));
+    config.cpu_limit = Some(MilliCpus::from_cores(3));
+    config.secret_mounts = [("db".to_owned(), "/etc/db".to_owned())].into();
+    let manifest = build(&config, &launch(worker())).unwrap();
+    let spec = &manifest["spec"];
+    let container = &spec["containers"][0];
+    let volumes = json!([{ "name": "secret-0", "secret": { "secretName": "db" } }]);
+    assert_eq!(spec["volumes"], volumes);
+    let mounts = json!([{ "name": "secret-0", "mountPath": "/etc/db", "readOnly": true }]);
+    assert_eq!(container["volumeMounts"], mounts);
+    assert_eq!(container["resources"]["requests"]["cpu"], "100m");
+    assert_eq!(container["resources"]["limits"]["cpu"], "3");
 }
 
 /// Goal: a setup that pods can't have is refused, not left out. Method: each kind.

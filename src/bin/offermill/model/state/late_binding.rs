@@ -7,14 +7,14 @@ use offermill::TaskState;
 use super::RunState;
 use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::target::OnExit;
-use crate::model::waiting::{Progress, StartDelays};
+use crate::model::waiting::{PlacementProgress, StartDelays};
 
 impl RunState {
     /// How far the run has come; `placed` is the number of executors that the kernel has placed.
-    pub(crate) fn progress(&self, placed: u64) -> Progress {
+    pub(crate) fn progress(&self, placed: u64) -> PlacementProgress {
         // A cluster that leaves executors behind chooses agents late.
         let placed = if self.on_exit == OnExit::Left { self.bound } else { placed };
-        Progress {
+        PlacementProgress {
             placed,
             alive: self.alive(),
             unconnected: self.why_unconnected(),
