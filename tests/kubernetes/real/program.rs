@@ -149,16 +149,7 @@ fn missing_rights_are_named() {
     curl("POST", "/api/v1/namespaces", Some(r#"{"metadata":{"name":"rights"}}"#));
     let accounts = "/api/v1/namespaces/rights/serviceaccounts";
     curl("POST", accounts, Some(r#"{"metadata":{"name":"robot"}}"#));
-    let token = crate::eventually::eventually(super::PATIENCE, "the account's token", || {
-        let secrets = curl("GET", "/api/v1/namespaces/rights/secrets", None);
-        let list: Value = serde_json::from_str(&secrets).map_err(|error| error.to_string())?;
-        let items = list["items"].as_array().cloned().unwrap_or_default();
-        let is_token = |it: &&Value| {
-            it["metadata"]["annotations"]["kubernetes.io/service-account.name"] == "robot"
-        };
-        let token = items.iter().find(is_token).and_then(|it| it["data"]["token"].as_str());
-        token.map(decoded).ok_or(secrets)
-    });
+    let token = account_token();
     let path = folder.write("token", &token);
     std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let authority = format!(
@@ -220,6 +211,20 @@ fn missing_rights_are_named() {
     let ended = finish(&folder, &arguments("rights", "hollow/w:1", &elsewhere));
     assert_eq!(ended.code, Some(4));
     assert!(ended.output.contains("there is no namespace nowhere"), "{}", ended.output);
+}
+
+/// The token of the service account.
+fn account_token() -> String {
+    crate::eventually::eventually(super::PATIENCE, "the account's token", || {
+        let secrets = curl("GET", "/api/v1/namespaces/rights/secrets", None);
+        let list: Value = serde_json::from_str(&secrets).map_err(|error| error.to_string())?;
+        let items = list["items"].as_array().cloned().unwrap_or_default();
+        let is_token = |it: &&Value| {
+            it["metadata"]["annotations"]["kubernetes.io/service-account.name"] == "robot"
+        };
+        let token = items.iter().find(is_token).and_then(|it| it["data"]["token"].as_str());
+        token.map(decoded).ok_or(secrets)
+    })
 }
 
 /// Decodes base 64.
