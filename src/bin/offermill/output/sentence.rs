@@ -401,6 +401,7 @@ mod tests {
     use offermill::{ProcessReport, Timestamp};
 
     use super::*;
+    use crate::model::executor::ExecutorState;
 
     /// Goal: the sentence about an unreachable executor says until when it is waited for. Method: with an end and a
     /// message, and without.

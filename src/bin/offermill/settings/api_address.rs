@@ -49,11 +49,13 @@ impl FromStr for ApiAddress {
         let url = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
         let uri: Uri = url.parse().map_err(|_| refused())?;
         let authority = uri.authority().map(|it| it.as_str()).unwrap_or_default();
+        // A port that is no number is none to the parser.
+        let after_host = authority.rsplit_once(']').map_or(authority, |(_, rest)| rest);
+        let has_port = after_host.contains(':');
         let is_allowed = matches!(uri.scheme_str(), Some("https" | "http"))
             && uri.host().is_some_and(|host| !host.is_empty())
             && !authority.contains('@')
-            && !authority.ends_with(':')
-            && uri.port_u16() != Some(0)
+            && has_port == uri.port_u16().is_some_and(|port| port > 0)
             && uri.query().is_none()
             && !url.contains('#');
         is_allowed.then_some(ApiAddress(Some(uri))).ok_or_else(refused)
