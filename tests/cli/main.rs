@@ -16,6 +16,8 @@
 //! | [`status`] | the status of a run agrees with itself |
 //! | [`spark`] | Spark's settings and `--print-config` |
 //! | [`spark_executors`] | Spark's executors are launched as by Spark |
+//! | [`kubernetes`] | the settings of runs on Kubernetes, and their secrets |
+//! | [`pods`] | runs on a fake API server, and `offermill clean` |
 //! | [`mesos`] | the settings of runs on Mesos, and their secrets |
 //! | [`checking`] | `offermill constraints check` |
 //! | [`replaying`] | `offermill replay` decides as recorded, and as Spark |
@@ -26,6 +28,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "../kubernetes/fake/mod.rs"]
+#[allow(dead_code, reason = "other tests need more of it")]
+mod api_server;
 mod as_root;
 mod checking;
 mod comparing;
@@ -33,10 +38,14 @@ mod controlling;
 mod ctl;
 mod deviations;
 mod ending;
+#[path = "../support/eventually.rs"]
+mod eventually;
 mod impostors;
 mod journaling;
+mod kubernetes;
 mod mesos;
 mod output;
+mod pods;
 mod replaying;
 mod running;
 mod secrecy;

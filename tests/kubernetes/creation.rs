@@ -201,7 +201,7 @@ fn a_kill_ends_a_creation() {
 #[test]
 fn a_constraint_is_kept_or_refused() {
     let server = ApiServer::start();
-    let url = ApiServerAddress::Url { url: server.url.clone(), token: None, authorities: None };
+    let url = ApiServerAddress::at(server.url.clone());
     let bare = KubernetesConfig::new("etl").with_api_server(url);
     let error = KubernetesCluster::new(bare).unwrap_err().to_string();
     assert!(error.contains("for_kernel"), "{error}");

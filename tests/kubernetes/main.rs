@@ -18,6 +18,10 @@ mod ends;
 mod engine;
 mod figures;
 mod leases;
+#[cfg(feature = "cli")]
+#[path = "../cli/support.rs"]
+#[allow(dead_code, reason = "other tests need more of it")]
+mod program;
 mod real;
 mod run;
 mod runs;

@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::clean::CleanArguments;
 use crate::constraints::CheckArguments;
 use crate::control::ctl::CtlArguments;
 use crate::exit;
@@ -33,6 +34,10 @@ Examples:
         --secret-file etl.secret --failover-timeout 1h --framework-id-file etl.framework \\
         --num-executors 20 --executor-cores 2 --executor-memory 4g -- /opt/etl/worker
 
+  As pods of a Kubernetes cluster, with kubectl's credentials:
+    offermill run --master k8s:// --namespace jobs --container-image registry/etl:3 \
+        --name etl --num-executors 20 --executor-cores 2 --executor-memory 4g -- /opt/etl/worker
+
   Executors for a Spark driver, until it ends (SPARK_HOME says where Spark is):
     offermill run --master 'local-cluster[2,2,2048]' --num-executors 2 --until-finished \\
         --executor-cores 1 --executor-memory 512m --spark-app-id app-7 \\
@@ -55,7 +60,7 @@ Examples:
 
 const RUN_NOTES: &str = "\
 On a Mesos cluster the command must exist on the agents, not on this machine. Nothing
-else but --master differs.
+else but --master differs. On Kubernetes the command must exist in the image.
 
 In the command, {{EXECUTOR_ID}}, {{APP_ID}}, {{AGENT_ID}}, {{HOSTNAME}}, {{CORES}},
 {{MEMORY_MB}} and (with a fixed port) {{PORT}} are replaced by an executor's own
@@ -76,10 +81,11 @@ const JSON_NOTES: &str = "\
 --json prints one object per line. All have \"event\", \"at_ms\" (since the start) and
 \"time\" (UTC). The events:
   started, registered, disconnected, resumed (a former run), adopted (an executor of
-  it), placed, running, ending, out_of_sight, returned, given_up, refused_return,
-  ended, excluded, all_excluded, waiting, agent_lost, demand, overflow, unreadable,
-  call_failed, shuffle_registered, shuffle_failing, journal_ended, refused, limit, kill,
-  answer, totals (each 10 s), stopping, summary (the last, except after a second Ctrl-C),
+  it), placed, bound (to a node, on Kubernetes), unwelcome (there), running, ending,
+  out_of_sight, returned, given_up, refused_return, ended, excluded, all_excluded,
+  waiting, agent_lost, demand, overflow, unreadable, call_failed, shuffle_registered,
+  shuffle_failing, journal_ended, refused, limit, kill, answer, totals (each 10 s),
+  stopping, summary (the last, except after a second Ctrl-C),
   left_out (the number of \"lines\" that were left out because they weren't read in time).
 Events of executors have \"executor\", \"agent_id\", \"host\", \"state\", \"cores\",
 \"memory_mib\", \"gpus\", \"port\" and \"message\"; \"placed\" has \"replaces\" too,
@@ -96,7 +102,9 @@ and again if the reasons change; it has \"wanted\" (null: as many as fit), \"off
 never) and \"nearest_misses\", each with \"reason\", \"offers\" (all that were declined
 for it), \"agent_id\", \"host\", \"why\", \"asked\", \"offered\" and \"declined_ms\";
 \"cluster_lacks\", what no agent has, each with \"what\", \"why\", \"asked\", \"largest\",
-\"agent_id\" and \"host\"; and \"capacity_ms\", when that was so (null: nothing calls for it).
+\"agent_id\" and \"host\"; \"capacity_ms\", when that was so (null: nothing calls for it);
+\"unstarted\", what placed executors wait for, each with \"executors\" and \"why\"; and \"denied\",
+why the cluster took the last executor not at all (null: it did; both on Kubernetes).
 \"shuffle_registered\" and \"shuffle_failing\", each printed once until the other comes, have
 \"host\" and \"port\" of the service; the first also \"again\", the second \"refused\" and \"why\".
 \"summary\" has \"ending\", \"exit_code\", \"ran_ms\", \"executors\" (each with the keys of
@@ -126,6 +134,9 @@ pub(crate) enum Action {
     Run(Box<RunArguments>),
     /// Send a command to a running `offermill run`
     Ctl(CtlArguments),
+    /// Delete what a run on Kubernetes has left that was killed
+    #[command(after_help = exit::HELP)]
+    Clean(CleanArguments),
     /// Test the kernel on a simulated cluster, with faults and in virtual time
     Simulate(Box<SimulateArguments>),
     /// Replay the events of a recorded run or scenario and print the decisions

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! arguments ─► sources ──► draft ─► RunSettings ─► target ──────► session ◄─ signals, control
-//! (cli.rs)     flag, file  table/   checks/        local, Mesos:   │  ▲
-//!              --conf, env reads                   what differs    │  └ notices of the engine
-//!                                                  by cluster      ▼
+//! (cli.rs)     flag, file  table/   checks/        local, Mesos,   │  ▲
+//!              --conf, env reads                   Kubernetes:     │  └ notices of the engine
+//!                                                  what differs    ▼
 //!                                                   run state ─► events ─► renderer: lines, table or JSON
 //!                                                       └────────────────► summary
 //! ```
@@ -12,7 +12,7 @@
 //! | room | content |
 //! |---|---|
 //! | `run/` | `offermill run`: the session between the engine, signals, clients and the renderer |
-//! | `replay/`, `simulate/`, `constraints.rs`, `control/ctl.rs` | the other subcommands |
+//! | `replay/`, `simulate/`, `constraints.rs`, `control/ctl.rs`, `clean.rs` | the other subcommands |
 //! | `record/`, `scenario/` | journals, and the format of their files |
 //! | `control/` | the socket and the commands that it accepts |
 //! | `output/` | renderers, sentences and the summary |
@@ -25,6 +25,7 @@
 //! Rooms import downwards only. A run writes to standard output only through a renderer, and a separate thread does the
 //! writing (`text/stdout.rs`), so that a reader that doesn't read can't stall the session.
 
+mod clean;
 mod cli;
 mod constraints;
 mod control;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         Action::Constraints { action: ConstraintsAction::Check(arguments) } => {
             constraints::check(&arguments)
         }
+        Action::Clean(arguments) => clean::clean(&arguments),
         Action::Ctl(arguments) => control::ctl::send_command(&arguments),
         Action::Completions { shell } => completions(shell),
     };

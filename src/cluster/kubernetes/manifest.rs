@@ -1,7 +1,7 @@
 //! The manifest of an executor's pod.
 //!
 //! * One container, `executor`, with the command as its own (the image's entry point is not used), and with the
-//!   resources as requests; memory and GPUs are limits, too.
+//!   resources as requests; memory and GPUs are limits, too. Settings may name other requests and limits of cores.
 //! * `restartPolicy: Never`: what has ended is the kernel's to replace.
 //! * Labels that never change, because lists and watches select by them: the run's name, the program that created the
 //!   pod, the executor's id. An annotation with the resources, by which a next run adopts the executor.
@@ -77,7 +77,11 @@ pub(super) fn pod(
     set(&mut spec, "imagePullSecrets", list(secrets));
     set(&mut spec, "tolerations", list(config.tolerations.iter().map(toleration)));
     let volumes = volumes(setup).enumerate();
-    set(&mut spec, "volumes", list(volumes.map(|(at, volume)| volume_source(at, volume))));
+    let volumes = volumes.map(|(at, volume)| volume_source(at, volume));
+    let secrets = config.secret_mounts.keys().enumerate().map(|(at, secret)| {
+        json!({ "name": secret_volume_name(at), "secret": { "secretName": secret } })
+    });
+    set(&mut spec, "volumes", list(volumes.chain(secrets)));
     let mut labels: Map<String, Value> =
         config.labels.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
     for (key, value) in setup.into_iter().flat_map(|it| &it.labels) {
@@ -128,14 +132,19 @@ fn container(config: &KubernetesConfig, launch: &PodLaunch) -> Result<Value, Str
         "image": image,
         "command": argv(command)?,
         "env": variables(command, setup)?,
-        "resources": requests(resources),
+        "resources": requests(config, resources),
+        // Of a program that fails, what it said last is part of the reason: its pod is deleted, and with it its logs.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
     });
     let policy = if is_pulled { Some("Always") } else { config.pull_policy.as_deref() };
     set(&mut container, "imagePullPolicy", policy.map(Value::from));
     let mounts = volumes(setup).enumerate().map(|(at, volume)| {
         json!({ "name": volume_name(at), "mountPath": volume.container, "readOnly": volume.read_only })
     });
-    set(&mut container, "volumeMounts", list(mounts));
+    let secrets = config.secret_mounts.values().enumerate().map(
+        |(at, path)| json!({ "name": secret_volume_name(at), "mountPath": path, "readOnly": true }),
+    );
+    set(&mut container, "volumeMounts", list(mounts.chain(secrets)));
     let fixed = resources.port.map(|port| json!({ "containerPort": port, "hostPort": port }));
     let mapped = own.into_iter().flat_map(|it| &it.port_mappings).map(|it| {
         let protocol = it.protocol.as_str().to_uppercase();
@@ -184,10 +193,12 @@ fn variables(command: &Command, setup: Option<&Setup>) -> Result<Vec<Value>, Str
     Ok(variables)
 }
 
-fn requests(resources: &ExecutorResources) -> Value {
+fn requests(config: &KubernetesConfig, resources: &ExecutorResources) -> Value {
     let memory = of_memory(resources.memory);
-    let mut requests = json!({ "cpu": of_cores(resources.cores), "memory": &memory });
+    let cores = config.cpu_request.unwrap_or(resources.cores);
+    let mut requests = json!({ "cpu": of_cores(cores), "memory": &memory });
     let mut limits = json!({ "memory": &memory });
+    set(&mut limits, "cpu", config.cpu_limit.map(|limit| of_cores(limit).into()));
     if resources.gpus != Gpus::ZERO {
         let gpus = Value::from(resources.gpus.get().to_string());
         set(&mut requests, GPU_RESOURCE, Some(gpus.clone()));
@@ -226,6 +237,10 @@ fn volumes(setup: Option<&Setup>) -> impl Iterator<Item = &Volume> {
 
 fn volume_name(at: usize) -> String {
     format!("volume-{at}")
+}
+
+fn secret_volume_name(at: usize) -> String {
+    format!("secret-{at}")
 }
 
 fn volume_source(at: usize, volume: &Volume) -> Value {

@@ -155,9 +155,17 @@ fn ended(state: TaskState, terminated: Option<&Terminated>) -> PodState {
     };
     // "Completed" and "Error" say no more than the code does.
     let reason = end.reason.as_deref().filter(|it| !matches!(*it, "" | "Completed" | "Error"));
-    let said = [Some(code.as_str()), reason, end.message.as_deref()];
+    // Of an end that was asked for, what the program said last is of no interest; nor is that the node found nothing.
+    let message = end
+        .message
+        .as_deref()
+        .filter(|message| state != TaskState::Killed && !message.starts_with(NO_LAST_WORDS));
+    let said = [Some(code.as_str()), reason, message];
     PodState { exit: Some(exit), ..PodState::new(state).saying(joined(&said)) }
 }
+
+/// How a node begins to say that a program's output, of which the end would be the message, can't be read.
+const NO_LAST_WORDS: &str = "Error on reading termination message from logs";
 
 /// Reads the end of an executor from the last state of its pod, which was deleted.
 pub(super) fn read_deleted(pod: &Pod, known: KnownPod<'_>) -> PodState {

@@ -2,6 +2,7 @@
 //! effect, falls silent, cuts a line of a watch, and forgets old versions. It serves pods and leases of one namespace
 //! over HTTP, and acts as scheduler and node: by default each pod gets the node `n1` and runs at once.
 
+mod access;
 mod http;
 mod objects;
 mod reads;
@@ -92,6 +93,10 @@ pub(crate) struct State {
     pub(crate) hangs: bool,
     /// Requests that begin so fail with this status and have no effect.
     pub(crate) failing: Vec<(&'static str, u16)>,
+    /// Rights that the user doesn't have, each `VERB RESOURCE`.
+    pub(crate) denied_rights: Vec<&'static str>,
+    /// The namespace that doesn't exist.
+    pub(crate) missing_namespace: Option<&'static str>,
     creating: usize,
     pub(crate) creating_most: usize,
     is_stopped: bool,
@@ -361,6 +366,9 @@ fn create(shared: &Arc<Shared>, stream: &mut TcpStream, manifest: &Value) -> boo
 
 fn answer(shared: &Shared, request: &Request) -> (u16, Value) {
     let mut state = shared.0.lock().unwrap();
+    if let Some(answer) = access::answer(&state, request) {
+        return answer;
+    }
     let parts: Vec<&str> = request.path.trim_matches('/').split('/').collect();
     let (kind, name) = match parts.as_slice() {
         [.., kind @ ("pods" | "leases")] => (*kind, None),

@@ -19,6 +19,9 @@ use serde_json::Value;
 use crate::eventually::eventually;
 use crate::framework::{Framework, settings};
 
+#[cfg(feature = "cli")]
+mod program;
+
 /// How long a step may take: a node is found to be silent after 8 s, and confirms deletions in rounds of 10 s.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -41,7 +44,8 @@ fn config(name: &str) -> KubernetesConfig {
     let token = String::from_utf8(file("pki/token")).unwrap();
     let token = Some(Secret::new(token.trim()));
     let authorities = Some(file("pki/ca.crt"));
-    let server = ApiServer::Url { url: url(), token, authorities };
+    let server =
+        ApiServer::Url { url: url(), token, token_file: None, key_pair: None, authorities };
     let mut config = KubernetesConfig::new(name)
         .with_api_server(server)
         .with_namespace("default")

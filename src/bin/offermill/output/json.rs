@@ -185,6 +185,10 @@ fn body(event: &RunEvent) -> (&'static str, Value) {
             body["replaces"] = json!(replaces);
             ("placed", body)
         }
+        RunEvent::Bound(it) => ("bound", record(it)),
+        RunEvent::Unwelcome { executor, host, why } => {
+            ("unwelcome", json!({ "executor": executor, "host": host, "why": why }))
+        }
         RunEvent::Resumed { finished } => ("resumed", json!({ "finished": finished })),
         RunEvent::Adopted(it) => ("adopted", record(it)),
         RunEvent::Running(it) => ("running", living_record(it)),
@@ -326,7 +330,14 @@ pub(crate) fn waiting(stall: &Stall) -> Value {
         "nearest_misses": misses(&explanation.declined),
         "cluster_lacks": explanation.lacks.iter().map(lack).collect::<Vec<Value>>(),
         "capacity_ms": at_ms(explanation.capacity_at),
+        "unstarted": stall.delays.unstarted.iter().map(unstarted).collect::<Vec<Value>>(),
+        "denied": stall.delays.denied,
     })
+}
+
+/// Executors that were placed and have not started.
+fn unstarted((why, executors): &(String, u64)) -> Value {
+    json!({ "executors": executors, "why": why })
 }
 
 /// What no agent has. Cores are a number of cores, memory is in MiB.

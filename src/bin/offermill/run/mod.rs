@@ -402,11 +402,8 @@ impl Session {
             self.publish(now, event);
         }
         if self.end_reason.is_none() {
-            let alive = self.run_state.alive();
-            let unconnected = self.run_state.why_unconnected();
-            let placed = counts.executors;
-            let stall = self.stall_watch.poll(&self.kernel, placed, alive, unconnected, now);
-            if let Some(stall) = stall {
+            let progress = self.run_state.progress(counts.executors);
+            if let Some(stall) = self.stall_watch.poll(&self.kernel, progress, now) {
                 self.publish(now, RunEvent::Stalled(stall));
             }
         }

@@ -8,7 +8,8 @@ use clap::Args;
 pub(crate) struct RunArguments {
     /// The cluster: local[*] (this machine as one agent), local[CORES],
     /// local-cluster[AGENTS,CORES,MEM_MB]; or a Mesos cluster by its masters,
-    /// mesos://HOST[:PORT][,HOST[:PORT]...], with https:// in place of mesos:// over TLS
+    /// mesos://HOST[:PORT][,HOST[:PORT]...], with https:// in place of mesos:// over TLS; or a
+    /// Kubernetes cluster by its API server, k8s://https://HOST:PORT, or k8s:// for that of kubectl
     /// [default: local[*]]
     #[arg(long, value_name = "MASTER", help_heading = "Cluster")]
     pub(crate) master: Option<String>,
@@ -53,9 +54,13 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FILE", help_heading = "Mesos")]
     pub(crate) framework_id_file: Option<String>,
 
-    /// The Docker image of executors, run by Docker on their agents, or with
-    /// --conf spark.mesos.containerizer=mesos by the agents themselves
-    #[arg(long, value_name = "IMAGE", help_heading = "Mesos")]
+    /// The namespace of the run's pods [default: that of kubectl's context]
+    #[arg(long, value_name = "NAME", help_heading = "Kubernetes")]
+    pub(crate) namespace: Option<String>,
+
+    /// The image of executors' containers: of their pods, or of Docker on Mesos agents, or with
+    /// --conf spark.mesos.containerizer=mesos of the agents themselves
+    #[arg(long, value_name = "IMAGE", help_heading = "Executors")]
     pub(crate) container_image: Option<String>,
 
     /// Whether executors survive a restart of their agent [default: true]
@@ -63,7 +68,8 @@ pub(crate) struct RunArguments {
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) checkpoint: Option<String>,
 
-    /// The application's name, with which executors' ids begin [default: the command's]
+    /// The application's name, with which executors' ids begin [default: the command's]. On
+    /// Kubernetes, a run takes over what a former one of the same name has left
     #[arg(long, value_name = "NAME", help_heading = "Executors")]
     pub(crate) name: Option<String>,
 
@@ -211,6 +217,7 @@ impl RunArguments {
             "--allow-plain-secret" => &self.allow_plain_secret,
             "--failover-timeout" => &self.failover_timeout,
             "--framework-id-file" => &self.framework_id_file,
+            "--namespace" => &self.namespace,
             "--container-image" => &self.container_image,
             "--checkpoint" => &self.checkpoint,
             "--name" => &self.name,

@@ -7,6 +7,7 @@
 //!                           checks/ ─► RunSettings (made in `run/gather.rs`)
 //! ```
 
+pub(crate) mod api_address;
 pub(crate) mod checks;
 pub(crate) mod draft;
 pub(crate) mod file_access;
@@ -15,12 +16,14 @@ pub(crate) mod kernel;
 pub(crate) mod master;
 pub(crate) mod option;
 pub(crate) mod redact;
+pub(crate) mod run_name;
 pub(crate) mod secrets;
 mod settings_input;
 pub(crate) mod shuffle;
 pub(crate) mod sources;
 pub(crate) mod startup_keys;
 pub(crate) mod table;
+mod unused_keys;
 pub(crate) mod values;
 mod variables;
 
@@ -39,6 +42,8 @@ use crate::settings::values::executors::ExecutorProgram;
 pub(crate) struct RunSettings {
     /// The application's name.
     pub(crate) name: String,
+    /// With what executors' ids begin.
+    pub(crate) id_prefix: String,
     /// The cluster.
     pub(crate) target: RunTarget,
     /// The kernel's configuration.

@@ -84,6 +84,7 @@ fn a_plain_pod_is_small() {
                     "requests": { "cpu": "1500m", "memory": "1408Mi" },
                     "limits": { "memory": "1408Mi" },
                 },
+                "terminationMessagePolicy": "FallbackToLogsOnError",
             }],
         },
     });
@@ -139,7 +140,10 @@ fn settings_reach_the_pod() {
     assert_eq!(spec["terminationGracePeriodSeconds"], 1);
     assert_eq!(
         spec["volumes"],
-        json!([{ "name": "volume-0", "hostPath": { "path": "/data" } }, { "name": "volume-1", "emptyDir": {} }])
+        json!([
+            { "name": "volume-0", "hostPath": { "path": "/data" } },
+            { "name": "volume-1", "emptyDir": {} },
+        ])
     );
     let container = &spec["containers"][0];
     assert_eq!(
@@ -155,6 +159,25 @@ fn settings_reach_the_pod() {
     assert_eq!(container["resources"]["limits"]["nvidia.com/gpu"], "2");
     let secret = json!({ "name": "PASS", "valueFrom": { "secretKeyRef": { "name": "db", "key": "password" } } });
     assert_eq!(container["env"].as_array().unwrap().last(), Some(&secret));
+}
+
+/// Goal: secrets are mounted, and cores can be requested and limited apart from those that are counted. Method: one of
+/// each.
+#[test]
+fn secrets_and_cores_reach_the_pod() {
+    let mut config = config();
+    config.cpu_request = Some(MilliCpus::from_millis(100));
+    config.cpu_limit = Some(MilliCpus::from_cores(3));
+    config.secret_mounts = [("db".to_owned(), "/etc/db".to_owned())].into();
+    let manifest = build(&config, &launch(worker())).unwrap();
+    let spec = &manifest["spec"];
+    let container = &spec["containers"][0];
+    let volumes = json!([{ "name": "secret-0", "secret": { "secretName": "db" } }]);
+    assert_eq!(spec["volumes"], volumes);
+    let mounts = json!([{ "name": "secret-0", "mountPath": "/etc/db", "readOnly": true }]);
+    assert_eq!(container["volumeMounts"], mounts);
+    assert_eq!(container["resources"]["requests"]["cpu"], "100m");
+    assert_eq!(container["resources"]["limits"]["cpu"], "3");
 }
 
 /// Goal: a setup that pods can't have is refused, not left out. Method: each kind.

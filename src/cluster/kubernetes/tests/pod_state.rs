@@ -76,6 +76,24 @@ fn a_life_is_reported_step_by_step() {
     }
 }
 
+/// Goal: what a program said last is part of why it failed; not of an end that was asked for, nor is it that nothing
+/// was found. Method: each.
+#[test]
+fn last_words_are_told() {
+    let pod = |message: &str| {
+        let mut pod = ended(3, "Error");
+        if let Some(end) = &mut pod.status.container_statuses[0].state.terminated {
+            end.message = Some(message.to_owned());
+        }
+        pod
+    };
+    let said = |pod: &Pod, known| read(pod, known).message;
+    assert_eq!(said(&pod("no disk\n"), KnownPod::default()), "exit code 3: no disk");
+    assert_eq!(said(&pod("no disk"), OURS), "exit code 3");
+    let unread = "Error on reading termination message from logs: failed to tail";
+    assert_eq!(said(&pod(unread), KnownPod::default()), "exit code 3");
+}
+
 /// Goal: an end says how. Method: an exit code, the kernel's reason, a signal.
 #[test]
 fn an_end_says_how() {

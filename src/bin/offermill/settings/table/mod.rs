@@ -7,6 +7,8 @@
 mod allocation;
 mod containers;
 mod general;
+mod kubernetes;
+mod kubernetes_login;
 mod mesos;
 mod row;
 mod spark;
@@ -28,6 +30,8 @@ fn rows() -> impl Iterator<Item = &'static OptionRow> {
         spark_secrets::SPARK_SECRET_ROWS,
         mesos::MESOS_ROWS,
         containers::CONTAINER_ROWS,
+        kubernetes::KUBERNETES_ROWS,
+        kubernetes_login::LOGIN_ROWS,
     ];
     tables.into_iter().flatten()
 }
