@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle, current};
 use std::time::Instant;
 
-use kube::Client;
-use tokio::runtime::{self, Handle};
+use tokio::runtime;
 use tokio::sync::{mpsc, watch};
 
 use super::access;
