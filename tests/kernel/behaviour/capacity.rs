@@ -412,9 +412,9 @@ fn changed_settings_change_what_is_shown() {
     assert_eq!(offered(4.0, 3), 2 + 4);
 }
 
-/// Goal: executors that take what an agent offers differ in size, so the end of one is seen with its agent's next offer,
-/// also if that looks like the one before. Method: two executors that take half of an agent each; the first
-/// one ends, its half is offered again, and is too small by then. The same with GPUs, and a third executor.
+/// Goal: executors that take what an agent offers differ in size, so the end of one is seen with its agent's next
+/// offer, also if that looks like the one before. Method: two executors that take half of an agent each; the first one
+/// ends, its half is offered again, and is too small by then. The same with GPUs, and a third executor.
 #[test]
 fn half_of_an_agent_is_offered_again() {
     let setup = Setup { executor_cores: None, ..Setup::default() };
