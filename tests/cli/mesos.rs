@@ -165,7 +165,6 @@ fn local_agents_have_no_containers() {
         "offermill: --container-image needs Mesos or Kubernetes, and --master is \"local[1]\"\n";
     assert_eq!(ended.errors, sentence);
     for setting in [
-        "spark.mesos.executor.docker.image=debian",
         "spark.mesos.executor.docker.volumes=/a",
         "spark.mesos.executor.docker.portmaps=80:80",
         "spark.mesos.executor.docker.parameters=a=b",

@@ -145,13 +145,9 @@ fn is_other_address(before: &str, now: &str) -> bool {
 /// An end with its exit code and what the node says of it.
 fn ended(state: TaskState, terminated: Option<&Terminated>) -> PodState {
     let Some(end) = terminated else { return PodState::new(state) };
-    let exit = match end.signal {
-        0 => ProcessExit::Code(end.exit_code),
-        signal => ProcessExit::Signal(signal),
-    };
-    let code = match exit {
-        ProcessExit::Code(code) => format!("exit code {code}"),
-        ProcessExit::Signal(signal) => format!("signal {signal}"),
+    let (exit, code) = match end.signal {
+        0 => (ProcessExit::Code(end.exit_code), format!("exit code {}", end.exit_code)),
+        signal => (ProcessExit::Signal(signal), format!("signal {signal}")),
     };
     // "Completed" and "Error" say no more than the code does.
     let reason = end.reason.as_deref().filter(|it| !matches!(*it, "" | "Completed" | "Error"));

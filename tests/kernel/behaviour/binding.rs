@@ -54,8 +54,8 @@ fn a_permit_is_for_one_executor() {
     }
 }
 
-/// Goal: an executor is bound to the first agent that has a name, and stays there. Method: a binding without an id of an
-/// agent, one with it, the same again, and another agent; then after the executor's end.
+/// Goal: an executor is bound to the first agent that has a name, and stays there. Method: a binding without an agent's
+/// id, one with it, the same again, and another agent; then after the executor's end.
 #[test]
 fn the_first_named_agent_has_the_executor() {
     let mut fixture = Fixture::new(&Setup::default());

@@ -200,8 +200,8 @@ fn changed_attributes_are_seen() {
     }
 }
 
-/// Goal: a change of one amount alone is seen with the first offer that has it. Method: an agent whose cores, memory and
-/// GPUs change one after the other, little and much, within a second.
+/// Goal: a change of one amount alone is seen with the first offer that has it. Method: an agent whose cores, memory
+/// and GPUs change one after the other, little and much, within a second.
 #[test]
 fn each_amount_is_seen_at_once() {
     let too_many = ExecutorCores::Fixed(MilliCpus::from_cores(8000));
@@ -235,38 +235,42 @@ fn each_amount_is_seen_at_once() {
 }
 
 /// Goal: many agents are shown each with their own roles and executors. Method: more agents than a shard holds, each
-/// offered to two roles, with amounts of their own; an executor on each.
+/// offered to two roles, with amounts of their own; from shard to shard one executor more on each.
 #[test]
 fn each_of_many_agents_has_its_own() {
     const AGENTS: u32 = 600;
     let config = Config::builder().executor_cores(ExecutorCores::Fixed(MilliCpus::from_cores(1)));
-    let config = config.executor_limit(Some(AGENTS)).build().unwrap();
+    let config = config.executor_limit(Some(0)).build().unwrap();
     let kernel = Kernel::new(config, IdScheme::plain());
     let mut handler = kernel.handler();
+    let executors_on = |agent: u32| 1 + agent / 256;
+    let mut executors = 0;
     for agent in 0..AGENTS {
         let name = format!("S{agent}");
         let resources = [f64::from(agent + 1), f64::from(agent) + 1000.0]
-            .map(|cores| [Resource::scalar("cpus", cores), Resource::scalar("mem", 1500.0)]);
+            .map(|cores| [Resource::scalar("cpus", cores), Resource::scalar("mem", 9000.0)]);
         let offers = [("*", &resources[0]), ("eng", &resources[1])];
         let offers =
             offers.map(|(role, own)| Offer::new(role, &name, "h", own, &[]).with_role(role));
-        kernel.set_executor_limit(Some(agent + 1)).unwrap();
+        executors += executors_on(agent);
+        kernel.set_executor_limit(Some(executors)).unwrap();
         let mut decisions = Decisions::new();
         handler.resource_offers(&offers, at(agent.into()), &mut decisions);
-        assert_eq!(decisions.executors(), 1);
+        assert_eq!(decisions.executors(), executors_on(agent) as usize);
     }
     let capacity = kernel.capacity(at(1_000));
-    let one = sums(1, 1408);
     assert_eq!(capacity.agents().count(), AGENTS as usize);
     for view in capacity.agents() {
-        let agent: u64 = view.agent_id()[1..].parse().unwrap();
+        let number: u32 = view.agent_id()[1..].parse().unwrap();
+        let (agent, own) = (u64::from(number), executors_on(number));
         let roles: BTreeMap<_, _> = view.roles().map(|it| (it.role, it.unreserved)).collect();
         assert_eq!(roles["*"].cores, MilliCpus::from_cores(agent + 1), "{view:?}");
         assert_eq!(roles["eng"].cores, MilliCpus::from_cores(agent + 1000), "{view:?}");
-        assert_eq!((view.executors(), view.used()), (1, one), "{view:?}");
+        let used = sums(own.into(), u64::from(own) * 1408);
+        assert_eq!((view.executors(), view.used()), (own, used), "{view:?}");
     }
-    let agents = u64::from(AGENTS);
-    assert_eq!(capacity.sums().used, sums(agents, agents * 1408));
+    let (agents, executors) = (u64::from(AGENTS), u64::from(executors));
+    assert_eq!(capacity.sums().used, sums(executors, executors * 1408));
     let free = capacity.sums().offered.saturating_sub(capacity.sums().used);
     assert_eq!(capacity.sums().free, free);
     assert_eq!(capacity.largest_agent().cores, MilliCpus::from_cores(2 * agents + 999));

@@ -146,10 +146,13 @@ fn what_executors_wait_for_is_told() {
 #[ignore = "needs a Kubernetes control plane"]
 fn missing_rights_are_named() {
     let folder = Folder::new();
-    curl("POST", "/api/v1/namespaces", Some(r#"{"metadata":{"name":"rights"}}"#));
-    let accounts = "/api/v1/namespaces/rights/serviceaccounts";
-    curl("POST", accounts, Some(r#"{"metadata":{"name":"robot"}}"#));
-    let token = account_token();
+    // Each attempt has a namespace of its own, without the rights of a former one.
+    let own = format!("rights-{}", std::process::id());
+    let own = own.as_str();
+    curl("POST", "/api/v1/namespaces", Some(&format!(r#"{{"metadata":{{"name":"{own}"}}}}"#)));
+    let accounts = format!("/api/v1/namespaces/{own}/serviceaccounts");
+    curl("POST", &accounts, Some(r#"{"metadata":{"name":"robot"}}"#));
+    let token = account_token(own);
     let path = folder.write("token", &token);
     std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let authority = format!(
@@ -157,24 +160,24 @@ fn missing_rights_are_named() {
         variable("KUBERNETES_WORK_DIR")
     );
     let address = format!("k8s://{}", url());
-    let flags = |namespace: &'static str| {
-        let login = "spark.kubernetes.authenticate.oauthTokenFile=token";
-        ["--master", &address, "--namespace", namespace, "-c", login, "-c", &authority]
-            .map(str::to_owned)
+    let login = "spark.kubernetes.authenticate.oauthTokenFile=token";
+    let flags = ["--master", &address, "--namespace", own, "-c", login, "-c", &authority];
+    let arguments = |flags: &[&str]| -> Vec<String> {
+        arguments("rights", "hollow/w:1", flags).into_iter().map(str::to_owned).collect()
     };
-    let refused = |namespace: &'static str, message: &str| {
-        let flags = flags(namespace);
-        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-        let ended = finish(&folder, &arguments("rights", "hollow/w:1", &flags));
+    let run = |flags: &[&str]| {
+        let arguments = arguments(flags);
+        start(&folder, &arguments.iter().map(String::as_str).collect::<Vec<&str>>())
+    };
+    let refused = |flags: &[&str], message: &str| {
+        let ended = run(flags).end();
         assert_eq!(ended.code, Some(4), "{}", ended.output);
         assert!(ended.output.contains(message), "{message}: {}", ended.output);
     };
-    refused(
-        "rights",
-        "no right to create, get, list, watch, delete, deletecollection pods, nor to create, get, update, \
-         delete leases in namespace rights",
-    );
-    let roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/rights";
+    let all = "no right to create, get, list, watch, delete, deletecollection pods, nor to create, get, update, \
+               delete leases in namespace rights-";
+    refused(&flags, all);
+    let roles = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{own}");
     let role = |verbs: &str| {
         format!(
             r#"{{"metadata":{{"name":"offermill"}},"rules":[
@@ -185,38 +188,34 @@ fn missing_rights_are_named() {
     };
     let partly = role(r#""create","get","list","watch","delete""#);
     curl("POST", &format!("{roles}/roles"), Some(&partly));
-    let binding = r#"{"metadata":{"name":"offermill"},
-        "roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"offermill"},
-        "subjects":[{"kind":"ServiceAccount","name":"robot","namespace":"rights"}]}"#;
-    curl("POST", &format!("{roles}/rolebindings"), Some(binding));
-    crate::eventually::eventually(super::PATIENCE, "a right is missing", || {
-        let flags = flags("rights");
-        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-        let ended = finish(&folder, &arguments("rights", "hollow/w:1", &flags));
-        let told = ended.output.contains("no right to deletecollection pods in namespace rights");
-        if told { Ok(()) } else { Err(ended.output) }
+    let binding = format!(
+        r#"{{"metadata":{{"name":"offermill"}},
+        "roleRef":{{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"offermill"}},
+        "subjects":[{{"kind":"ServiceAccount","name":"robot","namespace":"{own}"}}]}}"#
+    );
+    curl("POST", &format!("{roles}/rolebindings"), Some(&binding));
+    crate::eventually::eventually(super::PATIENCE, "one right is missing", || {
+        let ended = run(&flags).end();
+        let is_told = ended.output.contains("no right to deletecollection pods in namespace");
+        if is_told { Ok(()) } else { Err(ended.output) }
     });
     let wholly = role(r#""create","get","list","watch","delete","deletecollection""#);
     curl("PUT", &format!("{roles}/roles/offermill"), Some(&wholly));
-    let own = flags("rights");
-    let own: Vec<&str> = own.iter().map(String::as_str).collect();
-    let mut run = start(&folder, &arguments("rights", "hollow/w:1", &own));
-    wait_running(&mut run);
-    run.signal("INT");
-    let ended = run.end();
+    let mut allowed = run(&flags);
+    wait_running(&mut allowed);
+    allowed.signal("INT");
+    let ended = allowed.end();
     assert_eq!(ended.code, Some(0), "{}{}", ended.output, ended.errors);
     folder.write("token", "wrong");
-    refused("rights", "the API server doesn't accept the user's token or certificate");
+    refused(&flags, "the API server doesn't accept the user's token or certificate");
     let elsewhere = ["--master", "k8s://", "--namespace", "nowhere"];
-    let ended = finish(&folder, &arguments("rights", "hollow/w:1", &elsewhere));
-    assert_eq!(ended.code, Some(4));
-    assert!(ended.output.contains("there is no namespace nowhere"), "{}", ended.output);
+    refused(&elsewhere, "there is no namespace nowhere");
 }
 
-/// The token of the service account.
-fn account_token() -> String {
+/// The token of the service account in a namespace.
+fn account_token(namespace: &str) -> String {
     crate::eventually::eventually(super::PATIENCE, "the account's token", || {
-        let secrets = curl("GET", "/api/v1/namespaces/rights/secrets", None);
+        let secrets = curl("GET", &format!("/api/v1/namespaces/{namespace}/secrets"), None);
         let list: Value = serde_json::from_str(&secrets).map_err(|error| error.to_string())?;
         let items = list["items"].as_array().cloned().unwrap_or_default();
         let is_token = |it: &&Value| {

@@ -12,8 +12,8 @@ const READ_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct ClusterUse {
     /// The maximum number of agents that had offered something.
     pub(crate) agents: usize,
-    /// The maximum of each kind that they had offered. Not what was free: that can include, for a moment, what an executor
-    /// has left whose end isn't reported yet.
+    /// The maximum of each kind that they had offered. Not what was free: that can include, for a moment, what an
+    /// executor has left whose end isn't reported yet.
     pub(crate) offered: ResourceSums,
     read_at: Option<Timestamp>,
 }
