@@ -118,7 +118,7 @@ fn runs_until_it_is_killed() {
     let token = Some(token).filter(|it| !it.is_empty()).map(Secret::new);
     let authorities =
         Some(authorities).filter(|it| !it.is_empty()).map(|it| std::fs::read(it).unwrap());
-    let server = ApiServer::Url { url, token, authorities };
+    let server = ApiServer::Url { url, token, token_file: None, authorities, key_pair: None };
     let mut config = KubernetesConfig::new(name)
         .with_api_server(server)
         .with_namespace(namespace)

@@ -66,7 +66,9 @@ fn withdrawn_and_given_back() {
     let server = ApiServer::Url {
         url: url(),
         token: Some(Secret::new(token)),
+        token_file: None,
         authorities: Some(file("pki/ca.crt")),
+        key_pair: None,
     };
     let framework = Framework::start(config("rights").with_api_server(server), 9);
     framework.launch(2);
