@@ -13,7 +13,7 @@ use offermill::{
 };
 
 use super::Fixture;
-use crate::world::{OfferData, Setup, at};
+use crate::world::{Entry, OfferData, Setup, at};
 
 fn sums(cores: u64, memory: u64) -> ResourceSums {
     let (cores, memory) = (MilliCpus::from_cores(cores), Mebibytes::new(memory));
@@ -414,4 +414,31 @@ fn changed_settings_change_what_is_shown() {
     kernel.reconfigure(config(true));
     assert_eq!(offered(8.0, 2), 2 + 8);
     assert_eq!(offered(4.0, 3), 2 + 4);
+}
+
+/// Goal: executors that take what an agent offers differ in size, so the end of one is seen with its agent's next
+/// offer, also if that looks like the one before. Method: two executors that take half of an agent each; the first one
+/// ends, its half is offered again, and is too small by then. The same with GPUs, and a third executor.
+#[test]
+fn half_of_an_agent_is_offered_again() {
+    let setup = Setup { executor_cores: None, ..Setup::default() };
+    let mut fixture = Fixture::new(&setup);
+    let half = [OfferData::new("S1", 4.0, 1000.0)];
+    let first = fixture.offer(&half, 1)[0];
+    assert_eq!(fixture.offer(&half, 2).len(), 1);
+    fixture.update(first, TaskState::Finished, 3);
+    fixture.kernel.reconfigure(Setup { memory: 2000, ..setup }.config());
+    assert_eq!(fixture.offer(&half, 4), []);
+    let capacity = fixture.kernel.capacity(at(5));
+    let [offered, used, free] = shown(&capacity, "S1").unwrap();
+    assert_eq!((offered, used, free), (sums(4, 1000), sums(4, 100), sums(4, 1000)));
+
+    let mut fixture = Fixture::new(&Setup { gpu_cap: 8, ..Setup::default() });
+    let half = [OfferData::new("S1", 1.0, 100.0).with(Entry::scalar("gpus", 2.0))];
+    let first = fixture.offer(&half, 1)[0];
+    assert_eq!(fixture.offer(&half, 2).len(), 1);
+    fixture.update(first, TaskState::Finished, 3);
+    assert_eq!(fixture.offer(&half, 4).len(), 1);
+    let capacity = fixture.kernel.capacity(at(5));
+    assert_eq!(capacity.agents().next().unwrap().offered_at(), Some(at(4)));
 }
