@@ -2,8 +2,9 @@
 //! its watches and the engine's calls come: an executor ends once, with one state; only an end whose pod is there has a
 //! token, the pod's uid; what was reported last is what a reconciliation answers; pods that don't run yet are counted.
 //!
-//! Input: a line a step, `WORD EXECUTOR`, the executor a digit, and for what shows a pod its `spec` and `status` as JSON:
-//! `{"spec":{"nodeName":"n1"},"status":{"phase":"Running"}}`. Another uid than the executor's is a digit before the JSON.
+//! Input: a line a step, `WORD EXECUTOR`, the executor a digit, and for what shows a pod its `spec` and `status` as
+//! JSON: `{"spec":{"nodeName":"n1"},"status":{"phase":"Running"}}`.
+//! Another uid than the executor's is a digit before the JSON.
 
 #![cfg_attr(fuzzing, no_main)]
 #![allow(dead_code, reason = "of the library's files only a part is used here")]

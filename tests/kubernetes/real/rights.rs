@@ -75,7 +75,8 @@ fn withdrawn_and_given_back() {
     wait_state(&framework, "etl-9-0.0", TaskState::Running);
     wait_state(&framework, "etl-9-1.0", TaskState::Running);
     curl("DELETE", &format!("{group}/rolebindings/limited"), None);
-    let is_said = |event: &Event| matches!(event, Event::CallFailed { why } if why.contains("renewal") && why.contains("leases"));
+    let names_lease = |why: &str| why.contains("renewal") && why.contains("leases");
+    let is_said = |event: &Event| matches!(event, Event::CallFailed { why } if names_lease(why));
     framework.wait_event("what right is missing", is_said);
     framework.launch(1);
     std::thread::sleep(Duration::from_secs(1));

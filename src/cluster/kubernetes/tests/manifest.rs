@@ -232,7 +232,7 @@ fn texts() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
 
-    /// Goal: an executor gets its arguments and its environment as they were given, in their order. Method: random ones,
+    /// Goal: an executor gets its arguments and its environment as they were given, in order. Method: random ones,
     /// through the manifest as JSON and through Kubernetes' expansion, with variables of all names defined.
     #[test]
     fn commands_come_out_as_they_went_in(
