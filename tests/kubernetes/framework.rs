@@ -69,7 +69,7 @@ impl Framework {
         self.sink.recorded.lock().unwrap()
     }
 
-    /// Starts so many executors more.
+    /// Starts this number of executors in addition.
     pub(crate) fn launch(&self, executors: usize) {
         self.recorded().to_launch += executors;
         self.request();

@@ -46,7 +46,7 @@ impl Run {
         those.map(|it| (kernel.executor_name(it.id).to_string(), it.agent_id.to_string())).collect()
     }
 
-    /// Waits until so many executors run. Returns the ids, each with its agent.
+    /// Waits until `count` executors run. Returns the ids, each with its agent.
     #[track_caller]
     pub(crate) fn wait_running(&self, count: usize, within: Duration) -> Vec<(String, String)> {
         eventually(within, &format!("{count} executors run"), || {

@@ -5,8 +5,7 @@ use offermill::{ClusterCapacity, ResourceSums};
 use serde_json::{Value, json};
 
 use crate::model::cluster_use::ClusterUse;
-use crate::output::json;
-use crate::text::format::{cores, count};
+use crate::text::format::{core_number, cores, count};
 
 /// As in `2 agents offered 6 cores, 8192 MiB; used 4 cores, 128 MiB; free 2 cores, 8064 MiB; an agent has up to 3
 /// cores, 4096 MiB, free and used together`.
@@ -75,7 +74,7 @@ pub(crate) fn use_object(cluster_use: &ClusterUse, used_most: ResourceSums) -> V
 
 fn amounts_object(sums: ResourceSums) -> Value {
     let ResourceSums { cores, memory, gpus } = sums;
-    json!({ "cores": json::cores(cores), "memory_mib": memory.get(), "gpus": gpus.get() })
+    json!({ "cores": core_number(cores), "memory_mib": memory.get(), "gpus": gpus.get() })
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use offermill::resources::MilliCpus;
 use offermill::spark::shuffle::ShuffleEvent;
 use offermill::{ClusterLack, Declined, DemandCall, OfferCounts, ProcessExit, Reason, Timestamp};
 use serde_json::{Map, Value, json};
@@ -21,7 +20,7 @@ use crate::output::summary::Summary;
 use crate::output::view::RunView;
 use crate::settings::RunSettings;
 use crate::text::clock::rfc3339;
-use crate::text::format::printable_json;
+use crate::text::format::{core_number, printable_json};
 use crate::text::stdout::{Rank, Writer};
 
 /// How often totals are printed. This also detects that standard output was closed.
@@ -296,7 +295,7 @@ pub(crate) fn record(record: &ExecutorRecord) -> Value {
         "agent_id": record.agent_id,
         "host": record.host,
         "state": key(record.state.as_str()),
-        "cores": cores(record.resources.cores),
+        "cores": core_number(record.resources.cores),
         "memory_mib": record.resources.memory.get(),
         "gpus": record.resources.gpus.get(),
         "port": record.resources.port,
@@ -345,7 +344,7 @@ fn lack(lack: &ClusterLack) -> Value {
     let (what, asked, largest) = match lack {
         ClusterLack::Constraint { .. } => ("constraint", Value::Null, Value::Null),
         ClusterLack::Cores { asked, largest, .. } => {
-            ("cores", cores(*asked).into(), cores(*largest).into())
+            ("cores", core_number(*asked).into(), core_number(*largest).into())
         }
         ClusterLack::Memory { asked, largest, .. } => {
             ("memory_mib", asked.get().into(), largest.get().into())
@@ -363,17 +362,12 @@ fn lack(lack: &ClusterLack) -> Value {
     })
 }
 
-/// A number of cores, such as 0.5.
-pub(crate) fn cores(cores: MilliCpus) -> f64 {
-    cores.millis() as f64 / 1000.0
-}
-
 fn misses(declined: &[Declined]) -> Value {
     let misses = declined.iter().filter_map(|declined| {
         let miss = declined.nearest.as_ref()?;
         let (asked, offered) = match miss.reason {
             Reason::Cpus { asked, offered } => {
-                let [asked, offered] = [asked, offered].map(cores);
+                let [asked, offered] = [asked, offered].map(core_number);
                 (json!(asked), json!(offered))
             }
             Reason::Memory { asked, offered } => (json!(asked.get()), json!(offered.get())),

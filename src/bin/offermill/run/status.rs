@@ -16,7 +16,7 @@ use crate::output::sentence::limit_text;
 use crate::output::stall::stall_sentence;
 use crate::settings::Readiness;
 use crate::text::clock::{short_time, time_of};
-use crate::text::format::{age, count, grouped, printable};
+use crate::text::format::{age, core_number, count, grouped, printable};
 use crate::text::styled::padded;
 
 /// The most executors that the text lists; the others are counted.
@@ -205,7 +205,7 @@ impl Session {
         let ended_list: Vec<Value> = ended_list.collect();
         let forgotten = usize::try_from(self.run_state.forgotten).unwrap_or(usize::MAX);
         let sufficiency = self.sufficiency();
-        let cores = json::cores;
+        let cores = core_number;
         let allocation = self.allocation.as_ref().map(|allocation| {
             let rule = allocation.allocator.rule();
             let load = allocation.load.map(|load| {
