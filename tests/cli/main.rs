@@ -9,6 +9,7 @@
 //! | [`unread`] | runs go on and end as usual while nobody reads their output |
 //! | [`settings`] | the precedence of settings, and the rejection of invalid ones |
 //! | [`controlling`] | commands to a live run |
+//! | [`http`] | the web page about a run, its metrics and its state |
 //! | [`spark_startup`] | what Spark's executors get before they can ask their driver |
 //! | [`steering`] | runs that another program steers |
 //! | [`steering_commands`] | commands to such runs: their bounds, and what is repeated |
@@ -33,6 +34,7 @@ mod controlling;
 mod ctl;
 mod deviations;
 mod ending;
+mod http;
 mod impostors;
 mod journaling;
 mod mesos;

@@ -49,6 +49,9 @@ Examples:
   Steered by another program, which writes commands such as \"limit 2\" to standard input:
     offermill run --steered --num-executors 0 --executor-cores 1 -- ./worker
 
+  A web page about the run:
+    offermill run --http 127.0.0.1:4040 --name etl -- ./worker
+
   Completions for this shell:
     source <(offermill completions bash)
 ";
@@ -91,7 +94,7 @@ signaled, requested, not_started, dropped, agent_lost, preempted or unknown).
 and \"to\" (null: none) and \"why\"; \"kill\" has \"executors\" and \"why\"; \"answer\",
 to a command from standard input, has \"command\" (its number), \"id\", \"ok\", \"answer\"
 and \"detail\". \"waiting\" comes when executors are wanted and none was placed for 5 s,
-and again if the reasons change; it has \"wanted\" (null: as many as fit), \"offers\",
+and again if the reasons change; it has \"sentence\", \"wanted\" (null: as many as fit), \"offers\",
 \"last_offers_ms\", \"suppressed\", \"agents_excluded\", \"first_exclusion_ends_ms\" (null:
 never) and \"nearest_misses\", each with \"reason\", \"offers\" (all that were declined
 for it), \"agent_id\", \"host\", \"why\", \"asked\", \"offered\" and \"declined_ms\";

@@ -15,6 +15,7 @@
 //! | `replay/`, `simulate/`, `constraints.rs`, `control/ctl.rs` | the other subcommands |
 //! | `record/`, `scenario/` | journals, and the format of their files |
 //! | `control/` | the socket and the commands that it accepts |
+//! | `http/` | the web page about a run, its metrics and its state |
 //! | `output/` | renderers, sentences and the summary |
 //! | `target/` | the cluster of a run |
 //! | `settings/` | sources, options, checks and values of settings |
@@ -29,6 +30,7 @@ mod cli;
 mod constraints;
 mod control;
 mod exit;
+mod http;
 mod model;
 mod output;
 mod record;

@@ -9,7 +9,7 @@ use offermill::engine::cluster_manager::ClusterManager;
 
 use crate::model::target::RunTarget;
 use crate::record::{self, JournalFiles};
-use crate::settings::checks::{allocation, containers, executors, limits, mesos, spark};
+use crate::settings::checks::{allocation, containers, executors, http, limits, mesos, spark};
 use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
 use crate::settings::kernel::{LOAD_REVIVE_INTERVAL, config_builder};
@@ -78,6 +78,7 @@ fn check(
     spark::check(draft);
     limits::check_limit(draft, arguments);
     mesos::check(draft);
+    let http = http::plan(draft);
     let name = draft.name.clone().unwrap_or_else(|| executors::default_name(&arguments.command));
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let epoch = u64::try_from(since.as_millis()).unwrap_or_default();
@@ -124,6 +125,8 @@ fn check(
         readiness: Readiness { ratio: draft.registered_ratio, wait: draft.registered_wait },
         is_steered: arguments.steered,
         registration_timeout: draft.registration_timeout,
+        http,
+        page_url: None,
         output: match arguments {
             RunArguments { json: true, .. } | RunArguments { steered: true, .. } => {
                 OutputForm::Json

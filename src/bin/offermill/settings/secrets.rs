@@ -54,6 +54,8 @@ pub(crate) fn protect_memory(draft: &SettingsDraft) {
     let has_secret = SECRET_VARIABLES.iter().any(is_set)
         || draft.mesos.secret.is_some()
         || draft.mesos.client_key_file.is_some()
+        || draft.http.token.is_some()
+        || draft.http.key_file.is_some()
         || !given_secrets(draft).is_empty();
     if !has_secret {
         return;

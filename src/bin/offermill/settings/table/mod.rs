@@ -7,6 +7,7 @@
 mod allocation;
 mod containers;
 mod general;
+mod http;
 mod mesos;
 mod row;
 mod spark;
@@ -28,6 +29,7 @@ fn rows() -> impl Iterator<Item = &'static OptionRow> {
         spark_secrets::SPARK_SECRET_ROWS,
         mesos::MESOS_ROWS,
         containers::CONTAINER_ROWS,
+        http::HTTP_ROWS,
     ];
     tables.into_iter().flatten()
 }
