@@ -10,6 +10,7 @@
 //! | [`settings`] | the precedence of settings, and the rejection of invalid ones |
 //! | [`controlling`] | commands to a live run |
 //! | [`http`] | the web page about a run, its metrics and its state |
+//! | [`logs`] | `offermill logs` |
 //! | [`spark_startup`] | what Spark's executors get before they can ask their driver |
 //! | [`steering`] | runs that another program steers |
 //! | [`steering_commands`] | commands to such runs: their bounds, and what is repeated |
@@ -37,6 +38,7 @@ mod ending;
 mod http;
 mod impostors;
 mod journaling;
+mod logs;
 mod mesos;
 mod output;
 mod replaying;

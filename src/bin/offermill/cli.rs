@@ -6,6 +6,7 @@ use clap_complete::Shell;
 use crate::constraints::CheckArguments;
 use crate::control::ctl::CtlArguments;
 use crate::exit;
+use crate::logs::LogsArguments;
 use crate::replay::arguments::ReplayArguments;
 use crate::settings::flags::RunArguments;
 use crate::settings::table;
@@ -49,8 +50,9 @@ Examples:
   Steered by another program, which writes commands such as \"limit 2\" to standard input:
     offermill run --steered --num-executors 0 --executor-cores 1 -- ./worker
 
-  A web page about the run:
+  A web page about the run, and what an executor prints:
     offermill run --http 127.0.0.1:4040 --name etl -- ./worker
+    offermill logs --follow 3
 
   Completions for this shell:
     source <(offermill completions bash)
@@ -129,6 +131,8 @@ pub(crate) enum Action {
     Run(Box<RunArguments>),
     /// Send a command to a running `offermill run`
     Ctl(CtlArguments),
+    /// Print what an executor on a local agent has printed
+    Logs(LogsArguments),
     /// Test the kernel on a simulated cluster, with faults and in virtual time
     Simulate(Box<SimulateArguments>),
     /// Replay the events of a recorded run or scenario and print the decisions

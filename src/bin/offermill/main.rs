@@ -12,7 +12,7 @@
 //! | room | content |
 //! |---|---|
 //! | `run/` | `offermill run`: the session between the engine, signals, clients and the renderer |
-//! | `replay/`, `simulate/`, `constraints.rs`, `control/ctl.rs` | the other subcommands |
+//! | `logs/`, `replay/`, `simulate/`, `constraints.rs`, `control/ctl.rs` | the other subcommands |
 //! | `record/`, `scenario/` | journals, and the format of their files |
 //! | `control/` | the socket and the commands that it accepts |
 //! | `http/` | the web page about a run, its metrics and its state |
@@ -31,6 +31,7 @@ mod constraints;
 mod control;
 mod exit;
 mod http;
+mod logs;
 mod model;
 mod output;
 mod record;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         Action::Constraints { action: ConstraintsAction::Check(arguments) } => {
             constraints::check(&arguments)
         }
+        Action::Logs(arguments) => logs::print_logs(&arguments),
         Action::Ctl(arguments) => control::ctl::send_command(&arguments),
         Action::Completions { shell } => completions(shell),
     };
