@@ -127,15 +127,18 @@ fn check(
         registration_timeout: draft.registration_timeout,
         http,
         page_url: None,
-        output: match arguments {
-            RunArguments { json: true, .. } | RunArguments { steered: true, .. } => {
-                OutputForm::Json
-            }
-            RunArguments { plain: true, .. } => OutputForm::Lines,
-            _ => OutputForm::Automatic,
-        },
+        output: output_form(arguments),
     };
     Some((settings, manager))
+}
+
+/// The form of the output that the flags ask for.
+fn output_form(arguments: &RunArguments) -> OutputForm {
+    match arguments {
+        RunArguments { json: true, .. } | RunArguments { steered: true, .. } => OutputForm::Json,
+        RunArguments { plain: true, .. } => OutputForm::Lines,
+        _ => OutputForm::Automatic,
+    }
 }
 
 /// Adds a remark if not all executors fit at the same time.
