@@ -14,6 +14,9 @@ use crate::http::answer::{PageResponse, last_problem, only_reads, to_the_page, t
 /// The longest that a browser keeps the cookie.
 const COOKIE_SECONDS: u64 = 7 * 24 * 3600;
 
+/// The answer to a request that isn't to be answered otherwise.
+pub(super) type Refused = Box<PageResponse>;
+
 /// Who is answered.
 pub(super) struct PageAccess {
     /// The names that requests may have in `Host`, in lower case.
@@ -58,13 +61,13 @@ impl PageAccess {
     /// # Errors
     /// With the answer if it isn't to be answered otherwise: its address is a name that could be anybody's, it isn't
     /// from the page itself, it could change something, or it lacks the token.
-    pub(super) fn check(&self, head: &Parts, has_body: bool) -> Result<(), PageResponse> {
+    pub(super) fn check(&self, head: &Parts, has_body: bool) -> Result<(), Refused> {
         if has_body {
             let status = StatusCode::PAYLOAD_TOO_LARGE;
-            return Err(last_problem(status, "requests must have no body"));
+            return Err(last_problem(status, "requests must have no body").into());
         }
         if head.method != Method::GET && head.method != Method::HEAD {
-            return Err(only_reads());
+            return Err(only_reads().into());
         }
         let host = self.host(head)?;
         let is_own = |origin: &str| {
@@ -72,7 +75,7 @@ impl PageAccess {
             of.is_some_and(|of| of.eq_ignore_ascii_case(host))
         };
         if !head.headers.get_all(ORIGIN).iter().all(|it| it.to_str().is_ok_and(is_own)) {
-            return Err(last_problem(StatusCode::FORBIDDEN, "other sites aren't answered"));
+            return Err(last_problem(StatusCode::FORBIDDEN, "other sites aren't answered").into());
         }
         match &self.token {
             None => Ok(()),
@@ -82,8 +85,8 @@ impl PageAccess {
 
     /// The request's `Host`. A name that isn't configured may be one that its owner lets point to this machine, so that
     /// the owner's pages could read this one (DNS rebinding). An address is no such name.
-    fn host<'h>(&self, head: &'h Parts) -> Result<&'h str, PageResponse> {
-        let bad = |why| last_problem(StatusCode::BAD_REQUEST, why);
+    fn host<'h>(&self, head: &'h Parts) -> Result<&'h str, Refused> {
+        let bad = |why| Refused::from(last_problem(StatusCode::BAD_REQUEST, why));
         if head.uri.authority().is_some() {
             return Err(bad("this is no proxy"));
         }
@@ -93,7 +96,8 @@ impl PageAccess {
             false => Err(last_problem(
                 StatusCode::MISDIRECTED_REQUEST,
                 "this Host isn't answered: use the address, localhost, or a name in offermill.http.hosts",
-            )),
+            )
+            .into()),
         }
     }
 
@@ -115,12 +119,10 @@ impl PageAccess {
 impl TokenAccess {
     /// Checks whether the client knows the token, or was given the cookie. One that brings the token in the address of
     /// the page gets the cookie.
-    fn check(&self, head: &Parts) -> Result<(), PageResponse> {
+    fn check(&self, head: &Parts) -> Result<(), Refused> {
         if let Some(given) = head.uri.query().and_then(token_in_query) {
-            return Err(match is_same(given, &self.token) {
-                true => to_the_page(self.new_cookie().ok_or_else(token_needed)?),
-                false => token_needed(),
-            });
+            let cookie = is_same(given, &self.token).then(|| self.new_cookie()).flatten();
+            return Err(cookie.map_or_else(token_needed, to_the_page).into());
         }
         let bearer = single(&head.headers, AUTHORIZATION).and_then(|it| it.split_once(' '));
         let is_bearer = bearer.is_some_and(|(scheme, given)| {
@@ -131,7 +133,7 @@ impl TokenAccess {
         let is_session = cookies.any(|(name, given)| {
             name.trim() == self.cookie && is_same(given.trim(), &self.session)
         });
-        if is_bearer || is_session { Ok(()) } else { Err(token_needed()) }
+        if is_bearer || is_session { Ok(()) } else { Err(token_needed().into()) }
     }
 
     /// `Lax`, so that a link to the page works; nothing is changed by a request, and no other site can read an answer.

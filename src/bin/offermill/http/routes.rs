@@ -30,7 +30,7 @@ impl RunPage {
         let has_body = !request.body().is_end_stream();
         let (head, _) = request.into_parts();
         if let Err(refused) = self.access.check(&head, has_body) {
-            return refused;
+            return *refused;
         }
         let reply = match head.uri.path() {
             "/" => Ok(asset("text/html; charset=utf-8", PAGE)),

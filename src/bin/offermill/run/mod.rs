@@ -187,11 +187,10 @@ fn start(
             return if error.is_setting() { ExitStatus::BadInput } else { ExitStatus::Cluster };
         }
     };
-    let failures = settings.exclusion.map_or(0, |rule| rule.failures);
     let mut run_state = RunState::new(
         engine.clock(),
         settings.target.on_exit,
-        failures,
+        settings.exclusion.map_or(0, |rule| rule.failures),
         settings.config.unreachable().release_after,
     );
     run_state.local_address =
