@@ -9,6 +9,8 @@
 //! | [`unread`] | runs go on and end as usual while nobody reads their output |
 //! | [`settings`] | the precedence of settings, and the rejection of invalid ones |
 //! | [`controlling`] | commands to a live run |
+//! | [`http`] | the web page about a run, its metrics and its state |
+//! | [`logs`] | `offermill logs` |
 //! | [`spark_startup`] | what Spark's executors get before they can ask their driver |
 //! | [`steering`] | runs that another program steers |
 //! | [`steering_commands`] | commands to such runs: their bounds, and what is repeated |
@@ -40,9 +42,11 @@ mod deviations;
 mod ending;
 #[path = "../support/eventually.rs"]
 mod eventually;
+mod http;
 mod impostors;
 mod journaling;
 mod kubernetes;
+mod logs;
 mod mesos;
 mod output;
 mod pods;

@@ -7,6 +7,7 @@ use crate::clean::CleanArguments;
 use crate::constraints::CheckArguments;
 use crate::control::ctl::CtlArguments;
 use crate::exit;
+use crate::logs::LogsArguments;
 use crate::replay::arguments::ReplayArguments;
 use crate::settings::flags::RunArguments;
 use crate::settings::table;
@@ -54,6 +55,10 @@ Examples:
   Steered by another program, which writes commands such as \"limit 2\" to standard input:
     offermill run --steered --num-executors 0 --executor-cores 1 -- ./worker
 
+  A web page about the run, and what an executor prints:
+    offermill run --http 127.0.0.1:4040 --name etl -- ./worker
+    offermill logs --follow 3
+
   Completions for this shell:
     source <(offermill completions bash)
 ";
@@ -97,7 +102,7 @@ signaled, requested, not_started, dropped, agent_lost, preempted or unknown).
 and \"to\" (null: none) and \"why\"; \"kill\" has \"executors\" and \"why\"; \"answer\",
 to a command from standard input, has \"command\" (its number), \"id\", \"ok\", \"answer\"
 and \"detail\". \"waiting\" comes when executors are wanted and none was placed for 5 s,
-and again if the reasons change; it has \"wanted\" (null: as many as fit), \"offers\",
+and again if the reasons change; it has \"sentence\", \"wanted\" (null: as many as fit), \"offers\",
 \"last_offers_ms\", \"suppressed\", \"agents_excluded\", \"first_exclusion_ends_ms\" (null:
 never) and \"nearest_misses\", each with \"reason\", \"offers\" (all that were declined
 for it), \"agent_id\", \"host\", \"why\", \"asked\", \"offered\" and \"declined_ms\";
@@ -137,6 +142,8 @@ pub(crate) enum Action {
     /// Delete what a run on Kubernetes has left that was killed
     #[command(after_help = exit::HELP)]
     Clean(CleanArguments),
+    /// Print what an executor on a local agent has printed
+    Logs(LogsArguments),
     /// Test the kernel on a simulated cluster, with faults and in virtual time
     Simulate(Box<SimulateArguments>),
     /// Replay the events of a recorded run or scenario and print the decisions

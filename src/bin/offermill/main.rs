@@ -12,9 +12,10 @@
 //! | room | content |
 //! |---|---|
 //! | `run/` | `offermill run`: the session between the engine, signals, clients and the renderer |
-//! | `replay/`, `simulate/`, `constraints.rs`, `control/ctl.rs`, `clean.rs` | the other subcommands |
+//! | `logs/`, `replay/`, `simulate/`, `constraints.rs`, `control/ctl.rs`, `clean.rs` | the other subcommands |
 //! | `record/`, `scenario/` | journals, and the format of their files |
 //! | `control/` | the socket and the commands that it accepts |
+//! | `http/` | the web page about a run, its metrics and its state |
 //! | `output/` | renderers, sentences and the summary |
 //! | `target/` | the cluster of a run |
 //! | `settings/` | sources, options, checks and values of settings |
@@ -30,6 +31,8 @@ mod cli;
 mod constraints;
 mod control;
 mod exit;
+mod http;
+mod logs;
 mod model;
 mod output;
 mod record;
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
             constraints::check(&arguments)
         }
         Action::Clean(arguments) => clean::clean(&arguments),
+        Action::Logs(arguments) => logs::print_logs(&arguments),
         Action::Ctl(arguments) => control::ctl::send_command(&arguments),
         Action::Completions { shell } => completions(shell),
     };

@@ -8,7 +8,9 @@ use offermill::{Change, Fate, ProcessReport, ResourceSums, TaskState, Timestamp,
 
 use crate::model::end_cause::EndCause;
 use crate::model::event::RunEvent;
-use crate::model::executor::{AgentExclusion, AgentRecord, ExecutorRecord, ExecutorState};
+use crate::model::executor::{
+    AgentExclusion, AgentRecord, ExecutorRecord, ExecutorState, is_short_for,
+};
 use crate::model::target::OnExit;
 use crate::text::clock::time_of;
 
@@ -119,16 +121,11 @@ impl RunState {
         if let Some(record) = self.by_name.get(text).and_then(record) {
             return Ok(record);
         }
-        let text = text.trim_start_matches("…-");
-        let matches = |name: &str| {
-            let end = name.rsplit_once('-').map_or(name, |(_, end)| end);
-            end == text || end.split_once('.').is_some_and(|(number, _)| number == text)
-        };
-        let named = self.by_name.iter().filter(|(name, _)| matches(name));
+        let named = self.by_name.iter().filter(|(name, _)| is_short_for(text, name));
         let mut found: Vec<&ExecutorRecord> =
             named.filter_map(|(_, number)| record(number)).collect();
         found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let text = text.to_owned();
+        let text = text.trim_start_matches("…-").to_owned();
         match found[..] {
             [record] => Ok(record),
             [first, second, ..] => {
@@ -176,6 +173,12 @@ impl RunState {
         };
         let colon = if self.connection_failure.is_empty() { "" } else { ": " };
         Some(format!("{state}{colon}{}", self.connection_failure))
+    }
+
+    /// The exclusions in force at `now`.
+    pub(crate) fn exclusions(&self, now: Timestamp) -> impl Iterator<Item = &AgentExclusion> {
+        let all = self.agents.values().flat_map(|agent| &agent.exclusions);
+        all.filter(move |exclusion| exclusion.until > now)
     }
 
     /// How many agents are excluded at `now`.

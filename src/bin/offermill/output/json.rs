@@ -16,6 +16,7 @@ use crate::model::state::RunState;
 use crate::model::waiting::Stall;
 use crate::output::capacity::use_object;
 use crate::output::renderer::Renderer;
+use crate::output::stall::stall_sentence;
 use crate::output::summary::Summary;
 use crate::output::view::RunView;
 use crate::settings::RunSettings;
@@ -64,6 +65,7 @@ impl Renderer for JsonRenderer {
                 "until_finished": settings.until_finished,
                 "executor_failures_max": settings.failures_max,
                 "shutdown_timeout_ms": millis(settings.shutdown_timeout),
+                "page": settings.page_url,
             }),
             Rank::Notable,
         )
@@ -81,7 +83,7 @@ impl Renderer for JsonRenderer {
         self.totals_at = view.now.plus(TOTALS_INTERVAL);
         let executors = states(view.run_state);
         let offers = offers(&view.counts);
-        let per_second = (view.offers_per_second * 10.0).round() / 10.0;
+        let per_second = rate(view.offers_per_second);
         self.print(
             "totals",
             view.now,
@@ -303,7 +305,8 @@ pub(crate) fn record(record: &ExecutorRecord) -> Value {
     })
 }
 
-fn exclusion(exclusion: &AgentExclusion) -> Value {
+/// The keys of an exclusion.
+pub(crate) fn exclusion(exclusion: &AgentExclusion) -> Value {
     json!({
         "agent_id": exclusion.agent_id,
         "host": exclusion.host,
@@ -320,6 +323,7 @@ pub(crate) fn waiting(stall: &Stall) -> Value {
     let at_ms = |at: Option<Timestamp>| at.map(Timestamp::as_millis);
     let first_ends = explanation.excluded.first_ends.filter(|until| *until != Timestamp::MAX);
     json!({
+        "sentence": stall_sentence(stall),
         "wanted": explanation.is_bounded.then_some(explanation.wanted),
         "offers": explanation.offers,
         "last_offers_ms": at_ms(explanation.last_offers),
@@ -362,7 +366,8 @@ fn lack(lack: &ClusterLack) -> Value {
     })
 }
 
-fn misses(declined: &[Declined]) -> Value {
+/// The nearest misses, each with its keys.
+pub(crate) fn misses(declined: &[Declined]) -> Value {
     let misses = declined.iter().filter_map(|declined| {
         let miss = declined.nearest.as_ref()?;
         let (asked, offered) = match miss.reason {
@@ -388,7 +393,8 @@ fn misses(declined: &[Declined]) -> Value {
     misses.collect()
 }
 
-fn offers(counts: &OfferCounts) -> Value {
+/// What became of offers.
+pub(crate) fn offers(counts: &OfferCounts) -> Value {
     let declines = counts.declines().filter(|(_, offers)| *offers > 0);
     let declined: Map<String, Value> =
         declines.map(|(kind, offers)| (key(kind.as_str()), json!(offers))).collect();
@@ -396,6 +402,11 @@ fn offers(counts: &OfferCounts) -> Value {
         "seen": counts.offers, "accepted": counts.accepted, "executors": counts.executors,
         "declined": declined,
     })
+}
+
+/// A rate with one decimal.
+pub(crate) fn rate(per_second: f64) -> f64 {
+    (per_second * 10.0).round() / 10.0
 }
 
 /// A key made of words: `too few cores` becomes `too_few_cores`.

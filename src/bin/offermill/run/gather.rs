@@ -10,7 +10,7 @@ use offermill::engine::cluster_manager::ClusterManager;
 use crate::model::target::RunTarget;
 use crate::record::{self, JournalFiles};
 use crate::settings::checks::{
-    allocation, containers, executors, kubernetes, limits, mesos, spark,
+    allocation, containers, executors, http, kubernetes, limits, mesos, spark,
 };
 use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
@@ -82,8 +82,8 @@ fn check(
     spark::check(draft);
     limits::check_limit(draft, arguments);
     mesos::check(draft);
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let epoch = u64::try_from(since.as_millis()).unwrap_or_default();
+    let http = http::plan(draft);
+    let epoch = epoch_now();
     let RunNames { name, id_prefix } =
         run_name::names(draft, &executors::default_name(&arguments.command), epoch);
     let ids = IdScheme::unique(&id_prefix, epoch).map_err(|error| draft.report_error(&error)).ok();
@@ -133,11 +133,20 @@ fn check(
         },
         is_steered: arguments.steered,
         registration_timeout: draft.registration_timeout,
+        http,
+        page_url: None,
         output: output_form(arguments),
     };
     Some((settings, manager))
 }
 
+/// The time since 1970, in milliseconds: it tells the ids of this run from those of others by the same name.
+fn epoch_now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or_default()
+}
+
+/// The form of the output that the flags ask for.
 fn output_form(arguments: &RunArguments) -> OutputForm {
     match arguments {
         RunArguments { json: true, .. } | RunArguments { steered: true, .. } => OutputForm::Json,

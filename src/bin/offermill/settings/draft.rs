@@ -19,6 +19,7 @@ use crate::settings::redact::Redaction;
 use crate::settings::sources::{Sourced, Sources, VARIABLES};
 use crate::settings::values::allocation::{AllocationSettings, ShuffleSettings};
 use crate::settings::values::containers::ContainerSettings;
+use crate::settings::values::http::HttpSettings;
 use crate::settings::values::kubernetes::KubernetesSettings;
 use crate::settings::values::mesos::MesosSettings;
 use crate::settings::values::spark::SparkSettings;
@@ -60,6 +61,7 @@ pub(crate) struct SettingsDraft {
     pub(crate) mesos: MesosSettings,
     pub(crate) kubernetes: KubernetesSettings,
     pub(crate) container: ContainerSettings,
+    pub(crate) http: HttpSettings,
     pub(crate) spark: SparkSettings,
     pub(crate) allocation: AllocationSettings,
     pub(crate) shuffle: ShuffleSettings,
@@ -134,6 +136,7 @@ impl Default for SettingsDraft {
             mesos: MesosSettings::default(),
             kubernetes: KubernetesSettings::default(),
             container: ContainerSettings::default(),
+            http: HttpSettings::default(),
             spark: SparkSettings::default(),
             allocation: AllocationSettings::default(),
             shuffle: ShuffleSettings::default(),

@@ -175,6 +175,15 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "SOCKET", help_heading = "Control")]
     pub(crate) control: Vec<String>,
 
+    /// Serve a web page about the run, and /metrics, /state, /history and /health, at this address: IP:PORT,
+    /// or a PORT of 127.0.0.1. Beyond loopback with --http-token-file only
+    #[arg(long, value_name = "ADDRESS", help_heading = "Control")]
+    pub(crate) http: Option<String>,
+
+    /// A file with the token that clients of --http must have; nobody else may read it
+    #[arg(long, value_name = "FILE", help_heading = "Control")]
+    pub(crate) http_token_file: Option<String>,
+
     /// Be steered by the program that starts this one, with which the run ends: events as with
     /// --json, commands from standard input, a pipe; in a session of its own. See docs/steering.md
     #[arg(long, help_heading = "Control", conflicts_with = "plain")]
@@ -236,6 +245,8 @@ impl RunArguments {
             "--exclude-window" => &self.exclude_window,
             "--max-executor-failures" => &self.max_executor_failures,
             "--shutdown-timeout" => &self.shutdown_timeout,
+            "--http" => &self.http,
+            "--http-token-file" => &self.http_token_file,
             _ => &None,
         };
         value.as_deref()

@@ -36,6 +36,7 @@ use offermill::{Config, IdScheme};
 use crate::model::target::RunTarget;
 use crate::settings::shuffle::ShufflePlan;
 use crate::settings::values::executors::ExecutorProgram;
+use crate::settings::values::http::HttpPlan;
 
 /// The checked settings of a run.
 #[derive(Debug)]
@@ -76,6 +77,10 @@ pub(crate) struct RunSettings {
     pub(crate) is_steered: bool,
     /// How long the cluster may take to register the framework; `None` is for ever.
     pub(crate) registration_timeout: Option<Duration>,
+    /// Where and for whom the page about the run is served, if it is.
+    pub(crate) http: Option<HttpPlan>,
+    /// The URL of the page, once its address is bound.
+    pub(crate) page_url: Option<String>,
     /// The form of the output.
     pub(crate) output: OutputForm,
 }

@@ -56,6 +56,8 @@ pub(crate) fn protect_memory(draft: &SettingsDraft) {
         || draft.mesos.client_key_file.is_some()
         // A kubeconfig has credentials.
         || draft.is_on(ClusterKind::Kubernetes)
+        || draft.http.token.is_some()
+        || draft.http.key_file.is_some()
         || !given_secrets(draft).is_empty();
     if !has_secret {
         return;

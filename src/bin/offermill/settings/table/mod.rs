@@ -7,6 +7,7 @@
 mod allocation;
 mod containers;
 mod general;
+mod http;
 mod kubernetes;
 mod kubernetes_login;
 mod mesos;
@@ -32,6 +33,7 @@ fn rows() -> impl Iterator<Item = &'static OptionRow> {
         containers::CONTAINER_ROWS,
         kubernetes::KUBERNETES_ROWS,
         kubernetes_login::LOGIN_ROWS,
+        http::HTTP_ROWS,
     ];
     tables.into_iter().flatten()
 }
