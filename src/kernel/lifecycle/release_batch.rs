@@ -11,7 +11,7 @@ use crate::ids::ExecutorId;
 use crate::kernel::Core;
 use crate::kernel::state::admission::AdmissionState;
 use crate::kernel::state::executors::{Allocation, CellStage, CellState};
-use crate::kernel::state::numbers::share_page;
+use crate::kernel::state::numbers::NumberRun;
 use crate::resources::MilliCpus;
 use crate::sync::Ordering;
 
@@ -26,10 +26,8 @@ pub(crate) struct ReleaseBatch<const N: usize> {
     counted: u32,
     cores: MilliCpus,
     gpus: u64,
-    /// The last of the numbers to be retired together, and how many these are. Used if the kernel has a table of
-    /// numbers.
-    number: u64,
-    numbers: u32,
+    /// Used if the kernel has a table of numbers.
+    numbers: NumberRun,
     /// By how much to lower the executor limit.
     lower_limit_by: u32,
     /// Whether an agent was excluded that plans may have been made for.
@@ -45,8 +43,7 @@ impl<const N: usize> ReleaseBatch<N> {
             counted: 0,
             cores: MilliCpus::ZERO,
             gpus: 0,
-            number: 0,
-            numbers: 0,
+            numbers: NumberRun::EMPTY,
             lower_limit_by: 0,
             invalidates_plans: false,
         }
@@ -82,11 +79,7 @@ impl Core {
             self.flush_releases(batch);
         }
         if let Some(numbers) = &self.numbers {
-            if !share_page(batch.number, id.sequence) {
-                numbers.retire(batch.number, std::mem::take(&mut batch.numbers));
-            }
-            batch.number = id.sequence;
-            batch.numbers += 1;
+            numbers.retire_later(id.sequence, &mut batch.numbers);
         }
         batch.slots[batch.len] = id.slot;
         batch.agents[batch.len] = allocation.agent;
@@ -126,7 +119,7 @@ impl Core {
             }
         }
         if let Some(numbers) = &self.numbers {
-            numbers.retire(batch.number, batch.numbers);
+            numbers.retire_all(&batch.numbers);
         }
         // This is last: a thread that finds the agent without executors and forgets it knows that no drain of a kernel
         // that is still open lists any of them. They are not counted, and their cells don't say how they ended.

@@ -119,12 +119,14 @@ impl Core {
     }
 
     /// The cell to which a number leads. It may hold another executor, or none.
+    #[inline(never)]
     fn locate_by_number(&self, sequence: u64) -> Option<Found<'_>> {
         let slot = self.numbers.as_ref()?.find(sequence)?;
         Some((ExecutorId { sequence, slot }, self.executors.get(slot)?))
     }
 
     /// Whether a cell that was found by a number holds the executor with this number, and the executor is live.
+    #[inline(never)]
     fn holds_number(&self, (id, executor): &Found<'_>) -> bool {
         let state = executor.state();
         // An adopted executor has another name.
@@ -173,13 +175,15 @@ impl Core {
         outcomes: &mut Vec<Outcome>,
     ) {
         outcomes.reserve(updates.len());
+        let by_number = self.numbers.is_some();
         let mut batch = ReleaseBatch::<UPDATES_AHEAD>::new();
         for ahead in updates.chunks(UPDATES_AHEAD) {
             let located = self.locate(ahead);
             for (update, located) in ahead.iter().zip(&located) {
-                let found = located
-                    .filter(|found| self.numbers.is_none() || self.holds_number(found))
-                    .or_else(|| self.find_cell(update.executor));
+                let found = match located {
+                    Some(found) if !by_number || self.holds_number(found) => Some(*found),
+                    _ => self.find_cell(update.executor),
+                };
                 self.apply(update, found, limit, now, &mut batch, |outcome| outcomes.push(outcome));
             }
             self.flush_releases(&mut batch);
@@ -192,13 +196,15 @@ impl Core {
     fn locate(&self, updates: &[StatusUpdate<'_>]) -> [Option<Found<'_>>; UPDATES_AHEAD] {
         let mut located = [None; UPDATES_AHEAD];
         for (located, update) in located.iter_mut().zip(updates) {
-            *located = match self.ids.parse(update.executor) {
+            match self.ids.parse(update.executor) {
                 Some(Parsed::Id(id)) => {
-                    self.unless_adopted(id).and_then(|id| Some((id, self.executors.get(id.slot)?)))
+                    if let Some(id) = self.unless_adopted(id) {
+                        *located = self.executors.get(id.slot).map(|cell| (id, cell));
+                    }
                 }
-                Some(Parsed::Sequence(sequence)) => self.locate_by_number(sequence),
-                None => None,
-            };
+                Some(Parsed::Sequence(sequence)) => *located = self.locate_by_number(sequence),
+                None => {}
+            }
         }
         // The cell or the agent may be another's by now; nothing is decided by them here.
         let agents = located.map(|found| found.map(|(_, executor)| executor.agent()));

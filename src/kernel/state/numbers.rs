@@ -117,10 +117,16 @@ fn root_level(number: u64) -> u32 {
     (number | 1).ilog2() / PAGE_BITS
 }
 
-/// Whether two numbers are in the same page of cells.
-#[inline]
-pub(crate) fn share_page(one: u64, other: u64) -> bool {
-    one >> PAGE_BITS == other >> PAGE_BITS
+/// Numbers of one page of cells that are to be retired together.
+#[derive(Debug)]
+pub(crate) struct NumberRun {
+    /// One of them.
+    number: u64,
+    count: u32,
+}
+
+impl NumberRun {
+    pub(crate) const EMPTY: NumberRun = NumberRun { number: 0, count: 0 };
 }
 
 /// How many numbers are in the page of cells that `number` is in, from this one on.
@@ -223,13 +229,29 @@ impl NumberTable {
     /// Must be called once for each number that was handed out.
     #[inline]
     pub(crate) fn retire(&self, number: u64, count: u32) {
-        if count == 0 {
-            return;
-        }
         // It is missing if the table was full.
         let Some(page) = self.page(number, 0) else { return };
         if page.retire(count) && root_level(number) > 0 {
             self.give_back(number);
+        }
+    }
+
+    /// Adds a number to those to be retired. Retires the others first if they are in another page. Not inlined: ids that
+    /// contain their slot don't pay for it.
+    #[inline(never)]
+    pub(crate) fn retire_later(&self, number: u64, run: &mut NumberRun) {
+        if run.number >> PAGE_BITS != number >> PAGE_BITS {
+            self.retire_all(run);
+            *run = NumberRun::EMPTY;
+        }
+        *run = NumberRun { number, count: run.count + 1 };
+    }
+
+    /// Retires these numbers.
+    #[inline(never)]
+    pub(crate) fn retire_all(&self, run: &NumberRun) {
+        if run.count > 0 {
+            self.retire(run.number, run.count);
         }
     }
 
@@ -257,7 +279,7 @@ impl NumberTable {
     pub(crate) fn live(&self, next: u64) -> u64 {
         let all = (0..).zip(&self.roots).map(|(level, root)| self.live_in(root, level));
         // Those that the last page has left for the future. The page of a number that was handed out is there.
-        let is_begun = next % PAGE_LENGTH as u64 != 0 || next == 0;
+        let is_begun = !next.is_multiple_of(PAGE_LENGTH as u64) || next == 0;
         let left = if is_begun { left_in_page(next) as u64 } else { 0 };
         all.sum::<u64>().saturating_sub(left)
     }
