@@ -11,6 +11,7 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 
 PATIENCE_S = 60
 
@@ -33,7 +34,8 @@ class Run:
 
     def wait_for(self, name):
         """The next event with this name; those before it are dropped."""
-        while (event := self.events.get(timeout=PATIENCE_S)) is not None:
+        deadline = time.monotonic() + PATIENCE_S
+        while (event := self.events.get(timeout=max(0, deadline - time.monotonic()))) is not None:
             if event["event"] == name:
                 return event
         sys.exit(f"offermill has ended before {name!r}")

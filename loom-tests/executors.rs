@@ -83,7 +83,7 @@ fn one_unreachable(back: fn(&ExecutorCell) -> bool) {
 /// gives up, one returns; the state says which came first.
 #[test]
 fn giving_up_and_returning_agree() {
-    explore("executors/limbo", None, || {
+    explore("executors/give-up-return", None, || {
         one_unreachable(|executor| {
             let back = |state: CellState| {
                 (state.stage == CellStage::Unreachable)
@@ -98,7 +98,7 @@ fn giving_up_and_returning_agree() {
 #[test]
 #[ignore = "mutant"]
 fn mutant_return_whatever_is_there() {
-    explore("mutant executors/limbo", None, || {
+    explore("mutant executors/give-up-return", None, || {
         one_unreachable(|executor| {
             let back = |state: CellState| Some(CellState { stage: CellStage::Running, ..state });
             executor.state().stage == CellStage::Unreachable && executor.change(7, back).is_ok()

@@ -2,7 +2,7 @@
 
 use offermill::{IdScheme, Kernel, TaskState};
 
-use crate::roster::Roster;
+use crate::live_executors::LiveExecutors;
 use crate::support::locked::Locked;
 use crate::support::plain::Plain;
 use crate::support::scheduler::{Baseline, Ours, Scheduler};
@@ -65,16 +65,16 @@ impl Kind {
         Locked::over(self.plain())
     }
 
-    /// Makes an update of this kind the news for each executor of the roster, unless there are enough for whom it is.
-    pub(crate) fn prepare<D: Scheduler>(self, roster: &mut Roster<D>) {
+    /// Prepares executors to which an update of this kind applies, unless enough are left.
+    pub(crate) fn prepare<D: Scheduler>(self, executors: &mut LiveExecutors<D>) {
         match self {
-            Kind::Ended | Kind::EndedNumbered | Kind::Running => roster.begin_anew(),
-            Kind::Duplicate if roster.is_empty() => {
-                roster.begin_anew();
-                roster.all_run();
+            Kind::Ended | Kind::EndedNumbered | Kind::Running => executors.begin_anew(),
+            Kind::Duplicate if executors.is_empty() => {
+                executors.begin_anew();
+                executors.all_run();
             }
-            Kind::Unknown if roster.is_empty() => {
-                roster.unmatched(|number| format!("bench-s44we7-{number}.{number}"));
+            Kind::Unknown if executors.is_empty() => {
+                executors.unmatched(|number| format!("bench-s44we7-{number}.{number}"));
             }
             Kind::Duplicate | Kind::Unknown => {}
         }
@@ -83,12 +83,12 @@ impl Kind {
     /// Shows that kernel and baseline make the same of updates, under this kind's ids.
     pub(crate) fn prove(self) {
         use TaskState::{Failed, Finished, Running};
-        let mut ours = Roster::new(Ours::new(&self.kernel()));
-        let mut baseline = Roster::new(self.baseline());
+        let mut ours = LiveExecutors::new(Ours::new(&self.kernel()));
+        let mut baseline = LiveExecutors::new(self.baseline());
         ours.begin_anew();
         baseline.begin_anew();
-        let Roster { scheduler: ours, names: our_names, .. } = ours;
-        let Roster { scheduler: baseline, names: plain_names, .. } = baseline;
+        let LiveExecutors { scheduler: ours, names: our_names, .. } = ours;
+        let LiveExecutors { scheduler: baseline, names: plain_names, .. } = baseline;
         let mut schedulers = (ours, baseline);
         for names in our_names.iter().zip(&plain_names) {
             let names = (names.0.as_str(), names.1.as_str());

@@ -5,8 +5,8 @@
 mod support;
 
 mod kind;
+mod live_executors;
 mod measure;
-mod roster;
 
 use criterion::Criterion;
 

@@ -6,7 +6,7 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput};
 
 use crate::kind::Kind;
-use crate::roster::{Apply, BATCH, Roster, in_batches, one_by_one};
+use crate::live_executors::{Apply, BATCH, LiveExecutors, in_batches, one_by_one};
 use crate::support;
 use crate::support::scheduler::{Ours, Scheduler};
 use crate::support::stream::EXECUTORS_LIVE;
@@ -53,17 +53,17 @@ fn bench<D: Scheduler>(
     (kind, apply): (Kind, Apply<D>),
     schedulers: impl Fn() -> Vec<D>,
 ) {
-    let mut workers: Option<Vec<Roster<D>>> = None;
+    let mut workers: Option<Vec<LiveExecutors<D>>> = None;
     group.bench_function(id, |bencher| {
-        let workers =
-            workers.get_or_insert_with(|| schedulers().into_iter().map(Roster::new).collect());
+        let workers = workers
+            .get_or_insert_with(|| schedulers().into_iter().map(LiveExecutors::new).collect());
         bencher.iter_custom(|turns| time(workers, kind, apply, turns));
     });
 }
 
 /// The wall-clock time of `turns` turns, without their preparation. Each thread prepares its own.
 fn time<D: Scheduler>(
-    workers: &mut [Roster<D>],
+    workers: &mut [LiveExecutors<D>],
     kind: Kind,
     apply: Apply<D>,
     mut turns: u64,
@@ -72,8 +72,10 @@ fn time<D: Scheduler>(
     let mut spent = Duration::ZERO;
     while turns > 0 {
         let share = turns.min(round);
-        let prepare = |roster: &mut Roster<D>| kind.prepare(roster);
-        let run = |roster: &mut Roster<D>, turns| roster.apply_next(kind.state(), apply, turns);
+        let prepare = |executors: &mut LiveExecutors<D>| kind.prepare(executors);
+        let run = |executors: &mut LiveExecutors<D>, turns| {
+            executors.apply_next(kind.state(), apply, turns)
+        };
         spent += together_once(workers, share, prepare, run);
         turns -= share;
     }

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags, fstat, mkdirat, open, openat, stat};
+use rustix::fs::{Dir, FileType, Mode, OFlags, fstat, mkdirat, open, openat, stat};
 use rustix::io::Errno;
 
 use super::links::{LINKS_MAX, leads_nowhere, read_link};
@@ -25,6 +25,60 @@ pub struct PrivateFolder {
 }
 
 impl PrivateFolder {
+    /// Opens the folder at `path` as [`open`](Self::open) does, but creates none.
+    ///
+    /// # Errors
+    /// If there is no such folder, if it belongs to another user, or if others may write it.
+    pub fn open_existing(path: &Path) -> io::Result<PrivateFolder> {
+        let path: PathBuf = absolute(path)?.components().collect();
+        let folder = PrivateFolder { handle: Arc::new(open_existing(&path)?), path };
+        folder.check()?;
+        Ok(folder)
+    }
+
+    /// Opens the folder `name` in this one. A link is not followed.
+    ///
+    /// # Errors
+    /// If there is no such folder, if it belongs to another user, or if others may write it.
+    pub fn existing_subfolder(&self, name: impl AsRef<OsStr>) -> io::Result<PrivateFolder> {
+        check_name(name.as_ref())?;
+        let folder = self.enter(name.as_ref())?;
+        folder.check()?;
+        Ok(folder)
+    }
+
+    /// Returns the names in this folder, in no particular order, except those that aren't Unicode.
+    ///
+    /// # Errors
+    /// If the folder can't be read.
+    pub fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.handle)? {
+            let entry = entry?;
+            if let Ok(name) = entry.file_name().to_str()
+                && !matches!(name, "." | "..")
+            {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Opens the file `name` in this folder for reading.
+    ///
+    /// # Errors
+    /// If there is no such file, or if it is a link, a pipe or something else that is no regular file.
+    pub fn open_file(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
+        let name = name.as_ref();
+        check_name(name)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(&self.handle, name, flags, Mode::empty())?);
+        match FileType::from_raw_mode(fstat(&file)?.st_mode) {
+            FileType::RegularFile => Ok(file),
+            _ => Err(refused(format!("{}: it is no regular file", self.path.join(name).display()))),
+        }
+    }
+
     /// Opens the folder at `path`, or creates it and its missing parents with mode 0700. Links among its parents are
     /// followed; a link in the folder's own place, and those to which it leads, only if they belong to this user or to
     /// root.

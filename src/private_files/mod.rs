@@ -4,6 +4,7 @@
 //! |---|---|
 //! | A folder is used only if it belongs to this user or to root, and others have no write permission | [`PrivateFolder::open`], [`PrivateFolder::subfolder`] |
 //! | Folders below it are reached through directory handles, and links are not followed, so renaming a folder or planting a link redirects nothing | [`PrivateFolder`] |
+//! | Output of executors is read from the folders that are trusted, through their handles | [`PrivateFolder::open_existing`], [`PrivateFolder::open_file`] |
 //! | New folders have mode 0700, new files 0600 | all functions here |
 //! | A new file never opens or overwrites a file that exists, whatever its name leads to | [`PrivateFolder::create_file`], [`create_file`], [`replace`] |
 //! | A file that is replaced is written under a random name first | [`replace`] |

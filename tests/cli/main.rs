@@ -9,6 +9,8 @@
 //! | [`unread`] | runs go on and end as usual while nobody reads their output |
 //! | [`settings`] | the precedence of settings, and the rejection of invalid ones |
 //! | [`controlling`] | commands to a live run |
+//! | [`http`] | the web page about a run, its metrics and its state |
+//! | [`logs`] | `offermill logs` |
 //! | [`spark_startup`] | what Spark's executors get before they can ask their driver |
 //! | [`steering`] | runs that another program steers |
 //! | [`steering_commands`] | commands to such runs: their bounds, and what is repeated |
@@ -16,6 +18,8 @@
 //! | [`status`] | the status of a run agrees with itself |
 //! | [`spark`] | Spark's settings and `--print-config` |
 //! | [`spark_executors`] | Spark's executors are launched as by Spark |
+//! | [`kubernetes`] | the settings of runs on Kubernetes, and their secrets |
+//! | [`pods`] | runs on a fake API server, and `offermill clean` |
 //! | [`mesos`] | the settings of runs on Mesos, and their secrets |
 //! | [`checking`] | `offermill constraints check` |
 //! | [`replaying`] | `offermill replay` decides as recorded, and as Spark |
@@ -26,6 +30,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "../kubernetes/fake/mod.rs"]
+#[allow(dead_code, reason = "other tests need more of it")]
+mod api_server;
 mod as_root;
 mod checking;
 mod comparing;
@@ -33,10 +40,16 @@ mod controlling;
 mod ctl;
 mod deviations;
 mod ending;
+#[path = "../support/eventually.rs"]
+mod eventually;
+mod http;
 mod impostors;
 mod journaling;
+mod kubernetes;
+mod logs;
 mod mesos;
 mod output;
+mod pods;
 mod replaying;
 mod running;
 mod secrecy;

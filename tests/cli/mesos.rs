@@ -161,10 +161,10 @@ fn local_agents_have_no_containers() {
     };
     let ended = run(&["--container-image", "debian"], &["true"]);
     assert_eq!(ended.code, Some(2));
-    let sentence = "offermill: --container-image needs Mesos, and --master is \"local[1]\"\n";
+    let sentence =
+        "offermill: --container-image needs Mesos or Kubernetes, and --master is \"local[1]\"\n";
     assert_eq!(ended.errors, sentence);
     for setting in [
-        "spark.mesos.executor.docker.image=debian",
         "spark.mesos.executor.docker.volumes=/a",
         "spark.mesos.executor.docker.portmaps=80:80",
         "spark.mesos.executor.docker.parameters=a=b",

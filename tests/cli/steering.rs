@@ -433,7 +433,7 @@ fn an_unregistered_run_gives_up() {
     drop(input);
 }
 
-/// Goal: a parent may pass on settings that mean nothing here, and is told of invalid ones. Method: keys of other
+/// Goal: a parent may pass on settings that mean nothing here, and invalid ones are reported. Method: keys of other
 /// programs and clusters; and a value that can't be read.
 #[test]
 fn settings_are_ignored_quietly() {

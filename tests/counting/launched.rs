@@ -41,20 +41,24 @@ fn growing_writes_one_word_more_and_a_stack_less() {
 }
 
 /// Goal: the cost of options. Method: GPUs, counted in a word of their own, once per batch if executors take a fixed
-/// number; ids without a cell's number, which are entered in a table: 16 of them in a line.
+/// number; if they take what there is, the agents' next offers are recorded as well. Ids without a cell's number, which
+/// are entered in a table: 16 of them in a line.
 #[test]
 fn options_cost_what_is_said_here() {
     let resources = [("cpus", 1.0), ("mem", 1.0), ("gpus", 1.0)]
         .map(|(name, much)| Resource::scalar(name, much));
     let exactly = ExecutorGpus::Exactly(Gpus::new(1));
-    for (gpus, reservations) in [(exactly, 1), (ExecutorGpus::WhatThereIs, 10)] {
+    let recorded = [(SharedWord::Agent, 20, 0), (SharedWord::Offered, 20, 1)];
+    for (gpus, reservations, recorded) in
+        [(exactly, 1, &[][..]), (ExecutorGpus::WhatThereIs, 10, &recorded[..])]
+    {
         let mut scene = Scene::new(config().gpu_cap(Gpus::new(1000)).executor_gpus(gpus));
         scene.warm_up(Size::of(10, 1));
         scene.offer_all(10, &resources, NOW);
         scene.started().into_iter().for_each(|id| drop(scene.update(id, TaskState::Finished)));
         let writes = scene.offer_all(10, &resources, NOW);
         let counts = and(expected(launched(10, 10)), &[(SharedWord::Gpus, reservations, 1)]);
-        assert_eq!(scene.count(&writes), counts);
+        assert_eq!(scene.count(&writes), and(counts, recorded));
     }
     let mut scene = Scene::with_ids(config(), IdScheme::plain());
     scene.warm_up(Size::of(10, 1));

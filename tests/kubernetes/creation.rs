@@ -201,7 +201,7 @@ fn a_kill_ends_a_creation() {
 #[test]
 fn a_constraint_is_kept_or_refused() {
     let server = ApiServer::start();
-    let url = ApiServerAddress::Url { url: server.url.clone(), token: None, authorities: None };
+    let url = ApiServerAddress::at(server.url.clone());
     let bare = KubernetesConfig::new("etl").with_api_server(url);
     let error = KubernetesCluster::new(bare).unwrap_err().to_string();
     assert!(error.contains("for_kernel"), "{error}");
@@ -231,7 +231,7 @@ fn a_creation_that_fails_is_told_and_given_up() {
         let server = ApiServer::start();
         let body = json!({ "message": "overloaded" });
         server.state().always = Some(Fault::Refuse(status, body.clone()));
-        let config = config(&server.url).with_start_timeout(Duration::from_millis(800));
+        let config = config(&server.url).with_start_timeout(Duration::from_secs(2));
         let framework = Framework::start(config, 1);
         framework.launch(1);
         let told =
@@ -239,12 +239,90 @@ fn a_creation_that_fails_is_told_and_given_up() {
         framework.wait_event("what it waits for", told);
         framework.wait_state("etl-1-0.0", TaskState::Dropped);
         let why = framework.updates("etl-1-0.0").pop().unwrap().message;
-        assert!(why.contains("overloaded") && why.contains("800ms"), "{why}");
+        assert!(why.contains("overloaded") && why.contains("2s"), "{why}");
         server.state().always = None;
         server.state().faults = vec![Fault::Refuse(status, body)];
         framework.wait_state("etl-1-1.0", TaskState::Running);
         let is_waiting = |event: &&Event| matches!(event, Event::Waiting { .. });
         assert!(framework.events().iter().filter(is_waiting).count() <= 6);
         assert_eq!(server.state().created.len(), 1);
+    }
+}
+
+/// Goal: a creation without an answer is looked for, not sent again. Method: attempts that took effect, each without
+/// saying so; requests are counted.
+#[test]
+fn an_unanswered_creation_is_looked_for() {
+    for fault in [Fault::FailAfter(504), Fault::FailAfter(500), Fault::CloseAfter] {
+        let server = ApiServer::start();
+        let framework = Framework::start(config(&server.url), 1);
+        // Nothing but a look shows the pod.
+        framework.wait_epoch(1);
+        server.silence();
+        server.end_watches();
+        server.state().faults = vec![fault];
+        framework.launch(1);
+        framework.wait_state("etl-1-0.0", TaskState::Running);
+        assert_eq!((server.count("POST /api/"), server.count("GET /api/")), (1, 1));
+    }
+}
+
+/// Goal: a pod that came and went before its creation was answered isn't created twice. Method: an attempt that took
+/// effect without an answer; others delete the pod while no watch is heard.
+#[test]
+fn a_pod_that_came_and_went_unseen_is_not_created_again() {
+    let server = ApiServer::start();
+    let framework = Framework::start(config(&server.url), 1);
+    framework.launch(1);
+    framework.wait_state("etl-1-0.0", TaskState::Running);
+    server.silence();
+    server.end_watches();
+    server.state().faults = vec![Fault::Vanish];
+    framework.launch(1);
+    framework.wait_state("etl-1-1.0", TaskState::Gone);
+    assert_eq!(server.state().created.len(), 2, "each once");
+}
+
+/// Goal: an executor whose creation may still take effect isn't reported as ended before it can't any more, so that
+/// never more pods are alive than executors count. Method: a creation that is answered 504 and takes effect late; its
+/// executor is killed, is given up, or is denied before that.
+#[test]
+fn a_creation_that_takes_effect_late_still_counts() {
+    let quota = json!({ "code": 403, "message": "exceeded quota: q" });
+    for case in ["killed", "given up", "denied"] {
+        let server = ApiServer::start();
+        let mut config = config(&server.url);
+        if case == "given up" {
+            config = config.with_start_timeout(Duration::from_millis(300));
+        }
+        let framework = Framework::start(config, 1);
+        let mut faults = vec![Fault::Late(504, Duration::from_millis(2500))];
+        if case != "killed" {
+            faults
+                .insert(0, Fault::Refuse(if case == "denied" { 403 } else { 429 }, quota.clone()));
+        } else {
+            server.state().always = Some(Fault::Refuse(429, quota.clone()));
+        }
+        server.state().faults = faults;
+        framework.launch(1);
+        eventually(PATIENCE, "an attempt", || {
+            if server.count("POST /api/") > 0 { Ok(()) } else { Err(String::new()) }
+        });
+        if case == "killed" {
+            framework.kill("etl-1-0.0");
+        }
+        let has_ended = |executor: &str| {
+            let states = framework.states(executor);
+            states.contains(&TaskState::Killed) || states.contains(&TaskState::Dropped)
+        };
+        eventually(PATIENCE, "the pod", || {
+            let has_ended = has_ended("etl-1-0.0");
+            let is_there = !server.state().created.is_empty();
+            assert!(is_there || !has_ended, "{case}: it may still take effect");
+            if is_there { Ok(()) } else { Err(String::new()) }
+        });
+        let end = if case == "killed" { TaskState::Killed } else { TaskState::Running };
+        framework.wait_state("etl-1-0.0", end);
+        assert_eq!(server.state().created.len(), 1, "{case}");
     }
 }

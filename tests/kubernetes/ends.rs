@@ -198,3 +198,32 @@ fn a_failed_acknowledgement_is_repeated() {
     server.state().failing.clear();
     wait_pods(&server, 0);
 }
+
+/// Goal: a pod on a node that is silent isn't forgotten while it may run on. Method: the node falls silent, the
+/// executor is killed, and the node comes back.
+#[test]
+fn a_pod_on_a_silent_node_is_not_forgotten() {
+    let server = ApiServer::start();
+    let framework = Framework::start(config(&server.url), 1);
+    framework.launch(1);
+    framework.wait_state("etl-1-0.0", TaskState::Running);
+    server.state().is_silent = true;
+    let ready = json!([{ "type": "Ready", "status": "False" }]);
+    server.change("etl-1-0-0", |pod| pod["status"]["conditions"] = ready);
+    framework.wait_state("etl-1-0.0", TaskState::Unreachable);
+    framework.kill("etl-1-0.0");
+    eventually(PATIENCE, "a deletion", || {
+        if server.count("DELETE /api/") > 0 { Ok(()) } else { Err(String::new()) }
+    });
+    eventually(PATIENCE, "a further deletion", || {
+        // The engine repeats its kills.
+        framework.kill("etl-1-0.0");
+        if server.count("DELETE /api/") > 1 { Ok(()) } else { Err(String::new()) }
+    });
+    assert_eq!(server.state().pods.len(), 1, "it may run on");
+    assert_eq!(framework.states("etl-1-0.0").last(), Some(&TaskState::Unreachable));
+    server.state().is_silent = false;
+    server.exit("etl-1-0-0", 143);
+    framework.wait_state("etl-1-0.0", TaskState::Killed);
+    wait_pods(&server, 0);
+}

@@ -41,8 +41,8 @@ struct Sink {
 }
 
 pub(crate) fn config(url: &str) -> KubernetesConfig {
-    let url = ApiServer::Url { url: url.to_owned(), token: None, authorities: None };
-    let config = KubernetesConfig::new("etl").with_api_server(url).with_image("spark:3.5");
+    let server = ApiServer::at(url);
+    let config = KubernetesConfig::new("etl").with_api_server(server).with_image("spark:3.5");
     let mut config = config.with_lease_duration(Duration::from_secs(3)).with_namespace("jobs");
     config.request_timeout = Duration::from_secs(2);
     config.for_kernel(&settings(100)).unwrap()
@@ -69,7 +69,7 @@ impl Framework {
         self.sink.recorded.lock().unwrap()
     }
 
-    /// Starts so many executors more.
+    /// Starts this number of executors in addition.
     pub(crate) fn launch(&self, executors: usize) {
         self.recorded().to_launch += executors;
         self.request();

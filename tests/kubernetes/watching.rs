@@ -133,3 +133,40 @@ fn brief_watches_are_few() {
         framework.wait_state("etl-1-0.0", TaskState::Finished);
     }
 }
+
+/// Goal: a version that is forgotten isn't watched from again. Method: a watch that is answered 410 in its stream is
+/// followed by a list, in the order of the requests.
+#[test]
+fn a_forgotten_version_is_not_watched_again() {
+    let server = ApiServer::start();
+    let framework = Framework::start(config(&server.url), 1);
+    framework.launch(1);
+    framework.wait_state("etl-1-0.0", TaskState::Running);
+    let before = server.state().requests.len();
+    server.compact();
+    server.end_watches();
+    framework.wait_epoch(2);
+    let state = server.state();
+    let reads = state.requests[before..].iter().map(|it| it.split(' ').next().unwrap_or_default());
+    let reads: Vec<&str> = reads.filter(|verb| ["LIST", "WATCH"].contains(verb)).collect();
+    assert_eq!(reads[..2], ["WATCH", "LIST"], "{reads:?}");
+}
+
+/// Goal: a pod isn't taken for missing because a list is older than it. Method: lists that needn't be up to date lack
+/// the pod; the pods are listed again.
+#[test]
+fn a_list_shows_what_is_there() {
+    let server = ApiServer::start();
+    server.state().cache = Some(Default::default());
+    let framework = Framework::start(config(&server.url), 1);
+    framework.launch(1);
+    framework.wait_state("etl-1-0.0", TaskState::Running);
+    server.compact();
+    server.end_watches();
+    framework.wait_epoch(2);
+    framework.launch(1);
+    framework.wait_state("etl-1-1.0", TaskState::Running);
+    assert_eq!(framework.states("etl-1-0.0").last(), Some(&TaskState::Running));
+    assert_eq!(server.count("DELETE"), 0);
+    assert_eq!(server.state().pods.len(), 2);
+}

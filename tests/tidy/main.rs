@@ -284,6 +284,25 @@ fn the_front_page_names_what_there_is() {
     }
 }
 
+/// Goal: what the thread sanitizer is told to overlook is still there under that name; otherwise its false alarm comes
+/// back after hours of other checks. Method: the type that each line names is defined in the module that it names.
+#[test]
+fn what_the_sanitizer_overlooks_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let list = fs::read_to_string(root.join("tests/sanitizer/suppressions.txt")).unwrap();
+    let paths = list.lines().filter_map(|line| {
+        line.strip_prefix("race:")?.split_once("<offermill::")?.1.split_once('>').map(|it| it.0)
+    });
+    let paths: Vec<&str> = paths.collect();
+    assert!(!paths.is_empty(), "no types were found in it");
+    for path in paths {
+        let (module, name) = path.rsplit_once("::").expect("a type in a module");
+        let file = format!("src/{}.rs", module.replace("::", "/"));
+        let source = fs::read_to_string(root.join(&file)).unwrap_or_default();
+        assert!(source.contains(&format!("struct {name} {{")), "{file} doesn't define {name}");
+    }
+}
+
 /// Goal: the library runs without a clock, threads or output of its own. Method: look for them in the kernel's code;
 /// examples in its documentation may have them.
 #[test]

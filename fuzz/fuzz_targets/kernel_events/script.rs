@@ -46,7 +46,7 @@ const ZONES: [Option<&str>; 4] = [Some("a"), Some("b"), Some("c"), None];
 /// What a cluster says of the zone of an agent that it chose.
 const FACTS: [Option<Option<&str>>; 5] =
     [None, Some(None), Some(Some("a")), Some(Some("b")), Some(Some("c"))];
-const STRANGERS: [&str; 8] = [
+const UNKNOWN_IDS: [&str; 8] = [
     "",
     "nobody",
     "test-10-0",
@@ -312,7 +312,7 @@ fn whom(values: &mut Values<'_>, scene: &Scene) -> Whom {
         b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' if placed > 0 => {
             Whom::Number((number(byte) % placed) as u64)
         }
-        _ => Whom::Text(STRANGERS[number(byte) % STRANGERS.len()]),
+        _ => Whom::Text(UNKNOWN_IDS[number(byte) % UNKNOWN_IDS.len()]),
     }
 }
 

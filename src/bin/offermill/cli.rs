@@ -3,9 +3,11 @@
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::clean::CleanArguments;
 use crate::constraints::CheckArguments;
 use crate::control::ctl::CtlArguments;
 use crate::exit;
+use crate::logs::LogsArguments;
 use crate::replay::arguments::ReplayArguments;
 use crate::settings::flags::RunArguments;
 use crate::settings::table;
@@ -33,6 +35,10 @@ Examples:
         --secret-file etl.secret --failover-timeout 1h --framework-id-file etl.framework \\
         --num-executors 20 --executor-cores 2 --executor-memory 4g -- /opt/etl/worker
 
+  As pods of a Kubernetes cluster, with kubectl's credentials:
+    offermill run --master k8s:// --namespace jobs --container-image registry/etl:3 \
+        --name etl --num-executors 20 --executor-cores 2 --executor-memory 4g -- /opt/etl/worker
+
   Executors for a Spark driver, until it ends (SPARK_HOME says where Spark is):
     offermill run --master 'local-cluster[2,2,2048]' --num-executors 2 --until-finished \\
         --executor-cores 1 --executor-memory 512m --spark-app-id app-7 \\
@@ -49,13 +55,17 @@ Examples:
   Steered by another program, which writes commands such as \"limit 2\" to standard input:
     offermill run --steered --num-executors 0 --executor-cores 1 -- ./worker
 
+  A web page about the run, and what an executor prints:
+    offermill run --http 127.0.0.1:4040 --name etl -- ./worker
+    offermill logs --follow 3
+
   Completions for this shell:
     source <(offermill completions bash)
 ";
 
 const RUN_NOTES: &str = "\
 On a Mesos cluster the command must exist on the agents, not on this machine. Nothing
-else but --master differs.
+else but --master differs. On Kubernetes the command must exist in the image.
 
 In the command, {{EXECUTOR_ID}}, {{APP_ID}}, {{AGENT_ID}}, {{HOSTNAME}}, {{CORES}},
 {{MEMORY_MB}} and (with a fixed port) {{PORT}} are replaced by an executor's own
@@ -76,10 +86,11 @@ const JSON_NOTES: &str = "\
 --json prints one object per line. All have \"event\", \"at_ms\" (since the start) and
 \"time\" (UTC). The events:
   started, registered, disconnected, resumed (a former run), adopted (an executor of
-  it), placed, running, ending, out_of_sight, returned, given_up, refused_return,
-  ended, excluded, all_excluded, waiting, agent_lost, demand, overflow, unreadable,
-  call_failed, shuffle_registered, shuffle_failing, journal_ended, refused, limit, kill,
-  answer, totals (each 10 s), stopping, summary (the last, except after a second Ctrl-C),
+  it), placed, bound (to a node, on Kubernetes), unwelcome (there), running, ending,
+  out_of_sight, returned, given_up, refused_return, ended, excluded, all_excluded,
+  waiting, agent_lost, demand, overflow, unreadable, call_failed, shuffle_registered,
+  shuffle_failing, journal_ended, refused, limit, kill, answer, totals (each 10 s),
+  stopping, summary (the last, except after a second Ctrl-C),
   left_out (the number of \"lines\" that were left out because they weren't read in time).
 Events of executors have \"executor\", \"agent_id\", \"host\", \"state\", \"cores\",
 \"memory_mib\", \"gpus\", \"port\" and \"message\"; \"placed\" has \"replaces\" too,
@@ -91,12 +102,14 @@ signaled, requested, not_started, dropped, agent_lost, preempted or unknown).
 and \"to\" (null: none) and \"why\"; \"kill\" has \"executors\" and \"why\"; \"answer\",
 to a command from standard input, has \"command\" (its number), \"id\", \"ok\", \"answer\"
 and \"detail\". \"waiting\" comes when executors are wanted and none was placed for 5 s,
-and again if the reasons change; it has \"wanted\" (null: as many as fit), \"offers\",
+and again if the reasons change; it has \"sentence\", \"wanted\" (null: as many as fit), \"offers\",
 \"last_offers_ms\", \"suppressed\", \"agents_excluded\", \"first_exclusion_ends_ms\" (null:
 never) and \"nearest_misses\", each with \"reason\", \"offers\" (all that were declined
 for it), \"agent_id\", \"host\", \"why\", \"asked\", \"offered\" and \"declined_ms\";
 \"cluster_lacks\", what no agent has, each with \"what\", \"why\", \"asked\", \"largest\",
-\"agent_id\" and \"host\"; and \"capacity_ms\", when that was so (null: nothing calls for it).
+\"agent_id\" and \"host\"; \"capacity_ms\", when that was so (null: nothing calls for it);
+\"unstarted\", what placed executors wait for, each with \"executors\" and \"why\"; and \"denied\",
+why the cluster took the last executor not at all (null: it did; both on Kubernetes).
 \"shuffle_registered\" and \"shuffle_failing\", each printed once until the other comes, have
 \"host\" and \"port\" of the service; the first also \"again\", the second \"refused\" and \"why\".
 \"summary\" has \"ending\", \"exit_code\", \"ran_ms\", \"executors\" (each with the keys of
@@ -126,6 +139,11 @@ pub(crate) enum Action {
     Run(Box<RunArguments>),
     /// Send a command to a running `offermill run`
     Ctl(CtlArguments),
+    /// Delete what a run on Kubernetes has left that was killed
+    #[command(after_help = exit::HELP)]
+    Clean(CleanArguments),
+    /// Print what an executor on a local agent has printed
+    Logs(LogsArguments),
     /// Test the kernel on a simulated cluster, with faults and in virtual time
     Simulate(Box<SimulateArguments>),
     /// Replay the events of a recorded run or scenario and print the decisions

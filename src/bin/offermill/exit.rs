@@ -11,6 +11,8 @@ pub(crate) enum ExitStatus {
     NoMatch,
     /// `ctl`: the run refused the command.
     CommandRefused,
+    /// `clean`: the run is alive.
+    RunIsAlive,
     /// `replay --expect`: a decision differs from the expected one.
     Differs,
     /// A flag or setting is invalid. Nothing was started.
@@ -37,20 +39,24 @@ Exit codes:
        output, the end of its parent) and all executors ended within the shutdown timeout
     1  executors failed: as many as --max-executor-failures allows, or (with --until-finished)
        on every agent; constraints check: the agent doesn't meet the constraint; ctl: the
-       run refused the command; replay: a decision differs from the expected one
+       run refused the command; clean: the run is alive; replay: a decision differs from the
+       expected one
     2  a flag or setting is invalid; nothing was started
     3  the run was stopped, and executors that had not ended within the shutdown timeout were
        killed (on Mesos: the master ends them with the framework, those on unreachable agents
        when the agents return); or, on Mesos, the framework could not be torn down, and the
-       master keeps it and executors for the failover timeout
-    4  the cluster is not available, or refused this framework; ctl: no run answers
+       master keeps it and executors for the failover timeout; or, on Kubernetes, not all
+       pods and the lease could be deleted
+    4  the cluster is not available, or refused this framework; ctl: no run answers; clean:
+       something could not be deleted
     5  with --until-finished: standard output was closed before all executors had
        finished; other commands: standard output can't be written (a closed pipe is fine)
     6  simulate: the simulator found a violation
     7  internal error: a part of this program panicked and the run could not continue;
        executors were killed; please report it
   130  a second Ctrl-C (or SIGTERM, SIGHUP) ended the run at once; local executors were killed;
-       those on Mesos that the first had not ended are left to the master for the failover timeout";
+       those on Mesos that the first had not ended are left to the master for the failover timeout;
+       those on Kubernetes stay until the next run of the name or clean";
 
 impl ExitStatus {
     /// The exit code.
@@ -60,6 +66,7 @@ impl ExitStatus {
             ExitStatus::ExecutorsFailed
             | ExitStatus::NoMatch
             | ExitStatus::CommandRefused
+            | ExitStatus::RunIsAlive
             | ExitStatus::Differs => 1,
             ExitStatus::BadInput => 2,
             ExitStatus::TimedOut => 3,

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! arguments ─► sources ──► draft ─► RunSettings ─► target ──────► session ◄─ signals, control
-//! (cli.rs)     flag, file  table/   checks/        local, Mesos:   │  ▲
-//!              --conf, env reads                   what differs    │  └ notices of the engine
-//!                                                  by cluster      ▼
+//! (cli.rs)     flag, file  table/   checks/        local, Mesos,   │  ▲
+//!              --conf, env reads                   Kubernetes:     │  └ notices of the engine
+//!                                                  what differs    ▼
 //!                                                   run state ─► events ─► renderer: lines, table or JSON
 //!                                                       └────────────────► summary
 //! ```
@@ -12,9 +12,10 @@
 //! | room | content |
 //! |---|---|
 //! | `run/` | `offermill run`: the session between the engine, signals, clients and the renderer |
-//! | `replay/`, `simulate/`, `constraints.rs`, `control/ctl.rs` | the other subcommands |
+//! | `logs/`, `replay/`, `simulate/`, `constraints.rs`, `control/ctl.rs`, `clean.rs` | the other subcommands |
 //! | `record/`, `scenario/` | journals, and the format of their files |
 //! | `control/` | the socket and the commands that it accepts |
+//! | `http/` | the web page about a run, its metrics and its state |
 //! | `output/` | renderers, sentences and the summary |
 //! | `target/` | the cluster of a run |
 //! | `settings/` | sources, options, checks and values of settings |
@@ -25,10 +26,13 @@
 //! Rooms import downwards only. A run writes to standard output only through a renderer, and a separate thread does the
 //! writing (`text/stdout.rs`), so that a reader that doesn't read can't stall the session.
 
+mod clean;
 mod cli;
 mod constraints;
 mod control;
 mod exit;
+mod http;
+mod logs;
 mod model;
 mod output;
 mod record;
@@ -62,6 +66,8 @@ fn main() -> ExitCode {
         Action::Constraints { action: ConstraintsAction::Check(arguments) } => {
             constraints::check(&arguments)
         }
+        Action::Clean(arguments) => clean::clean(&arguments),
+        Action::Logs(arguments) => logs::print_logs(&arguments),
         Action::Ctl(arguments) => control::ctl::send_command(&arguments),
         Action::Completions { shell } => completions(shell),
     };

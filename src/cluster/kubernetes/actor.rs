@@ -21,7 +21,7 @@ use super::clean_up::clean_up;
 use super::command::ActorCommand;
 use super::config::KubernetesConfig;
 use super::confirmation::confirm_gone;
-use super::creation::CreationEnd;
+use super::creation::{CreationEnd, CreationSignal};
 use super::lease::{Lease, LeaseError};
 use super::lease_validity::LeaseTerm;
 use super::objects::Pod;
@@ -73,8 +73,8 @@ pub(super) struct KubernetesActor {
     permits: Permits,
     request: Option<ExecutorRequest>,
     work: JoinSet<RequestEnd>,
-    /// By executor: tells a creation that no further attempt is wanted.
-    creations: HashMap<String, watch::Sender<bool>>,
+    /// By executor: tells a creation what has happened meanwhile.
+    creations: HashMap<String, watch::Sender<CreationSignal>>,
     removing: HashSet<PodRef>,
     /// The pods that are looked at, because they aren't shown any more.
     confirming: HashSet<PodRef>,
@@ -85,8 +85,9 @@ pub(super) struct KubernetesActor {
     /// Until when it is surely held.
     term: LeaseTerm,
     renew_at: Instant,
-    /// The task of the reflector.
+    /// The task of the reflector, and the last version that it has read.
     reflector: AbortHandle,
+    version: watch::Receiver<String>,
     /// Whether the server was reachable when it was last asked.
     is_connected: bool,
     is_registered: bool,
@@ -107,7 +108,7 @@ impl KubernetesActor {
         epoch: Epoch,
         creator: String,
         (lease, held_since): (Lease, Instant),
-        reflector: AbortHandle,
+        (reflector, version): (AbortHandle, watch::Receiver<String>),
     ) -> KubernetesActor {
         let limits =
             PermitLimits { window_max: config.creations_max, pending_max: config.pending_max };
@@ -127,6 +128,7 @@ impl KubernetesActor {
             lease,
             is_renewing: false,
             reflector,
+            version,
             is_connected: false,
             is_registered: false,
             why_unlisted: None,
@@ -263,9 +265,18 @@ impl KubernetesActor {
                 let changes = self.pods.created(&executor, &pod, now);
                 self.apply(changes);
             }
+            RequestEnd::Created { executor, created: CreationEnd::Vanished(pod) } => {
+                self.creations.remove(&executor);
+                let mut changes = self.pods.created(&executor, &pod, now);
+                changes.extend(self.pods.deleted(&pod));
+                self.apply(changes);
+            }
             RequestEnd::Created {
                 executor,
-                created: CreationEnd::NoRoom(why) | CreationEnd::Rejected(why),
+                created:
+                    CreationEnd::NoRoom(why)
+                    | CreationEnd::Rejected(why)
+                    | CreationEnd::AnothersPod(why),
             } => {
                 self.creations.remove(&executor);
                 if !self.pods.is_shown(&executor) {
@@ -353,9 +364,9 @@ impl KubernetesActor {
 
     /// Ends the creations of pods that are shown: an attempt without an answer took effect, or the answer is to come.
     fn end_shown_creations(&self) {
-        for (executor, is_abandoned) in &self.creations {
+        for (executor, signal) in &self.creations {
             if self.pods.is_shown(executor) {
-                let _before = is_abandoned.send_replace(true);
+                let _before = signal.send_replace(CreationSignal::Shown);
             }
         }
     }

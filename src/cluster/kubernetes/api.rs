@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::names::RUN_LABEL;
 use super::objects::ApiFailure;
 use super::pods::PodRef;
+use super::token_file::TokenFile;
 
 /// The maximum number of bytes of an answer: a page of a list, whose pods may be large.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
@@ -34,6 +35,8 @@ pub(super) struct Api {
     /// The selector of the run's pods, as part of a URL.
     selector: String,
     timeout: Duration,
+    /// The file with the token, if the client has none of its own.
+    token_file: Option<TokenFile>,
 }
 
 /// The answer to a request.
@@ -64,6 +67,11 @@ impl ApiAnswer {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
+    /// The body as text.
+    pub(super) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
     /// Says that a request failed.
     pub(super) fn why(&self) -> String {
         match self.failure().message {
@@ -76,7 +84,12 @@ impl ApiAnswer {
 impl Api {
     pub(super) fn new(client: Client, namespace: String, run: &str, timeout: Duration) -> Api {
         let selector = format!("labelSelector={}%3D{run}", RUN_LABEL.replace('/', "%2F"));
-        Api { client, namespace, selector, timeout }
+        Api { client, namespace, selector, timeout, token_file: None }
+    }
+
+    /// Sends the token of a file with each request.
+    pub(super) fn with_token_file(self, token_file: Option<TokenFile>) -> Api {
+        Api { token_file, ..self }
     }
 
     pub(super) fn namespace(&self) -> &str {
@@ -91,9 +104,52 @@ impl Api {
         format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.namespace)
     }
 
-    /// Creates a pod.
+    /// How long a request may take.
+    pub(super) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Asks for the server's version.
+    pub(super) async fn version(&self) -> Result<ApiAnswer, String> {
+        self.send(Method::GET, "/version".to_owned(), None).await
+    }
+
+    /// Reads the namespace itself.
+    pub(super) async fn namespace_object(&self) -> Result<ApiAnswer, String> {
+        self.send(Method::GET, format!("/api/v1/namespaces/{}", self.namespace), None).await
+    }
+
+    /// Asks whether this program may do something in the namespace.
+    pub(super) async fn review(
+        &self,
+        verb: &str,
+        group: &str,
+        resource: &str,
+    ) -> Result<ApiAnswer, String> {
+        let attributes = json!({
+            "namespace": self.namespace, "verb": verb, "group": group, "resource": resource,
+        });
+        let review = json!({
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+            "spec": { "resourceAttributes": attributes },
+        });
+        let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews".to_owned();
+        self.send(Method::POST, path, Some(&review)).await
+    }
+
+    /// Asks what the creation of a lease would lead to, without creating one.
+    pub(super) async fn try_create_lease(&self) -> Result<ApiAnswer, String> {
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": { "generateName": "offermill-" },
+        });
+        self.send(Method::POST, format!("{}?dryRun=All", self.leases()), Some(&lease)).await
+    }
+
+    /// Creates a pod. The server is told to drop the request when its time is up, so that it has no effect long after.
     pub(super) async fn create_pod(&self, manifest: &Value) -> Result<ApiAnswer, String> {
-        self.send(Method::POST, self.pods(), Some(manifest)).await
+        let path = format!("{}?timeout={}ms", self.pods(), self.timeout.as_millis());
+        self.send(Method::POST, path, Some(manifest)).await
     }
 
     /// Reads a pod.
@@ -166,10 +222,28 @@ impl Api {
 
     /// Begins a watch of the run's pods at a version. The answer has no body if it is a success; its body is a stream.
     pub(super) async fn watch(&self, version: &str) -> Result<(ApiAnswer, Option<Body>), String> {
+        self.begin_watch(&self.selector, WATCH_SECONDS, version).await
+    }
+
+    /// Begins a watch of the pod of this name at a version, for a second, as [`Api::watch`].
+    pub(super) async fn watch_pod(
+        &self,
+        name: &str,
+        version: &str,
+    ) -> Result<(ApiAnswer, Option<Body>), String> {
+        let selector = format!("fieldSelector=metadata.name%3D{name}");
+        self.begin_watch(&selector, 1, version).await
+    }
+
+    async fn begin_watch(
+        &self,
+        selector: &str,
+        seconds: u64,
+        version: &str,
+    ) -> Result<(ApiAnswer, Option<Body>), String> {
         let path = format!(
-            "{}?{}&watch=1&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}&resourceVersion={}",
+            "{}?{selector}&watch=1&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={}",
             self.pods(),
-            self.selector,
             encoded(version),
         );
         let began = async {
@@ -202,11 +276,15 @@ impl Api {
         path: String,
         body: Option<&Value>,
     ) -> Result<(ApiAnswer, Body), String> {
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(method)
             .uri(path)
             .header(header::ACCEPT, "application/json")
-            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::CONTENT_TYPE, "application/json");
+        if let Some(token_file) = &self.token_file {
+            request = request.header(header::AUTHORIZATION, token_file.header()?);
+        }
+        let request = request
             .body(body.map_or_else(Body::empty, |body| Body::from(body.to_string().into_bytes())));
         let request = request.map_err(|error| error.to_string())?;
         let response = self.client.send(request).await.map_err(|error| chain(&error))?;
@@ -250,7 +328,8 @@ fn encoded(value: &str) -> String {
 
 /// An error with its causes, on one line.
 pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
+    let text = error.to_string();
+    let mut text = text.strip_prefix("ServiceError: ").unwrap_or(&text).to_owned();
     let mut cause = error.source();
     while let Some(error) = cause {
         let why = error.to_string();

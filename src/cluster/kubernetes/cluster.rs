@@ -2,21 +2,22 @@
 
 use std::any::Any;
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle, current};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
-use kube::Client;
-use tokio::runtime::{self, Handle};
-use tokio::sync::mpsc;
+use tokio::runtime;
+use tokio::sync::{mpsc, watch};
 
+use super::access;
 use super::actor::{Epoch, KubernetesActor};
-use super::api::{Api, chain};
+use super::api::Api;
+use super::client;
 use super::command::ActorCommand;
 use super::config::KubernetesConfig;
 use super::lease::{Lease, LeaseError};
+use super::names::creator;
 use super::reflector::Reflector;
 use crate::config::Config;
 use crate::engine::cluster_manager::{Call, ClusterManager, Event, EventSink};
@@ -171,8 +172,9 @@ async fn run(
         None => Ok(()),
         Some(Ok((api, lease, since))) => {
             let (seen, observations) = mpsc::channel(SEEN_MAX);
-            let reflector = tokio::spawn(Reflector { api: api.clone(), seen }.run());
-            let watching = reflector.abort_handle();
+            let (version, versions) = watch::channel(String::new());
+            let reflector = tokio::spawn(Reflector { api: api.clone(), seen, version }.run());
+            let watching = (reflector.abort_handle(), versions);
             let held = (lease, since);
             let actor = KubernetesActor::new(api, config, events, epoch, creator, held, watching);
             let ended = actor.run(commands, observations).await;
@@ -196,8 +198,10 @@ async fn connect(
     config: &KubernetesConfig,
     creator: &str,
 ) -> Result<(Api, Lease, Instant), String> {
-    let (client, namespace) = client(config).await?;
-    let api = Api::new(client, namespace, &config.name, config.request_timeout);
+    let api = client::connect(config).await?;
+    if config.checks_access {
+        access::check(&api, config.connect_timeout).await?;
+    }
     let mut lease = Lease::new(&config.name, creator, config.lease_duration);
     let acquired = lease.acquire(&api, config.connect_timeout).await;
     let since = acquired.map_err(|error| match error {
@@ -208,32 +212,6 @@ async fn connect(
         LeaseError::Failed(why) => format!("the API server could not be reached: {why}"),
     })?;
     Ok((api, lease, since))
-}
-
-/// Builds the client, and says which namespace it is for. Reading credentials may run other programs and wait for
-/// them, so that has a thread of its own, which isn't waited for past the connect timeout.
-async fn client(config: &KubernetesConfig) -> Result<(Client, String), String> {
-    let (settings, runtime) = (config.clone(), Handle::current());
-    let building = tokio::task::spawn_blocking(move || {
-        let client_config = runtime.block_on(settings.client_config());
-        let client_config = client_config.map_err(|error| error.to_string())?;
-        let namespace = client_config.default_namespace.clone();
-        let client = Client::try_from(client_config).map_err(|error| chain(&error))?;
-        Ok((client, settings.namespace.unwrap_or(namespace)))
-    });
-    match tokio::time::timeout(config.connect_timeout, building).await {
-        Ok(Ok(built)) => built,
-        Ok(Err(panicked)) => Err(format!("the client could not be built: {panicked}")),
-        Err(_) => Err("the credentials could not be read in time".to_owned()),
-    }
-}
-
-/// An id of this program that no other has.
-fn creator() -> String {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    // The hasher's keys are random.
-    let random = RandomState::new().hash_one(std::process::id());
-    format!("{:x}-{random:016x}", now.as_micros())
 }
 
 /// Reports a panic of the manager's thread.

@@ -3,35 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kube::config::{AuthInfo, Config as ClientConfig};
-
 use super::affinity::NodeSelection;
+use super::api_server::ApiServer;
 use super::names::{RUN_NAME_BYTES_MAX, is_domain, is_label_key, is_label_value, is_name};
 use crate::config::{Config, ExecutorCores, ExecutorGpus};
 use crate::error::Error;
-use crate::launch::Secret;
-use crate::resources::Gpus;
-
-/// How the API server is reached, and as whom.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub enum ApiServer {
-    /// By `$KUBECONFIG` or `~/.kube/config`, with its current context; without such a file, as a pod of the cluster by
-    /// its service account.
-    #[default]
-    Inferred,
-    /// By the context of this name in `$KUBECONFIG` or `~/.kube/config`.
-    Context(String),
-    /// At this address, with a bearer token, and certificates in PEM.
-    Url {
-        /// The address, such as `https://10.0.0.1:6443`.
-        url: String,
-        /// The token. `None` sends none.
-        token: Option<Secret>,
-        /// The certificates of the authorities that are trusted. `None` trusts those of this machine.
-        authorities: Option<Vec<u8>>,
-    },
-}
+use crate::resources::{Gpus, MilliCpus};
 
 /// What becomes of pods and of the run's lease when the manager is stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -74,6 +51,12 @@ pub struct KubernetesConfig {
     pub scheduler: Option<String>,
     /// The priority class. `None` takes the cluster's default.
     pub priority_class: Option<String>,
+    /// The cores that a pod requests, if they aren't those of its executor.
+    pub cpu_request: Option<MilliCpus>,
+    /// The most cores that a pod gets. `None` sets no limit.
+    pub cpu_limit: Option<MilliCpus>,
+    /// Secrets of the namespace, each with the folder of the container in which its values are files.
+    pub secret_mounts: BTreeMap<String, String>,
     /// The grace period of pods whose end others request. `None` takes the server's default.
     pub termination_grace: Option<Duration>,
     /// The maximum number of creations in flight.
@@ -92,6 +75,10 @@ pub struct KubernetesConfig {
     pub lease_duration: Duration,
     /// What becomes of pods when the manager is stopped.
     pub at_end: PodsAtEnd,
+    /// Whether the manager asks, before the run begins, whether the address is an API server's, the namespace exists,
+    /// and its user has the rights that it needs. If not, it gives up at once, and names what is missing. Up to 13
+    /// requests.
+    pub checks_access: bool,
     /// Whether [`KubernetesConfig::for_kernel`] was called, without which a constraint would be ignored.
     is_for_kernel: bool,
     /// The nodes on which executors may be placed.
@@ -140,6 +127,9 @@ impl KubernetesConfig {
             service_account: None,
             scheduler: None,
             priority_class: None,
+            cpu_request: None,
+            cpu_limit: None,
+            secret_mounts: BTreeMap::new(),
             termination_grace: None,
             creations_max: 16,
             pending_max: usize::MAX,
@@ -148,6 +138,7 @@ impl KubernetesConfig {
             connect_timeout: Duration::from_secs(60),
             lease_duration: Duration::from_secs(15),
             at_end: PodsAtEnd::default(),
+            checks_access: false,
             is_for_kernel: false,
             selection: NodeSelection::Everywhere,
             gpus: Gpus::ZERO,
@@ -225,6 +216,12 @@ impl KubernetesConfig {
 
     /// Checks the values that don't depend on the cluster.
     pub(super) fn check(&self) -> Result<(), Error> {
+        self.check_connection()?;
+        self.check_pods()
+    }
+
+    /// Checks the values that the connection and the lease have.
+    pub(super) fn check_connection(&self) -> Result<(), Error> {
         if !is_name(&self.name) || self.name.len() > RUN_NAME_BYTES_MAX {
             let allowed =
                 "1 to 24 lower-case letters, digits and '-', the latter neither first nor last";
@@ -234,22 +231,7 @@ impl KubernetesConfig {
             let allowed = "lower-case letters, digits and '-'";
             return Err(Error::setting("namespace", namespace, allowed));
         }
-        for (key, value) in self.labels.iter().chain(&self.node_selector) {
-            if !is_label_key(key) || !is_label_value(value) {
-                let allowed = "a key and a value of at most 63 letters, digits, '-', '_' and '.'";
-                return Err(Error::setting("label", format!("{key}={value}"), allowed));
-            }
-        }
-        if let ApiServer::Url { url, token: Some(_), .. } = &self.api_server
-            && !url.starts_with("https://")
-        {
-            let allowed = "https://HOST:PORT, as the token would be sent in clear";
-            return Err(Error::setting("API server", url, allowed));
-        }
-        if self.creations_max == 0 || self.pending_max == 0 {
-            let zero = if self.creations_max == 0 { "creations in flight" } else { "pending pods" };
-            return Err(Error::setting(zero, 0, "at least 1"));
-        }
+        self.api_server.check()?;
         for (name, value) in [
             ("request timeout", self.request_timeout),
             ("connect timeout", self.connect_timeout),
@@ -272,6 +254,35 @@ impl KubernetesConfig {
             let allowed = "less than the lease duration in whole seconds, as a renewal may take it";
             return Err(Error::setting("request timeout", value, allowed));
         }
+        Ok(())
+    }
+
+    /// Checks the values that pods have.
+    fn check_pods(&self) -> Result<(), Error> {
+        for (name, labels) in
+            [("label of pods", &self.labels), ("node selector", &self.node_selector)]
+        {
+            let is_invalid =
+                |(key, value): &(&String, &String)| !is_label_key(key) || !is_label_value(value);
+            if let Some((key, value)) = labels.iter().find(is_invalid) {
+                let allowed = "a key and a value of at most 63 letters, digits, '-', '_' and '.'";
+                return Err(Error::setting(name, format!("{key}={value}"), allowed));
+            }
+        }
+        for (secret, path) in &self.secret_mounts {
+            if !is_domain(secret) || !path.starts_with('/') {
+                let allowed = "the name of a secret, and an absolute path in the container";
+                return Err(Error::setting("secret mount", format!("{secret}={path}"), allowed));
+            }
+        }
+        if let Some(key) = self.annotations.keys().find(|key| !is_label_key(key)) {
+            let allowed = "a key of at most 63 letters, digits, '-', '_' and '.'";
+            return Err(Error::setting("annotation", key, allowed));
+        }
+        if self.creations_max == 0 || self.pending_max == 0 {
+            let zero = if self.creations_max == 0 { "creations in flight" } else { "pending pods" };
+            return Err(Error::setting(zero, 0, "at least 1"));
+        }
         if !self.is_for_kernel {
             let allowed = "given by KubernetesConfig::for_kernel: its constraint says where pods may be placed";
             return Err(Error::setting("configuration of the kernel", "", allowed));
@@ -282,46 +293,7 @@ impl KubernetesConfig {
         }
         Ok(())
     }
-
-    /// The settings of the client.
-    pub(super) async fn client_config(&self) -> Result<ClientConfig, Error> {
-        let failed = |why: &dyn std::fmt::Display| Error::cluster("Kubernetes", why);
-        let mut config = match &self.api_server {
-            ApiServer::Inferred => ClientConfig::infer().await.map_err(|error| failed(&error))?,
-            ApiServer::Context(context) => {
-                let options = kube::config::KubeConfigOptions {
-                    context: Some(context.clone()),
-                    ..Default::default()
-                };
-                let read = ClientConfig::from_kubeconfig(&options).await;
-                read.map_err(|error| failed(&error))?
-            }
-            ApiServer::Url { url, token, authorities } => {
-                let parsed = url.parse();
-                let parsed =
-                    parsed.map_err(|_| Error::setting("API server", url, "https://HOST:PORT"))?;
-                let mut config = ClientConfig::new(parsed);
-                let token = token.as_ref().map(|token| token.expose().to_owned().into());
-                config.auth_info = AuthInfo { token, ..AuthInfo::default() };
-                config.root_cert = authorities.as_deref().map(certificates).transpose()?;
-                config
-            }
-        };
-        // A request that is repeated unseen could create a pod that was created before.
-        config.default_retry = false;
-        config.connect_timeout = Some(self.request_timeout);
-        Ok(config)
-    }
 }
 
 /// The longest time that a setting may name.
 const DURATION_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
-
-/// The certificates of a PEM text, in DER.
-fn certificates(pem: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-    use tokio_rustls::rustls::pki_types::CertificateDer;
-    use tokio_rustls::rustls::pki_types::pem::PemObject;
-    let read = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
-    let read = read.map_err(|error| Error::cluster("Kubernetes: certificates", error))?;
-    Ok(read.into_iter().map(|certificate| certificate.to_vec()).collect())
-}

@@ -43,13 +43,16 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
     /// What Kubernetes makes of a text: its own algorithm, as documented for a container's `args`. A reference that has
     /// no variable stays as it is.
-    fn expanded(text: &str, value: impl Fn(&str) -> Option<String>) -> String {
+    pub(in crate::cluster::kubernetes) fn expanded(
+        text: &str,
+        value: impl Fn(&str) -> Option<String>,
+    ) -> String {
         let mut result = String::new();
         let mut rest = text;
         while let Some(found) = rest.find('$') {

@@ -58,6 +58,11 @@ impl ObservedSpec {
     fn holder(&self) -> &str {
         self.holder_identity.as_deref().unwrap_or_default()
     }
+
+    /// How long it is held after a renewal.
+    fn duration(&self) -> Duration {
+        Duration::from_secs(self.lease_duration_seconds.unwrap_or(15))
+    }
 }
 
 impl Lease {
@@ -89,7 +94,7 @@ impl Lease {
         let mut seen: Option<(ObservedSpec, Instant)> = None;
         let mut backoff = Backoff::default();
         loop {
-            let error = match self.try_acquire(api, &mut seen).await {
+            let error = match self.try_acquire(api, &mut seen, false).await {
                 Ok(since) => return Ok(since),
                 // Rights may be granted a moment later, and tokens renewed.
                 Err(error) => error,
@@ -101,10 +106,27 @@ impl Lease {
         }
     }
 
+    /// Takes the lease, even if another program holds it. Returns since when it is held.
+    pub(super) async fn seize(&mut self, api: &Api) -> Result<Instant, LeaseError> {
+        self.try_acquire(api, &mut None, true).await
+    }
+
+    /// The holder of a lease, and how long it is held after a renewal.
+    ///
+    /// # Errors
+    /// If the answer is no lease.
+    pub(super) fn read_holder(
+        answer: &super::api::ApiAnswer,
+    ) -> Result<(String, Duration), String> {
+        let Observed { spec, .. } = answer.read()?;
+        Ok((spec.holder().to_owned(), spec.duration()))
+    }
+
     async fn try_acquire(
         &mut self,
         api: &Api,
         seen: &mut Option<(ObservedSpec, Instant)>,
+        is_forced: bool,
     ) -> Result<Instant, LeaseError> {
         let answer = api.lease(&self.name).await.map_err(LeaseError::Failed)?;
         if answer.status == 404 {
@@ -121,7 +143,7 @@ impl Lease {
                 self.name
             )));
         }
-        let is_free = spec.holder().is_empty() || spec.holder() == self.holder;
+        let is_free = is_forced || spec.holder().is_empty() || spec.holder() == self.holder;
         if !is_free {
             let since = match seen {
                 Some((before, since)) if before == spec => *since,
@@ -131,8 +153,7 @@ impl Lease {
                     now
                 }
             };
-            let duration = Duration::from_secs(spec.lease_duration_seconds.unwrap_or(15));
-            if since.elapsed() < duration {
+            if since.elapsed() < spec.duration() {
                 return Err(LeaseError::Held(spec.holder().to_owned()));
             }
         }

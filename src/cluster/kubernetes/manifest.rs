@@ -1,7 +1,7 @@
 //! The manifest of an executor's pod.
 //!
 //! * One container, `executor`, with the command as its own (the image's entry point is not used), and with the
-//!   resources as requests; memory and GPUs are limits, too.
+//!   resources as requests; memory and GPUs are limits, too. Settings may name other requests and limits of cores.
 //! * `restartPolicy: Never`: what has ended is the kernel's to replace.
 //! * Labels that never change, because lists and watches select by them: the run's name, the program that created the
 //!   pod, the executor's id. An annotation with the resources, by which a next run adopts the executor.
@@ -17,11 +17,9 @@ use super::names::{
 };
 use super::pod_state::EXECUTOR_CONTAINER;
 use super::quantity::{of_cores, of_memory};
+use super::resources_annotation::{RESOURCES_ANNOTATION, written_resources};
 use crate::launch::{Command, CommandForm, Container, ContainerKind, SecretSource, Setup, Volume};
-use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
-
-/// The annotation with an executor's resources.
-pub(super) const RESOURCES_ANNOTATION: &str = "offermill/resources";
+use crate::resources::{ExecutorResources, Gpus};
 
 /// The resource name of GPUs.
 const GPU_RESOURCE: &str = "nvidia.com/gpu";
@@ -79,7 +77,11 @@ pub(super) fn pod(
     set(&mut spec, "imagePullSecrets", list(secrets));
     set(&mut spec, "tolerations", list(config.tolerations.iter().map(toleration)));
     let volumes = volumes(setup).enumerate();
-    set(&mut spec, "volumes", list(volumes.map(|(at, volume)| volume_source(at, volume))));
+    let volumes = volumes.map(|(at, volume)| volume_source(at, volume));
+    let secrets = config.secret_mounts.keys().enumerate().map(|(at, secret)| {
+        json!({ "name": secret_volume_name(at), "secret": { "secretName": secret } })
+    });
+    set(&mut spec, "volumes", list(volumes.chain(secrets)));
     let mut labels: Map<String, Value> =
         config.labels.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
     for (key, value) in setup.into_iter().flat_map(|it| &it.labels) {
@@ -130,14 +132,19 @@ fn container(config: &KubernetesConfig, launch: &PodLaunch) -> Result<Value, Str
         "image": image,
         "command": argv(command)?,
         "env": variables(command, setup)?,
-        "resources": requests(resources),
+        "resources": requests(config, resources),
+        // Of a program that fails, what it said last is part of the reason: its pod is deleted, and with it its logs.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
     });
     let policy = if is_pulled { Some("Always") } else { config.pull_policy.as_deref() };
     set(&mut container, "imagePullPolicy", policy.map(Value::from));
     let mounts = volumes(setup).enumerate().map(|(at, volume)| {
         json!({ "name": volume_name(at), "mountPath": volume.container, "readOnly": volume.read_only })
     });
-    set(&mut container, "volumeMounts", list(mounts));
+    let secrets = config.secret_mounts.values().enumerate().map(
+        |(at, path)| json!({ "name": secret_volume_name(at), "mountPath": path, "readOnly": true }),
+    );
+    set(&mut container, "volumeMounts", list(mounts.chain(secrets)));
     let fixed = resources.port.map(|port| json!({ "containerPort": port, "hostPort": port }));
     let mapped = own.into_iter().flat_map(|it| &it.port_mappings).map(|it| {
         let protocol = it.protocol.as_str().to_uppercase();
@@ -186,10 +193,12 @@ fn variables(command: &Command, setup: Option<&Setup>) -> Result<Vec<Value>, Str
     Ok(variables)
 }
 
-fn requests(resources: &ExecutorResources) -> Value {
+fn requests(config: &KubernetesConfig, resources: &ExecutorResources) -> Value {
     let memory = of_memory(resources.memory);
-    let mut requests = json!({ "cpu": of_cores(resources.cores), "memory": &memory });
+    let cores = config.cpu_request.unwrap_or(resources.cores);
+    let mut requests = json!({ "cpu": of_cores(cores), "memory": &memory });
     let mut limits = json!({ "memory": &memory });
+    set(&mut limits, "cpu", config.cpu_limit.map(|limit| of_cores(limit).into()));
     if resources.gpus != Gpus::ZERO {
         let gpus = Value::from(resources.gpus.get().to_string());
         set(&mut requests, GPU_RESOURCE, Some(gpus.clone()));
@@ -230,6 +239,10 @@ fn volume_name(at: usize) -> String {
     format!("volume-{at}")
 }
 
+fn secret_volume_name(at: usize) -> String {
+    format!("secret-{at}")
+}
+
 fn volume_source(at: usize, volume: &Volume) -> Value {
     let name = volume_name(at);
     match &volume.host {
@@ -260,24 +273,4 @@ fn set(object: &mut Value, key: &str, value: Option<Value>) {
     if let (Some(value), Some(object)) = (value, object.as_object_mut()) {
         object.insert(key.to_owned(), value);
     }
-}
-
-/// Writes resources for the annotation: thousandths of a core, MiB, GPUs and the port.
-fn written_resources(resources: ExecutorResources) -> String {
-    let ExecutorResources { cores, memory, gpus, port } = resources;
-    let port = port.map_or(String::new(), |port| port.to_string());
-    format!("{} {} {} {port}", cores.millis(), memory.get(), gpus.get())
-}
-
-/// Reads resources from the annotation. `None` if they can't be read.
-pub(super) fn read_resources(text: &str) -> Option<ExecutorResources> {
-    let mut parts = text.split(' ');
-    let cores = MilliCpus::from_millis(parts.next()?.parse().ok()?);
-    let memory = Mebibytes::new(parts.next()?.parse().ok()?);
-    let gpus = Gpus::new(parts.next()?.parse().ok()?);
-    let port = match parts.next()? {
-        "" => None,
-        port => Some(port.parse().ok()?),
-    };
-    parts.next().is_none().then_some(ExecutorResources { cores, memory, gpus, port })
 }

@@ -17,7 +17,8 @@
 //!   `permits.rs` when pods may be created, `affinity.rs` which nodes a pod may be placed on.
 //! * A pod stays until the engine has acknowledged its end. So a run that is killed loses no end: the next run of the
 //!   same name finds it, and adopts the executors that run.
-//! * Runs of one name exclude each other by a lease (`lease.rs`), which also owns their pods.
+//! * Runs of one name exclude each other by a lease (`lease.rs`), which also owns their pods. What a run has left that
+//!   was killed is deleted by a [`RunCleaner`].
 //! * The connection is [kube](kube::Client)'s, which knows kubeconfigs, certificates and tokens. What is sent is this
 //!   manager's own: the client repeats no request, lists and watches are kept apart, so that a list is a new
 //!   subscription.
@@ -52,10 +53,14 @@
 //!
 //! [`OwnedOffer::late`]: crate::engine::cluster_manager::OwnedOffer::late
 
+mod access;
 mod actor;
 mod affinity;
 mod api;
+mod api_server;
 mod clean_up;
+mod cleaner;
+mod client;
 mod cluster;
 mod command;
 mod config;
@@ -69,16 +74,22 @@ mod manifest;
 mod names;
 mod objects;
 mod permits;
+mod pod_history;
 mod pod_state;
 mod pods;
 mod quantity;
 mod reflector;
 mod removal;
+mod resources_annotation;
+mod token_file;
 mod watch_stream;
 
 #[cfg(test)]
 mod tests;
 
 pub use crate::launch::Secret;
+pub use api_server::{ApiServer, ClientKeyPair};
+pub use cleaner::{CleanError, RunCleaner, RunLease};
 pub use cluster::KubernetesCluster;
-pub use config::{ApiServer, KubernetesConfig, PodsAtEnd, Toleration};
+pub use config::{KubernetesConfig, PodsAtEnd, Toleration};
+pub use names::run_name;

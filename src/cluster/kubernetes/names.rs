@@ -1,4 +1,7 @@
-//! Names: of pods, and the keys of the labels that this manager reads and writes.
+//! Names: of runs and pods, and the keys of the labels that this manager reads and writes.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::SystemTime;
 
 /// The label with the name of the program that an object belongs to.
 pub(super) const MANAGER_LABEL: &str = "app.kubernetes.io/managed-by";
@@ -22,6 +25,41 @@ pub(super) const POD_NAME_BYTES_MAX: usize = 52;
 /// The maximum number of bytes of a run's name: with the longest usual start time and numbers, ids fit into a pod's
 /// name.
 pub(super) const RUN_NAME_BYTES_MAX: usize = 24;
+
+/// An id of this program that no other has.
+pub(super) fn creator() -> String {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    // The hasher's keys are random.
+    let random = RandomState::new().hash_one(std::process::id());
+    format!("{:x}-{random:016x}", now.as_micros())
+}
+
+/// Makes the name of a run of any text: letters in lower case, and `-` for each run of other signs. A longer text than
+/// a [name](super::KubernetesConfig::name) may be is cut, and gets a number at its end that depends on all of it, so
+/// that texts with the same beginning have different names. `None` if the text has no letter or digit of ASCII.
+///
+/// ```
+/// use offermill::cluster::kubernetes::run_name;
+///
+/// assert_eq!(run_name("Spark Pi (2)").as_deref(), Some("spark-pi-2"));
+/// assert_eq!(run_name("…"), None);
+/// ```
+#[must_use]
+pub fn run_name(text: &str) -> Option<String> {
+    let lower = text.to_ascii_lowercase();
+    let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let name = words.collect::<Vec<&str>>().join("-");
+    if name.len() <= RUN_NAME_BYTES_MAX {
+        return (!name.is_empty()).then_some(name);
+    }
+    // FNV-1a, 24 bits of it.
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let suffix = format!("-{:06x}", (hash >> 40) & 0xff_ffff);
+    let kept = name.get(..RUN_NAME_BYTES_MAX - suffix.len()).unwrap_or_default();
+    Some(format!("{}{suffix}", kept.trim_end_matches('-')))
+}
 
 /// Returns the pod's name for an executor: its id, with `-` for `.`, which isn't allowed in host names. Ids of one
 /// [scheme](crate::IdScheme::unique) have one dot each, so no two get the same name. `None` if the id can't be a name.
@@ -93,6 +131,25 @@ mod tests {
         assert!(pod_name(&long).is_some(), "{} bytes", long.len());
         for id in ["", "Etl-1-0.0", "etl_1", "-a", "a-", "a.b.c", "é", "a b", &"x".repeat(53)] {
             assert_eq!(pod_name(id), None, "{id:?}");
+        }
+    }
+
+    /// Goal: any name that a run was given becomes a valid one, the same each time, and different ones stay different.
+    /// Method: valid names, names with other signs, and long ones that differ at their ends.
+    #[test]
+    fn texts_become_names_of_runs() {
+        for (text, name) in
+            [("etl", "etl"), ("etl-2", "etl-2"), ("My App: v1.5!", "my-app-v1-5"), ("-x-", "x")]
+        {
+            assert_eq!(run_name(text).as_deref(), Some(name));
+        }
+        assert_eq!(run_name("日本"), None);
+        assert_eq!(run_name(""), None);
+        let long = ["a", "b"].map(|end| run_name(&format!("customers of north europe {end}")));
+        assert_ne!(long[0], long[1]);
+        assert_eq!(long[0].as_deref(), Some("customers-of-nort-3cd28f"));
+        for name in long.into_iter().flatten().chain(run_name(&"x-".repeat(99))) {
+            assert!(is_name(&name) && name.len() <= RUN_NAME_BYTES_MAX, "{name}");
         }
     }
 

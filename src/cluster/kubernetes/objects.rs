@@ -54,6 +54,9 @@ pub(super) struct PodStatus {
     pub(super) phase: Option<String>,
     pub(super) reason: Option<String>,
     pub(super) message: Option<String>,
+    /// The address of its sandbox, in which its containers run.
+    #[serde(rename = "podIP", deserialize_with = "or_default")]
+    pub(super) pod_ip: String,
     #[serde(deserialize_with = "or_default")]
     pub(super) conditions: Vec<PodCondition>,
     #[serde(deserialize_with = "or_default")]

@@ -3,7 +3,7 @@
 //! As many are open as executors are wanted, within these bounds:
 //!
 //! * Permits that are open and pods that are being created fit into a *window*. It begins at one, grows by one with
-//!   each pod that was created, and shrinks to one when the server denies a pod. So many creations are in flight when
+//!   each pod that was created, and shrinks to one when the server denies a pod. So creations run side by side when
 //!   all goes well, and few are denied when a quota is full.
 //! * After a denial no permit is opened for a while: 1 s, then twice as long each time, at most 60 s, until a pod was
 //!   created. If one of the own pods ends, which frees what it used, the wait ends.

@@ -6,7 +6,7 @@
 //!
 //! | observed | state | reason |
 //! |---|---|---|
-//! | another container than before | `Gone`: the first one ended with its node's memory of it; the pod is to be deleted | |
+//! | another container or another address than before | `Killing`, for it is deleted, then `Gone`: the first one ended with its node's memory of it | |
 //! | `Succeeded`, or the executor's container ended with 0 | `Finished` | |
 //! | refused by its node before it ran (`OutOfcpu`, `NodeAffinity`, …) | `Dropped` | |
 //! | `Failed`, and this manager had asked for its end | `Killed` | |
@@ -31,6 +31,8 @@ pub(super) struct KnownPod<'a> {
     pub(super) is_end_requested: bool,
     /// The executor's container when it was first seen.
     pub(super) container_id: Option<&'a str>,
+    /// The pod's address when it was first seen; empty if it had none yet.
+    pub(super) pod_ip: &'a str,
 }
 
 /// The state of an executor, according to its pod.
@@ -44,6 +46,8 @@ pub(super) struct PodState {
     pub(super) waiting: String,
     /// Whether it waits for something that its image or configuration lacks, rather than for room.
     pub(super) is_blocked: bool,
+    /// Whether the pod runs another container than the executor's, so that it is to be deleted.
+    pub(super) is_replaced: bool,
     pub(super) exit: Option<ProcessExit>,
 }
 
@@ -55,6 +59,7 @@ impl PodState {
             message: String::new(),
             waiting: String::new(),
             is_blocked: false,
+            is_replaced: false,
             exit: None,
         }
     }
@@ -104,11 +109,16 @@ pub(super) fn container_id(pod: &Pod) -> Option<&str> {
 /// Reads the state of an executor from its pod.
 pub(super) fn read(pod: &Pod, known: KnownPod<'_>) -> PodState {
     let container = executor_container(pod);
-    let is_replaced =
+    let is_other_container =
         container_id(pod).is_some_and(|now| known.container_id.is_some_and(|before| before != now));
-    if is_replaced {
-        let why = "its node has lost its container and started another";
-        return PodState::new(TaskState::Gone).saying(why.to_owned());
+    let pod_ip = pod.status.pod_ip.as_str();
+    let has_ended = matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"));
+    if is_other_container || is_other_address(known.pod_ip, pod_ip) {
+        let why = "its node has lost its container and started another".to_owned();
+        if has_ended {
+            return PodState::new(TaskState::Gone).saying(why);
+        }
+        return PodState { is_replaced: true, ..PodState::new(TaskState::Killing).saying(why) };
     }
     let terminated = container.and_then(|it| it.state.terminated.as_ref());
     match (pod.status.phase.as_deref(), terminated) {
@@ -127,22 +137,31 @@ pub(super) fn read(pod: &Pod, known: KnownPod<'_>) -> PodState {
     }
 }
 
+/// Whether the pod's sandbox was made anew, and its containers with it: then it has another address.
+fn is_other_address(before: &str, now: &str) -> bool {
+    !before.is_empty() && !now.is_empty() && before != now
+}
+
 /// An end with its exit code and what the node says of it.
 fn ended(state: TaskState, terminated: Option<&Terminated>) -> PodState {
     let Some(end) = terminated else { return PodState::new(state) };
-    let exit = match end.signal {
-        0 => ProcessExit::Code(end.exit_code),
-        signal => ProcessExit::Signal(signal),
-    };
-    let code = match exit {
-        ProcessExit::Code(code) => format!("exit code {code}"),
-        ProcessExit::Signal(signal) => format!("signal {signal}"),
+    let (exit, code) = match end.signal {
+        0 => (ProcessExit::Code(end.exit_code), format!("exit code {}", end.exit_code)),
+        signal => (ProcessExit::Signal(signal), format!("signal {signal}")),
     };
     // "Completed" and "Error" say no more than the code does.
     let reason = end.reason.as_deref().filter(|it| !matches!(*it, "" | "Completed" | "Error"));
-    let said = [Some(code.as_str()), reason, end.message.as_deref()];
+    // Of an end that was asked for, what the program said last is of no interest; nor is that the node found nothing.
+    let message = end
+        .message
+        .as_deref()
+        .filter(|message| state != TaskState::Killed && !message.starts_with(NO_LAST_WORDS));
+    let said = [Some(code.as_str()), reason, message];
     PodState { exit: Some(exit), ..PodState::new(state).saying(joined(&said)) }
 }
+
+/// How a node begins to say that a program's output, of which the end would be the message, can't be read.
+const NO_LAST_WORDS: &str = "Error on reading termination message from logs";
 
 /// Reads the end of an executor from the last state of its pod, which was deleted.
 pub(super) fn read_deleted(pod: &Pod, known: KnownPod<'_>) -> PodState {

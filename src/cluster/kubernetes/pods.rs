@@ -7,10 +7,10 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use super::manifest::{RESOURCES_ANNOTATION, read_resources};
 use super::names::{CREATOR_LABEL, EXECUTOR_LABEL, pod_name};
 use super::objects::Pod;
 use super::pod_state::{self, KnownPod, PodState};
+use super::resources_annotation::{RESOURCES_ANNOTATION, read_resources};
 use crate::engine::cluster_manager::{AgentFacts, RecoveredExecutor, Update};
 use crate::status::{ProcessReport, TaskState, UpdateReason};
 
@@ -49,8 +49,12 @@ struct Entry {
     /// Whether a report has named the node.
     is_bound_reported: bool,
     container_id: Option<String>,
+    /// Empty until the pod has an address.
+    pod_ip: String,
     /// Whether this manager has asked for its deletion, or will when its creation was answered.
     is_end_requested: bool,
+    /// Whether the pod is deleted because it runs another container than the executor's.
+    is_replaced: bool,
     /// The grace period of that deletion, in seconds.
     grace: Option<u64>,
     last: Option<PodState>,
@@ -87,10 +91,20 @@ impl Entry {
             node: String::new(),
             is_bound_reported: false,
             container_id: None,
+            pod_ip: String::new(),
             is_end_requested: false,
+            is_replaced: false,
             grace: None,
             last: None,
             listed_from,
+        }
+    }
+
+    fn known(&self) -> KnownPod<'_> {
+        KnownPod {
+            is_end_requested: self.is_end_requested,
+            container_id: self.container_id.as_deref(),
+            pod_ip: &self.pod_ip,
         }
     }
 
@@ -218,15 +232,17 @@ impl Pods {
         if entry.node.is_empty() {
             entry.node.clone_from(&pod.spec.node_name);
         }
-        let known = KnownPod {
-            is_end_requested: entry.is_end_requested,
-            container_id: entry.container_id.as_deref(),
-        };
+        let known = entry.known();
         let state = pod_state::read(pod, known);
         if entry.container_id.is_none() {
             entry.container_id = pod_state::container_id(pod).map(str::to_owned);
         }
-        let changes = entry.change(executor, state, is_listed);
+        if entry.pod_ip.is_empty() {
+            entry.pod_ip.clone_from(&pod.status.pod_ip);
+        }
+        let must_remove = state.is_replaced && !std::mem::replace(&mut entry.is_replaced, true);
+        let mut changes = entry.change(executor, state, is_listed);
+        changes.extend(must_remove.then(|| entry.remove(executor)));
         self.classify(executor, now);
         changes
     }
@@ -264,10 +280,7 @@ impl Pods {
         if entry.uid.as_ref().is_some_and(|known| *known != pod.metadata.uid) {
             return Vec::new();
         }
-        let known = KnownPod {
-            is_end_requested: entry.is_end_requested,
-            container_id: entry.container_id.as_deref(),
-        };
+        let known = entry.known();
         if entry.has_ended() {
             return self.gone(executor, None);
         }
@@ -390,9 +403,10 @@ impl Pods {
     }
 
     /// The deletion of a pod has failed. Whether it must be repeated: the engine repeats its kills, but acknowledges an
-    /// end once.
+    /// end once, and doesn't know of another container.
     pub(super) fn must_remove_again(&self, executor: &str, pod: &PodRef) -> bool {
-        self.entries.get(executor).is_some_and(|entry| entry.has_ended() && entry.uid == pod.uid)
+        let must_end = |entry: &Entry| entry.has_ended() || entry.is_replaced;
+        self.entries.get(executor).is_some_and(|entry| must_end(entry) && entry.uid == pod.uid)
     }
 
     /// Ends the executors whose image or configuration has kept them from starting for too long.

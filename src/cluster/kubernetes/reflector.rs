@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt;
 use kube::client::Body;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
 use super::api::{Api, ApiAnswer, WATCH_SILENCE_MAX, chain};
@@ -86,6 +86,8 @@ enum WatchEnd {
 pub(super) struct Reflector {
     pub(super) api: Api,
     pub(super) seen: mpsc::Sender<Observation>,
+    /// The last version that was read. Empty before the first list.
+    pub(super) version: watch::Sender<String>,
 }
 
 impl Reflector {
@@ -98,6 +100,7 @@ impl Reflector {
         let mut backoff = Backoff::default();
         loop {
             let mut version = self.list(&mut backoff).await?;
+            self.version.send_replace(version.clone());
             let list_by = Instant::now() + relist_after();
             let mut fruitless = 0;
             while fruitless < FRUITLESS_MAX && Instant::now() < list_by {
@@ -203,6 +206,7 @@ impl Reflector {
                     return Ok(ended);
                 }
             }
+            self.version.send_replace(version.clone());
             if read.is_err() {
                 return Ok(WatchEnd::Expired);
             }
@@ -233,7 +237,7 @@ impl Reflector {
 }
 
 /// Returns the next bytes of a stream; `None` at its end.
-async fn next_bytes(body: &mut Body) -> Result<Option<Vec<u8>>, String> {
+pub(super) async fn next_bytes(body: &mut Body) -> Result<Option<Vec<u8>>, String> {
     loop {
         let frame = timeout(WATCH_SILENCE_MAX, body.frame()).await;
         let frame = frame.map_err(|_| format!("a watch was silent for {WATCH_SILENCE_MAX:?}"))?;

@@ -210,7 +210,11 @@ impl Core {
     fn record_bound(&self, key: AgentKey, agent: &BoundAgent<'_>, now: Timestamp) {
         self.agents.record_seen(key, now);
         self.agents.clear_failure_mark(key.index());
-        self.policy.load().locality.record(agent.hostname, key, &self.agents);
+        let policy = self.policy.load();
+        policy.locality.record(agent.hostname, key, &self.agents);
+        if policy.sizes_differ() {
+            self.agents.set_unrecorded(key.index());
+        }
     }
 
     /// The executor was bound. It may have ended since, and the agent's cell may be another agent's by now: then

@@ -10,7 +10,8 @@
 //!    the plan to what still fits (it is never extended) and retry. If the policy changed or plans were invalidated
 //!    because an agent was excluded or suspected, give everything back and plan the batch again. If the kernel was
 //!    closed, give everything back.
-//! 5. The failure marks of the agents are cleared, and the cells become `Launching`.
+//! 5. The failure marks of the agents are cleared, and the cells become `Launching`. If executors take what there is,
+//!    the agents' next offers will be recorded; see [`state::offered`](crate::kernel::state::offered).
 //!
 //! A kernel that is closed between steps 4 and 5 finds the cells `Reserved` and waits for them (see `drain`).
 
@@ -95,6 +96,9 @@ impl Core {
                 self.agents.clear_failure_mark(candidate.agent.index());
             }
         }
+        if policy.sizes_differ() {
+            self.record_next_offers(policy, candidates);
+        }
         for (position, cell) in plan.cells.iter().enumerate() {
             let id = plan.id(position);
             if let Some(executor) = self.executors.get(*cell) {
@@ -102,6 +106,17 @@ impl Core {
             }
         }
         Committed::Done(reached_cap)
+    }
+
+    /// Has the next offers recorded of agents on which executors were placed that took what there was.
+    #[cold]
+    fn record_next_offers(&self, policy: &Policy, candidates: &CandidateSet) {
+        let takes_cores = policy.fixed_cores().is_none();
+        for candidate in &candidates.list {
+            if candidate.placed > 0 && (takes_cores || candidate.gpus_granted > 0) {
+                self.agents.set_unrecorded(candidate.agent.index());
+            }
+        }
     }
 
     /// The cap that ends the batch, if one is reached.

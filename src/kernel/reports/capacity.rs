@@ -34,7 +34,10 @@ use crate::time::Timestamp;
 ///   executors have a fixed size; they are taken to have had the size in force when the offer was recorded. What other
 ///   frameworks take or give back is seen with the agent's next offer, and so is the end of an executor that was
 ///   [adopted](crate::Kernel::adopt) since. If the resources of an executor are offered again before its end is
-///   reported to the kernel, `free` contains them twice until the next offer.
+///   reported to the kernel, `free` contains them twice until the next offer. An executor that is
+///   [bound late](crate::Kernel::bind) to an agent which offers, too, counts as placed when its permit was accepted,
+///   because nothing tells when the cluster has placed it: until the agent's next offer `free` may contain what it
+///   uses, or lack what another has given back. (No manager of this crate mixes the two.)
 ///
 /// # How old it is
 /// A picture shows each offer whose batch had returned when its rebuild began, with these exceptions. Batches that are

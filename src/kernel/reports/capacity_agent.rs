@@ -98,11 +98,7 @@ impl<'a> AgentResources<'a> {
     #[must_use]
     pub fn free(&self) -> ResourceSums {
         let Some(record) = &self.row.record else { return ResourceSums::NONE };
-        let given_back = match self.ended(record) {
-            0 => record.offered(),
-            ended => record.offered().saturating_add(record.size().times(ended)),
-        };
-        given_back.saturating_sub(self.executors.placed_since)
+        record.given_back(self.ended(record)).saturating_sub(self.executors.placed_since)
     }
 
     /// Returns what it offered, by role.
@@ -157,7 +153,7 @@ impl<'a> AgentResources<'a> {
     }
 
     pub(super) fn is_withheld(&self) -> bool {
-        self.excluded_until().is_some() || self.suspect_until().is_some()
+        self.row.is_withheld()
     }
 
     /// The number of executors that were there when it was recorded and have ended since.
@@ -259,6 +255,23 @@ impl AgentShard {
         for agent in (0..self.rows.len()).filter_map(|at| self.agent(at, executors(at))) {
             added_up.sums.add(&agent);
             added_up.largest = added_up.largest.max_of_each(agent.free_or_used());
+        }
+        added_up
+    }
+
+    /// Adds up the agents as if no executors were there, as [`AgentShard::add_up_each`] would. Each picture does this
+    /// for all agents of a shard in which one has changed, so what is free is computed once.
+    pub(super) fn add_up_idle(rows: &[AgentRow]) -> AddedUp {
+        let mut added_up = AddedUp::default();
+        let AddedUp { sums, largest } = &mut added_up;
+        for row in rows.iter().filter(|row| row.generation().is_some()) {
+            sums.agents += 1;
+            let Some(record) = &row.record else { continue };
+            let free = record.given_back(record.executors);
+            sums.offered = sums.offered.saturating_add(record.offered());
+            let of_its_kind = if row.is_withheld() { &mut sums.withheld } else { &mut sums.free };
+            *of_its_kind = of_its_kind.saturating_add(free);
+            *largest = largest.max_of_each(free);
         }
         added_up
     }

@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use super::agent_use::AgentUse;
 use crate::kernel::state::agent::{AgentName, AgentView};
 use crate::kernel::state::offered::{
     OfferedCell, OfferedRecord, OfferedToRole, RecordedAttributes, ResourceSums,
@@ -129,17 +128,15 @@ impl AgentRow {
         record: None,
     };
 
-    /// The row of the agent that is seen, with what was read of it if this row is the same agent's.
-    pub(super) fn seen_as(&self, view: &AgentView) -> AgentRow {
-        let known = if self.generation == view.generation { *self } else { AgentRow::EMPTY };
-        AgentRow {
-            generation: view.generation,
-            executors: view.executors,
-            seen: view.seen,
-            excluded_until: view.excluded_until.unwrap_or_default(),
-            suspect_until: view.suspect_until.unwrap_or_default(),
-            ..known
+    /// Shows the agent as it is seen. What was read of another agent is forgotten.
+    pub(super) fn see(&mut self, view: &AgentView) {
+        if self.generation != view.generation {
+            *self = AgentRow { generation: view.generation, ..AgentRow::EMPTY };
         }
+        self.executors = view.executors;
+        self.seen = view.seen;
+        self.excluded_until = view.excluded_until.unwrap_or_default();
+        self.suspect_until = view.suspect_until.unwrap_or_default();
     }
 
     /// Whether the row shows the agent as it is seen.
@@ -184,6 +181,11 @@ impl AgentRow {
     pub(super) fn suspect_until(&self) -> Option<Timestamp> {
         Some(self.suspect_until).filter(|until| *until != Timestamp::ORIGIN)
     }
+
+    /// Whether nothing is placed there for now.
+    pub(super) fn is_withheld(&self) -> bool {
+        self.excluded_until().is_some() || self.suspect_until().is_some()
+    }
 }
 
 impl From<ResourceSums> for PackedSums {
@@ -204,6 +206,14 @@ impl RecordRow {
     /// All that was offered.
     pub(super) fn offered(&self) -> ResourceSums {
         self.offered.into()
+    }
+
+    /// What was offered and what this number of executors gave back since, if their size was fixed.
+    pub(super) fn given_back(&self, executors: u32) -> ResourceSums {
+        match executors {
+            0 => self.offered(),
+            ended => self.offered().saturating_add(self.size().times(ended)),
+        }
     }
 
     /// What each executor takes, if that was fixed; otherwise nothing.
@@ -241,9 +251,8 @@ impl AgentShard {
         texts: Arc<[AgentTexts]>,
         parts: Box<[RolePart]>,
     ) -> AgentShard {
-        let mut shard = AgentShard { rows, texts, parts, idle: AddedUp::default() };
-        shard.idle = shard.add_up_each(|_| &AgentUse::NONE);
-        shard
+        let idle = AgentShard::add_up_idle(&rows);
+        AgentShard { rows, texts, parts, idle }
     }
 }
 

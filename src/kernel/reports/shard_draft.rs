@@ -62,60 +62,63 @@ impl<'a> ShardDraft<'a> {
             None => last.generation().is_none(),
             Some(view) => last.shows(view) && last.is_read(record),
         };
-        if !is_same {
-            match view.and_then(|view| self.row(at, last, &view, cell, record)) {
-                Some(row) => self.set(at, row),
-                None => self.leave_out(at),
-            }
+        if !is_same && !view.is_some_and(|view| self.update(at, &view, cell, record)) {
+            self.leave_out(at);
         }
     }
 
-    /// The row of an agent that has changed. None if it was forgotten.
-    fn row(
+    /// Updates the row of an agent that has changed, where it lies: most rows of most shards change from one picture to
+    /// the next, and copies would take a sixth of the time. Returns `false` if the agent was forgotten.
+    #[inline]
+    fn update(
         &mut self,
         at: usize,
-        last: &AgentRow,
         view: &AgentView,
         cell: &AgentCell,
         record: &OfferedCell,
-    ) -> Option<AgentRow> {
-        let mut row = last.seen_as(view);
+    ) -> bool {
         let generation = view.generation;
-        let is_other = last.generation() != Some(generation);
-        if is_other || !row.is_name_known(record) {
-            let name = cell.name_of(generation)?;
-            row.is_named = !name.hostname.is_empty();
+        let row = self.row_at(at);
+        let is_other = row.generation() != Some(generation);
+        row.see(view);
+        let is_read = row.is_record_read(record);
+        let is_named = row.is_name_known(record);
+        if is_other || !is_named {
+            self.is_any_new |= is_other;
+            let Some(name) = cell.name_of(generation) else { return false };
+            self.row_at(at).is_named = !name.hostname.is_empty();
             let texts = self.texts_at(at);
             if is_other {
                 *texts = AgentTexts::default();
             }
             texts.name = Some(name);
         }
-        if !row.is_record_read(record) {
-            match record.read(generation, |record| self.copy(at, record)) {
-                Ok((revision, copied)) => (row.revision, row.record) = (revision, copied),
+        if !is_read {
+            let revision = match record.read(generation, |record| self.copy(at, record)) {
+                Ok((revision, ())) => revision,
                 // It is being written. What was read before of the same agent stays.
-                Err(()) => row.revision = UNREAD,
-            }
+                Err(()) => UNREAD,
+            };
+            self.row_at(at).revision = revision;
         }
         // After the record: if it is another agent's by now, this one was forgotten.
-        cell.is_current(generation).then_some(row)
+        cell.is_current(generation)
     }
 
-    /// Copies what the record of the agent at this position points to, and returns its numbers.
-    fn copy(&mut self, at: usize, record: Option<&OfferedRecord>) -> Option<RecordRow> {
+    /// Copies the numbers of the record of the agent at this position, and what it points to.
+    #[inline]
+    fn copy(&mut self, at: usize, record: Option<&OfferedRecord>) {
         let texts = self.texts.as_deref().unwrap_or(&self.last.texts).get(at);
         if !texts.is_some_and(|texts| texts.are_of(record)) {
             let texts = self.texts_at(at);
             texts.role = record.and_then(|record| record.first.role.clone());
             texts.attributes = record.and_then(|record| record.attributes.clone());
         }
-        let row = RecordRow::new(record?);
-        if !row.is_plain {
-            let roles = record.into_iter().flat_map(OfferedRecord::roles);
+        self.row_at(at).record = record.map(RecordRow::new);
+        if let Some(record) = record.filter(|record| !record.is_plain()) {
+            let roles = record.roles();
             self.parts.extend(roles.map(|offered| RolePart { at, offered: offered.clone() }));
         }
-        Some(row)
     }
 
     /// Removes the agent at this position, if there is one.
@@ -124,7 +127,8 @@ impl<'a> ShardDraft<'a> {
         if texts.is_some_and(|texts| texts.name.is_some()) {
             *self.texts_at(at) = AgentTexts::default();
         }
-        self.set(at, AgentRow::EMPTY);
+        self.is_any_new |= self.last.rows.get(at).is_some_and(|last| last.generation().is_some());
+        *self.row_at(at) = AgentRow::EMPTY;
     }
 
     fn texts_at(&mut self, at: usize) -> &mut AgentTexts {
@@ -135,17 +139,14 @@ impl<'a> ShardDraft<'a> {
         &mut texts[at]
     }
 
-    fn set(&mut self, at: usize, row: AgentRow) {
-        let last = self.last.rows.get(at).unwrap_or(&AgentRow::EMPTY);
-        if row == *last {
-            return;
-        }
-        self.is_any_new |= row.generation() != last.generation();
-        let rows = self.rows.get_or_insert_with(|| self.spare.copy(&self.last.rows));
+    #[inline]
+    fn row_at(&mut self, at: usize) -> &mut AgentRow {
+        let ShardDraft { rows, spare, last, .. } = self;
+        let rows = rows.get_or_insert_with(|| spare.copy(&last.rows));
         if rows.len() <= at {
             rows.resize(at + 1, AgentRow::EMPTY);
         }
-        rows[at] = row;
+        &mut rows[at]
     }
 
     /// Returns the shard; the last one if nothing has changed.

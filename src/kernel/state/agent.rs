@@ -180,6 +180,12 @@ impl AgentCell {
         }
     }
 
+    /// Has the agent's next offer recorded, whatever it is.
+    pub(crate) fn set_unrecorded(&self) {
+        // Relaxed: a hint; see `offered`.
+        self.offered.store(NOT_RECORDED, Ordering::Relaxed);
+    }
+
     /// Counts `executors` more if the agent takes them. Returns whether its failure mark must be
     /// [cleared](Agent::clear_failure_mark). Clears an exclusion that has ended.
     #[inline(always)]

@@ -193,6 +193,13 @@ impl AgentTable {
         self.cells.get(key.index()).is_some_and(|cell| cell.is_suspect(now))
     }
 
+    /// See [`AgentCell::set_unrecorded`].
+    pub(crate) fn set_unrecorded(&self, index: u32) {
+        if let Some(cell) = self.cells.get(index) {
+            cell.set_unrecorded();
+        }
+    }
+
     /// See [`AgentCell::clear_failure_mark`].
     pub(crate) fn clear_failure_mark(&self, index: u32) {
         if let Some(cell) = self.cells.get(index) {

@@ -4,6 +4,7 @@
 //! |---|---|---|---|---|
 //! | the fingerprint, in the agent's cell | handler, per candidate | load | Relaxed | nothing: a hint; a stale one causes a needless [`OfferedCell::rewrite`], or delays one to the next offer |
 //! | the same | the handler that recorded an offer, under the lock | load; store if it differs | Relaxed | the lock: fingerprint and record change together |
+//! | the same | the thread that places or binds executors which [differ in size](super::policy::Policy::sizes_differ) | store of [`NOT_RECORDED`] | Relaxed | nothing: a hint; if it comes before the store of a record made at the same time, a later end may stay unseen for a minute |
 //! | the same | the thread that inserts the agent | store of [`NOT_RECORDED`] | Relaxed | [`AgentCell::activate`](super::agent::AgentCell::activate) publishes it |
 //! | the record | handler, with [`try_lock`]; a report, likewise | under the lock | the lock's | |
 //! | `revision` | the handler that recorded, under the lock | load | Relaxed | the lock: no other thread writes it meanwhile |
@@ -22,9 +23,10 @@
 //! the generation that it belongs to, so it is never shown for another agent.
 //!
 //! The fingerprint is a sum of products: of the amounts offered, and of the number of executors on the agent and their
-//! size. So it stays the same while executors of one size come and go and the agent offers the rest. It tells nothing
-//! of reservations, of attributes' values and of amounts beyond its bits: therefore a handler also records an agent
-//! when it writes, once a minute, that it has seen it.
+//! size. So it stays the same while executors of one size come and go and the agent offers the rest. If executors take
+//! what there is, one may end and another one, of any size, take its place unseen: then the thread that places one has
+//! the agent's next offer recorded. The fingerprint tells nothing of reservations, of attributes' values and of amounts
+//! beyond its bits: therefore a handler also records an agent when it writes, once a minute, that it has seen it.
 
 use std::sync::Arc;
 

@@ -127,6 +127,14 @@ impl Policy {
             ExecutorCores::WholeOffer => None,
         }
     }
+
+    /// Whether executors may differ in size, as they take what there is of cores or of GPUs.
+    pub(crate) fn sizes_differ(&self) -> bool {
+        let config = &self.config;
+        let takes_gpus =
+            config.gpu_cap > Gpus::ZERO && config.executor_gpus == ExecutorGpus::WhatThereIs;
+        takes_gpus || self.fixed_cores().is_none()
+    }
 }
 
 /// Returns an error if the executor limit is too large.

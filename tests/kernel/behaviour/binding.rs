@@ -54,6 +54,22 @@ fn a_permit_is_for_one_executor() {
     }
 }
 
+/// Goal: an executor is bound to the first agent that has a name, and stays there. Method: a binding without an agent's
+/// id, one with it, the same again, and another agent; then after the executor's end.
+#[test]
+fn the_first_named_agent_has_the_executor() {
+    let mut fixture = Fixture::new(&Setup::default());
+    let executor = fixture.offer(&[OfferData::late(8.0, 800.0)], 0)[0];
+    assert_eq!(fixture.bind(executor, "", 1), Bound::Nothing);
+    assert_eq!(fixture.bind(executor, "S1", 2), settled(executor));
+    assert_eq!(fixture.bind(executor, "S1", 3), Bound::Already);
+    let elsewhere = Bound::Elsewhere { agent_id: "S1".into() };
+    assert_eq!(fixture.bind(executor, "S2", 4), elsewhere);
+    fixture.update(executor, TaskState::Finished, 5);
+    assert_eq!(fixture.bind(executor, "S1", 6), Bound::Nothing);
+    fixture.kernel.check().unwrap();
+}
+
 /// Goal: an offer that names no agent is malformed unless it says that it is a permit. Method: both, and a permit
 /// without an id.
 #[test]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offermill::attributes::OwnedAttribute;
-use offermill::config::Compatibility;
+use offermill::attributes::{self, OwnedAttribute};
+use offermill::config::{Compatibility, ExecutorCores};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{
     Attribute, ClusterCapacity, Config, Decisions, Handler, IdScheme, Kernel, Offer, Resource,
@@ -13,7 +13,7 @@ use offermill::{
 };
 
 use super::Fixture;
-use crate::world::{OfferData, Setup, at};
+use crate::world::{Entry, OfferData, Setup, at};
 
 fn sums(cores: u64, memory: u64) -> ResourceSums {
     let (cores, memory) = (MilliCpus::from_cores(cores), Mebibytes::new(memory));
@@ -37,6 +37,8 @@ fn what_is_free_follows_executors_and_offers() {
     let free = |fixture: &Fixture, now| {
         let capacity = fixture.kernel.capacity(at(now));
         let [_, used, free] = shown(&capacity, "S1").unwrap();
+        let executors = capacity.agents().next().unwrap().executors();
+        assert_eq!(u64::from(executors), used.cores.whole_cores());
         assert_eq!(capacity.sums().free, free);
         assert_eq!(capacity.largest_agent(), used.saturating_add(free));
         (used.cores.whole_cores(), free.cores.whole_cores())
@@ -54,6 +56,9 @@ fn what_is_free_follows_executors_and_offers() {
     let capacity = fixture.kernel.capacity(at(10));
     let view = capacity.agents().next().unwrap();
     assert_eq!((view.offered_at(), view.executors()), (Some(at(8)), 3));
+    // One that was there when the offer was recorded.
+    fixture.update(placed[2], TaskState::Finished, 11);
+    assert_eq!(free(&fixture, 12), (2, 4));
 }
 
 /// Goal: the parts of an agent's offer in one batch are added up, by role, and resources that executors may not use
@@ -170,24 +175,144 @@ fn sums_by_attribute() {
 }
 
 /// Goal: attributes that change with equal amounts are seen. Method: a handler that meets the agent for the first time;
-/// one whose clock has jumped ahead and back.
+/// one whose clock has jumped ahead and back; with offers to one role and to two.
 #[test]
 fn changed_attributes_are_seen() {
+    for roles in [&["*"][..], &["*", "eng"]] {
+        let config = Config::builder().capacity_refresh(Duration::ZERO).build().unwrap();
+        let kernel = Kernel::new(config, IdScheme::plain());
+        let resources = [Resource::scalar("cpus", 2.0)];
+        let offer = |handler: &mut Handler, agent: &str, zone: &str, now: u64| {
+            let attributes = [Attribute::text("zone", zone)];
+            let offers = roles
+                .iter()
+                .map(|role| Offer::new("o", agent, "h", &resources, &attributes).with_role(role));
+            let offers = Vec::from_iter(offers);
+            handler.resource_offers(&offers, at(now), &mut Decisions::new());
+            kernel.capacity(at(now)).by_attribute("zone").keys().cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(offer(&mut kernel.handler(), "S1", "east", 0), ["east"]);
+        assert_eq!(offer(&mut kernel.handler(), "S1", "west", 1_000), ["west"]);
+        let mut handler = kernel.handler();
+        assert_eq!(offer(&mut handler, "S1", "north", 1_000_000_000_000), ["north"]);
+        let _not_yet = offer(&mut handler, "S1", "west", 0);
+        assert_eq!(offer(&mut handler, "S1", "west", 200_000), ["west"]);
+    }
+}
+
+/// Goal: a change of one amount alone is seen with the first offer that has it. Method: an agent whose cores, memory
+/// and GPUs change one after the other, little and much, within a second.
+#[test]
+fn each_amount_is_seen_at_once() {
+    let too_many = ExecutorCores::Fixed(MilliCpus::from_cores(8000));
+    let config = Config::builder().executor_cores(too_many).capacity_refresh(Duration::ZERO);
+    let config = config.build().unwrap();
+    let kernel = Kernel::new(config, IdScheme::plain());
+    let mut handler = kernel.handler();
+    let amounts: [(u32, u32, u32); 8] = [
+        (4, 1000, 0),
+        (5, 1000, 0),
+        (5, 1001, 0),
+        (5, 900_000, 0),
+        (5, 900_000, 1),
+        (5, 900_000, 900),
+        (6000, 900_000, 900),
+        (4, 1000, 0),
+    ];
+    for ((cores, memory, gpus), now) in amounts.into_iter().zip(1..) {
+        let resources = [
+            Resource::scalar("cpus", f64::from(cores)),
+            Resource::scalar("mem", f64::from(memory)),
+            Resource::scalar("gpus", f64::from(gpus)),
+        ];
+        let offers = [Offer::new("o", "S1", "h", &resources, &[])];
+        let mut decisions = Decisions::new();
+        handler.resource_offers(&offers, at(now), &mut decisions);
+        let shown = shown(&kernel.capacity(at(now)), "S1").unwrap();
+        let expected = ResourceSums { gpus: Gpus::new(gpus), ..sums(cores.into(), memory.into()) };
+        assert_eq!(shown[0], expected, "{decisions:?}");
+    }
+}
+
+/// Goal: many agents are shown each with their own roles and executors. Method: more agents than a shard holds, each
+/// offered to two roles, with amounts of their own; from shard to shard one executor more on each.
+#[test]
+fn each_of_many_agents_has_its_own() {
+    const AGENTS: u32 = 600;
+    let config = Config::builder().executor_cores(ExecutorCores::Fixed(MilliCpus::from_cores(1)));
+    let config = config.executor_limit(Some(0)).build().unwrap();
+    let kernel = Kernel::new(config, IdScheme::plain());
+    let mut handler = kernel.handler();
+    let executors_on = |agent: u32| 1 + agent / 256;
+    let mut executors = 0;
+    for agent in 0..AGENTS {
+        let name = format!("S{agent}");
+        let resources = [f64::from(agent + 1), f64::from(agent) + 1000.0]
+            .map(|cores| [Resource::scalar("cpus", cores), Resource::scalar("mem", 9000.0)]);
+        let offers = [("*", &resources[0]), ("eng", &resources[1])];
+        let offers =
+            offers.map(|(role, own)| Offer::new(role, &name, "h", own, &[]).with_role(role));
+        executors += executors_on(agent);
+        kernel.set_executor_limit(Some(executors)).unwrap();
+        let mut decisions = Decisions::new();
+        handler.resource_offers(&offers, at(agent.into()), &mut decisions);
+        assert_eq!(decisions.executors(), executors_on(agent) as usize);
+    }
+    let capacity = kernel.capacity(at(1_000));
+    assert_eq!(capacity.agents().count(), AGENTS as usize);
+    for view in capacity.agents() {
+        let number: u32 = view.agent_id()[1..].parse().unwrap();
+        let (agent, own) = (u64::from(number), executors_on(number));
+        let roles: BTreeMap<_, _> = view.roles().map(|it| (it.role, it.unreserved)).collect();
+        assert_eq!(roles["*"].cores, MilliCpus::from_cores(agent + 1), "{view:?}");
+        assert_eq!(roles["eng"].cores, MilliCpus::from_cores(agent + 1000), "{view:?}");
+        let used = sums(own.into(), u64::from(own) * 1408);
+        assert_eq!((view.executors(), view.used()), (own, used), "{view:?}");
+    }
+    let (agents, executors) = (u64::from(AGENTS), u64::from(executors));
+    assert_eq!(capacity.sums().used, sums(executors, executors * 1408));
+    let free = capacity.sums().offered.saturating_sub(capacity.sums().used);
+    assert_eq!(capacity.sums().free, free);
+    assert_eq!(capacity.largest_agent().cores, MilliCpus::from_cores(2 * agents + 999));
+    assert_eq!(capacity.largest_free().unwrap().agent_id(), "S599");
+}
+
+/// Goal: a role and attributes that change together are both seen. Method: an agent whose offer has another role and
+/// another zone, each from a handler that meets the agent for the first time.
+#[test]
+fn a_role_and_attributes_change_together() {
     let config = Config::builder().capacity_refresh(Duration::ZERO).build().unwrap();
     let kernel = Kernel::new(config, IdScheme::plain());
-    let resources = [Resource::scalar("cpus", 2.0)];
-    let offer = |handler: &mut Handler, agent: &str, zone: &str, now: u64| {
+    let resources = [Resource::scalar("cpus", 0.5)];
+    for (minute, (role, zone)) in (1..).zip([("eng", "east"), ("ops", "west"), ("etl", "north")]) {
+        let now = at(minute * 60_000);
         let attributes = [Attribute::text("zone", zone)];
-        let offers = [Offer::new("o", agent, "h", &resources, &attributes)];
-        handler.resource_offers(&offers, at(now), &mut Decisions::new());
-        kernel.capacity(at(now)).by_attribute("zone").keys().cloned().collect::<Vec<_>>()
-    };
-    assert_eq!(offer(&mut kernel.handler(), "S1", "east", 0), ["east"]);
-    assert_eq!(offer(&mut kernel.handler(), "S1", "west", 1_000), ["west"]);
-    let mut handler = kernel.handler();
-    assert_eq!(offer(&mut handler, "S1", "north", 1_000_000_000_000), ["north"]);
-    let _not_yet = offer(&mut handler, "S1", "west", 0);
-    assert_eq!(offer(&mut handler, "S1", "west", 200_000), ["west"]);
+        let offers = [Offer::new("o", "S1", "h", &resources, &attributes).with_role(role)];
+        kernel.handler().resource_offers(&offers, now, &mut Decisions::new());
+        let capacity = kernel.capacity(now);
+        assert_eq!(capacity.by_role().keys().copied().collect::<Vec<_>>(), [role]);
+        assert_eq!(capacity.by_attribute("zone").keys().collect::<Vec<_>>(), [zone]);
+        assert_eq!(capacity.agents().next().unwrap().seen_at(), now);
+    }
+}
+
+/// Goal: a change of an attribute's value is seen, of whatever kind it is. Method: an attribute with values of each
+/// kind, two of each, each from a handler that meets the agent for the first time.
+#[test]
+fn attributes_of_each_kind_are_seen() {
+    let config = Config::builder().capacity_refresh(Duration::ZERO).build().unwrap();
+    let kernel = Kernel::new(config, IdScheme::plain());
+    let resources = [Resource::scalar("cpus", 0.5)];
+    let texts = ["a:x", "a:y", "a:1", "a:2", "a:[1-2]", "a:[1-3]", "a:{x}", "a:{y}"];
+    for (text, now) in texts.into_iter().zip(0..) {
+        let owned = attributes::parse(text).unwrap();
+        let items = attributes::Items::of(&owned);
+        let lent = attributes::borrow(&owned, &items);
+        let offers = [Offer::new("o", "S1", "h", &resources, &lent)];
+        kernel.handler().resource_offers(&offers, at(now), &mut Decisions::new());
+        let capacity = kernel.capacity(at(now));
+        assert_eq!(capacity.agents().next().unwrap().attributes(), &owned[..]);
+    }
 }
 
 /// Goal: an agent is recorded whatever it offers. Method: the first agent, with amounts whose fingerprint was the one
@@ -289,4 +414,31 @@ fn changed_settings_change_what_is_shown() {
     kernel.reconfigure(config(true));
     assert_eq!(offered(8.0, 2), 2 + 8);
     assert_eq!(offered(4.0, 3), 2 + 4);
+}
+
+/// Goal: executors that take what an agent offers differ in size, so the end of one is seen with its agent's next
+/// offer, also if that looks like the one before. Method: two executors that take half of an agent each; the first one
+/// ends, its half is offered again, and is too small by then. The same with GPUs, and a third executor.
+#[test]
+fn half_of_an_agent_is_offered_again() {
+    let setup = Setup { executor_cores: None, ..Setup::default() };
+    let mut fixture = Fixture::new(&setup);
+    let half = [OfferData::new("S1", 4.0, 1000.0)];
+    let first = fixture.offer(&half, 1)[0];
+    assert_eq!(fixture.offer(&half, 2).len(), 1);
+    fixture.update(first, TaskState::Finished, 3);
+    fixture.kernel.reconfigure(Setup { memory: 2000, ..setup }.config());
+    assert_eq!(fixture.offer(&half, 4), []);
+    let capacity = fixture.kernel.capacity(at(5));
+    let [offered, used, free] = shown(&capacity, "S1").unwrap();
+    assert_eq!((offered, used, free), (sums(4, 1000), sums(4, 100), sums(4, 1000)));
+
+    let mut fixture = Fixture::new(&Setup { gpu_cap: 8, ..Setup::default() });
+    let half = [OfferData::new("S1", 1.0, 100.0).with(Entry::scalar("gpus", 2.0))];
+    let first = fixture.offer(&half, 1)[0];
+    assert_eq!(fixture.offer(&half, 2).len(), 1);
+    fixture.update(first, TaskState::Finished, 3);
+    assert_eq!(fixture.offer(&half, 4).len(), 1);
+    let capacity = fixture.kernel.capacity(at(5));
+    assert_eq!(capacity.agents().next().unwrap().offered_at(), Some(at(4)));
 }

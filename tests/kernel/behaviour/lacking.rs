@@ -124,6 +124,9 @@ fn an_agent_that_may_have_more_is_waited_for() {
     assert!(fixture.kernel.agent_lost("S1", at(0)).is_empty());
     fixture.offer(&[large(), small()], 1_000);
     assert!(lacks(&fixture, 1_000).is_empty(), "it is suspect");
+    fixture.offer(&[small()], 11_000);
+    let lack = "no agent has 1 cores for executors, the largest has 0.5 (agent S2)";
+    assert_eq!(lacks(&fixture, 11_000), [lack], "nothing withholds it, and it isn't offered");
 
     let rule = offermill::config::ExclusionRule { failures: 1, ..Default::default() };
     let mut fixture = Fixture::new(&Setup { exclusion: Some(rule), ..Setup::default() });

@@ -244,9 +244,9 @@ fn same_capacity(capacity: &ClusterCapacity, model: &Model, now: Timestamp) {
                 if let Some(free) = model.free_on(name) {
                     assert_eq!(amounts(view.free()), free, "free on {name}, recorded at {at:?}");
                 }
-                if let Some(expected) = model.whole_offers(name, at) {
+                if let Some(expected) = model.whole_offer(name) {
                     let shown = [view.offered(), view.free()].map(amounts);
-                    assert!(expected.contains(&shown), "{name} at {at:?}: {shown:?}, {expected:?}");
+                    assert_eq!(shown, expected, "{name}, recorded at {at:?}");
                 }
             }
             (None, None) => assert_eq!(view.free(), ResourceSums::NONE),

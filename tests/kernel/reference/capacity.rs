@@ -19,7 +19,6 @@ const SATURATED: Size = [u64::MAX, u64::MAX, u32::MAX as u64];
 /// What an agent offered in one batch.
 #[derive(Clone, Debug)]
 pub(crate) struct LastOffered {
-    at: Timestamp,
     amounts: Size,
     executors: u32,
     /// The number of the next executor at that time.
@@ -62,7 +61,7 @@ impl Model {
             let gpus = (gpus / 1000).min(u32::MAX.into());
             let amounts = [cores, memory / 1000, gpus].map(|amount| amount as u64);
             if let Some(agent) = self.agents.get_mut(&name) {
-                agent.offered.push(LastOffered { at: now, amounts, executors, since, size });
+                agent.offered.push(LastOffered { amounts, executors, since, size });
                 agent.sizes.insert(size);
             }
         }
@@ -104,19 +103,14 @@ impl Model {
         }))
     }
 
-    /// What was offered of an agent at some time and what is free there, if executors always took all cores of their
-    /// offers. Several, if it was offered several times at that time; none if executors had another size then or later.
-    pub(crate) fn whole_offers(&self, name: &str, at: Timestamp) -> Option<Vec<[Size; 2]>> {
+    /// What an agent offered last and what is free there, if executors always took all cores of their offers; none if
+    /// executors had another size at some time.
+    pub(crate) fn whole_offer(&self, name: &str) -> Option<[Size; 2]> {
         let agent = self.agents.get(name)?;
-        let is_whole = agent.sizes.iter().all(Option::is_none);
-        let then = agent.offered.iter().filter(|offered| offered.at == at);
-        let amounts = then.map(|offered| {
-            let placed = self.placed_since(name, offered);
-            let free =
-                std::array::from_fn(|kind| offered.amounts[kind].saturating_sub(placed[kind]));
-            [offered.amounts, free]
-        });
-        is_whole.then(|| amounts.collect())
+        let last = agent.offered.last().filter(|_| agent.sizes.iter().all(Option::is_none))?;
+        let placed = self.placed_since(name, last);
+        let free = std::array::from_fn(|kind| last.amounts[kind].saturating_sub(placed[kind]));
+        Some([last.amounts, free])
     }
 
     /// What living executors use that were placed on an agent since it offered this.

@@ -20,8 +20,13 @@ impl Request {
         pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
     }
 
-    /// Whether an object is one of those that the request selects by labels, each `KEY=VALUE`.
+    /// Whether an object is one of those that the request selects by labels, each `KEY=VALUE`, and by its name.
     pub(super) fn selects(&self, object: &Value) -> bool {
+        let name = self.query("fieldSelector").unwrap_or_default();
+        let name = name.strip_prefix("metadata.name%3D");
+        if name.is_some_and(|name| object["metadata"]["name"] != name) {
+            return false;
+        }
         let selector = self.query("labelSelector").unwrap_or_default();
         let selector = selector.replace("%2F", "/").replace("%3D", "=").replace("%2C", ",");
         let labels = &object["metadata"]["labels"];

@@ -2,19 +2,21 @@
 //! effect, falls silent, cuts a line of a watch, and forgets old versions. It serves pods and leases of one namespace
 //! over HTTP, and acts as scheduler and node: by default each pod gets the node `n1` and runs at once.
 
+mod access;
 mod http;
 mod objects;
+mod reads;
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use http::{Request, read_request, respond, respond_with};
+use reads::{list, watch};
 
 /// What happens to a creation instead of the usual.
 #[derive(Clone, Debug)]
@@ -29,6 +31,10 @@ pub(crate) enum Fault {
     CloseBefore,
     /// It is answered so, and takes effect just before the next creation.
     Defer(u16),
+    /// It is answered so, and takes effect after this time.
+    Late(u16, Duration),
+    /// It takes effect, the pod is deleted by others, and the connection is closed without an answer.
+    Vanish,
     /// As usual, after this time.
     Delay(Duration),
 }
@@ -38,7 +44,7 @@ pub(crate) enum Fault {
 pub(crate) enum Watches {
     #[default]
     Usual,
-    /// They stay open and say nothing.
+    /// They stay open and say nothing, but for those of one pod.
     Silent,
     /// They end at once.
     Brief,
@@ -65,6 +71,10 @@ pub(crate) struct State {
     /// Whether pods get no node.
     pub(crate) is_full: bool,
     pub(crate) watches: Watches,
+    /// What lists show that needn't be up to date: the pods as they were when this was set.
+    pub(crate) cache: Option<BTreeMap<String, Value>>,
+    /// Whether nodes are silent, so that pods don't end when they are deleted.
+    pub(crate) is_silent: bool,
     /// Watches with a lower number end at once.
     watch_floor: u64,
     watches_begun: u64,
@@ -83,6 +93,10 @@ pub(crate) struct State {
     pub(crate) hangs: bool,
     /// Requests that begin so fail with this status and have no effect.
     pub(crate) failing: Vec<(&'static str, u16)>,
+    /// Rights that the user doesn't have, each `VERB RESOURCE`.
+    pub(crate) denied_rights: Vec<&'static str>,
+    /// The namespace that doesn't exist.
+    pub(crate) missing_namespace: Option<&'static str>,
     creating: usize,
     pub(crate) creating_most: usize,
     is_stopped: bool,
@@ -242,9 +256,14 @@ impl State {
         if !uid.is_null() && *uid != pod["metadata"]["uid"] {
             return (409, objects::failure(409, "the UID in the precondition does not match"));
         }
-        self.graces.push(options["gracePeriodSeconds"].as_u64());
+        let grace = options["gracePeriodSeconds"].as_u64();
+        self.graces.push(grace);
         let mut ending = pod.clone();
         ending["metadata"]["deletionTimestamp"] = "2026-11-23T21:00:00Z".into();
+        if self.is_silent && grace != Some(0) && !objects::has_ended(&pod) {
+            self.put(name, ending);
+            return (200, pod);
+        }
         if pod["status"]["phase"] == "Running" {
             self.put(name, ending.clone());
             objects::end(&mut ending, 143);
@@ -257,7 +276,7 @@ impl State {
 
 type Shared = (Mutex<State>, Condvar);
 
-fn serve(shared: &Shared, mut stream: TcpStream) {
+fn serve(shared: &Arc<Shared>, mut stream: TcpStream) {
     let _set = stream.set_nodelay(true);
     while let Some(request) = read_request(&mut stream) {
         let kind = request.kind();
@@ -294,7 +313,7 @@ fn serve(shared: &Shared, mut stream: TcpStream) {
     }
 }
 
-fn create(shared: &Shared, stream: &mut TcpStream, manifest: &Value) -> bool {
+fn create(shared: &Arc<Shared>, stream: &mut TcpStream, manifest: &Value) -> bool {
     let fault = {
         let mut state = shared.0.lock().unwrap();
         state.creating += 1;
@@ -304,8 +323,10 @@ fn create(shared: &Shared, stream: &mut TcpStream, manifest: &Value) -> bool {
     if let Some(Fault::Delay(time)) = &fault {
         thread::sleep(*time);
     }
-    let has_effect =
-        !matches!(fault, Some(Fault::Refuse(..) | Fault::CloseBefore | Fault::Defer(_)));
+    let has_effect = !matches!(
+        fault,
+        Some(Fault::Refuse(..) | Fault::CloseBefore | Fault::Defer(_) | Fault::Late(..))
+    );
     let (status, body) = {
         let mut state = shared.0.lock().unwrap();
         state.creating -= 1;
@@ -315,24 +336,39 @@ fn create(shared: &Shared, stream: &mut TcpStream, manifest: &Value) -> bool {
         if let Some(Fault::Defer(_)) = fault {
             state.deferred.push(manifest.clone());
         }
-        if has_effect { state.create(manifest) } else { (0, Value::Null) }
+        let answer = if has_effect { state.create(manifest) } else { (0, Value::Null) };
+        if let (Some(Fault::Vanish), Some(name)) = (&fault, manifest["metadata"]["name"].as_str()) {
+            state.remove(name);
+        }
+        answer
     };
+    if let Some(Fault::Late(_, after)) = fault {
+        let (shared, manifest) = (Arc::clone(shared), manifest.clone());
+        thread::spawn(move || {
+            thread::sleep(after);
+            shared.0.lock().unwrap().create(&manifest);
+            shared.1.notify_all();
+        });
+    }
     shared.1.notify_all();
     match fault {
         Some(Fault::Refuse(status, body)) => {
             let pause = (status == 429).then_some(("Retry-After", "1"));
             respond_with(stream, status, pause, &body)
         }
-        Some(Fault::FailAfter(status) | Fault::Defer(status)) => {
+        Some(Fault::FailAfter(status) | Fault::Defer(status) | Fault::Late(status, _)) => {
             respond(stream, status, &objects::failure(status, "upstream request timeout"))
         }
-        Some(Fault::CloseAfter | Fault::CloseBefore) => false,
+        Some(Fault::CloseAfter | Fault::CloseBefore | Fault::Vanish) => false,
         Some(Fault::Delay(_)) | None => respond(stream, status, &body),
     }
 }
 
 fn answer(shared: &Shared, request: &Request) -> (u16, Value) {
     let mut state = shared.0.lock().unwrap();
+    if let Some(answer) = access::answer(&state, request) {
+        return answer;
+    }
     let parts: Vec<&str> = request.path.trim_matches('/').split('/').collect();
     let (kind, name) = match parts.as_slice() {
         [.., kind @ ("pods" | "leases")] => (*kind, None),
@@ -353,94 +389,5 @@ fn answer(shared: &Shared, request: &Request) -> (u16, Value) {
         }
         (_, "leases", name) => objects::lease(&mut state, &request.method, name, &request.body),
         _ => (405, objects::failure(405, "method not allowed")),
-    }
-}
-
-/// A page of the list of pods. Its token names the version of the list and the last pod.
-fn list(state: &State, request: &Request) -> (u16, Value) {
-    let limit: usize = request.query("limit").and_then(|it| it.parse().ok()).unwrap_or(usize::MAX);
-    let token = request.query("continue").unwrap_or_default();
-    let (version, after) = match token.split_once('_') {
-        Some((version, after)) => (version.parse().unwrap_or(0), after.to_owned()),
-        None => (state.version, String::new()),
-    };
-    if version < state.compacted {
-        return (410, objects::failure(410, "The provided continue parameter is too old"));
-    }
-    let mut rest = state.pods.iter().filter(|(name, pod)| **name > after && request.selects(pod));
-    let page: Vec<(&String, &Value)> = rest.by_ref().take(limit).collect();
-    let mut metadata = json!({ "resourceVersion": version.to_string() });
-    if let (Some((last, _)), true) = (page.last(), rest.next().is_some()) {
-        metadata["continue"] = format!("{version}_{last}").into();
-    }
-    let items: Vec<&Value> = page.iter().map(|(_, pod)| *pod).collect();
-    (200, json!({ "kind": "PodList", "metadata": metadata, "items": items }))
-}
-
-/// A change as a watch shows it: a pod whose labels no longer match is said to be deleted.
-fn shown(
-    version: u64,
-    before: Option<Value>,
-    now: Option<Value>,
-    request: &Request,
-) -> Option<Value> {
-    let before = before.filter(|pod| request.selects(pod));
-    let now = now.filter(|pod| request.selects(pod));
-    let (kind, mut object) = match (before, now) {
-        (Some(before), None) => ("DELETED", before),
-        (None, now) => ("ADDED", now?),
-        (Some(_), Some(now)) => ("MODIFIED", now),
-    };
-    object["metadata"]["resourceVersion"] = version.to_string().into();
-    Some(json!({ "type": kind, "object": object }))
-}
-
-fn watch(shared: &Shared, stream: &mut TcpStream, request: &Request) {
-    let mut after: u64 =
-        request.query("resourceVersion").and_then(|it| it.parse().ok()).unwrap_or(0);
-    let mut state = shared.0.lock().unwrap();
-    state.watches_begun += 1;
-    let number = state.watches_begun;
-    let head =
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
-    if stream.write_all(head.as_bytes()).is_err() {
-        return;
-    }
-    let chunk = |stream: &mut TcpStream, text: &str| {
-        write!(stream, "{:x}\r\n{text}\r\n", text.len()).and_then(|()| stream.flush()).is_ok()
-    };
-    if state.watches == Watches::Brief {
-        chunk(stream, "");
-        return;
-    }
-    if after < state.compacted || state.watches == Watches::Expired {
-        let object = objects::failure(410, "too old resource version");
-        let event = json!({ "type": "ERROR", "object": object });
-        chunk(stream, &format!("{event}\n"));
-        chunk(stream, "");
-        return;
-    }
-    let until = Instant::now() + Duration::from_secs(60);
-    loop {
-        if state.is_stopped || number < state.watch_floor || Instant::now() > until {
-            if state.cuts_lines {
-                chunk(stream, "{\"type\":\"MODIFIED\",\"object\":{\"metad");
-            } else {
-                chunk(stream, "");
-            }
-            return;
-        }
-        let is_new = |(version, _, _): &&(u64, Option<Value>, Option<Value>)| *version > after;
-        let fresh: Vec<_> = state.log.iter().filter(is_new).cloned().collect();
-        if state.watches == Watches::Usual {
-            for (version, before, now) in fresh {
-                after = version;
-                let Some(event) = shown(version, before, now, request) else { continue };
-                if !chunk(stream, &format!("{event}\n")) {
-                    return;
-                }
-            }
-        }
-        state = shared.1.wait_timeout(state, Duration::from_millis(100)).unwrap().0;
     }
 }

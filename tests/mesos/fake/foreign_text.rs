@@ -41,16 +41,13 @@ fn hostile_update(task: &str, state: &str, uuid: &str) -> Value {
     event
 }
 
-fn program(fake: &FakeMaster, flags: &[&str]) -> Child {
+fn program(fake: &FakeMaster, encoding: &str, executors: usize, flags: &[&str]) -> Child {
     let mut program = Command::new(env!("CARGO_BIN_EXE_offermill"));
-    program.arg("run").args(flags).args(["--num-executors", "1", "--executor-memory", "16m"]);
+    program.arg("run").args(flags).args(["--num-executors", &executors.to_string()]);
+    program.args(["--executor-cores", "1", "--executor-memory", "16m"]);
     program.args(["--memory-overhead", "0", "--max-executor-failures", "1"]);
-    program.args([
-        "--conf",
-        "offermill.mesos.encoding=json",
-        "--conf",
-        "offermill.mesos.user=nobody",
-    ]);
+    program.args(["--conf", &format!("offermill.mesos.encoding={encoding}")]);
+    program.args(["--conf", "offermill.mesos.user=nobody"]);
     program.args(["--master", &format!("mesos://127.0.0.1:{}", fake.port()), "--", "true"]);
     program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
@@ -59,7 +56,7 @@ fn program(fake: &FakeMaster, flags: &[&str]) -> Child {
 /// program writes to both outputs.
 fn play(flags: &[&str]) -> String {
     let fake = FakeMaster::new(sound);
-    let mut child = program(&fake, flags);
+    let mut child = program(&fake, "json", 1, flags);
     let mut output = BufReader::new(child.stdout.take().unwrap());
     let mut text = String::new();
     while !text.contains("registered") {
@@ -122,6 +119,58 @@ fn long_messages_are_cut() {
         assert!(kept.len() <= MESSAGE_BYTES_MAX, "{} bytes", kept.len());
         assert!(kept.starts_with("xxx") && kept.ends_with("… (7340032 bytes)"), "{kept}");
     }
+}
+
+/// The peak of a process's resident memory, in bytes.
+#[cfg(target_os = "linux")]
+fn peak_memory(pid: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+}
+
+/// Goal: long messages at speed take the memory of a few of them, however many executors they are about. Method: the
+/// ends of 32 executors, each with a message of 7 MiB, one right after the other; the program's peak memory when all
+/// are acknowledged.
+#[test]
+#[cfg(target_os = "linux")]
+fn many_long_messages_take_little_memory() {
+    use super::script::{chunk, framed, protobuf};
+
+    const EXECUTORS: usize = 32;
+    const MESSAGE: usize = 7 << 20;
+    let fake = FakeMaster::new(|call| match call.kind.as_str() {
+        "SUBSCRIBE" => Answer::subscribed_in_protobuf(call),
+        _ => sound(call),
+    });
+    let send = |event: &Value| fake.send_bytes(&chunk(&framed(&protobuf(event))));
+    let mut child = program(&fake, "protobuf", EXECUTORS, &["--json"]);
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    while !text.contains("registered") {
+        assert!(output.read_line(&mut text).unwrap() > 0, "{text}");
+    }
+    let reader = std::thread::spawn(move || output.lines().map(|line| line.unwrap().len()).max());
+    send(&offers("O-1", "S-1", EXECUTORS as u32));
+    let accept = fake.wait_for("ACCEPT", 0);
+    let launched = &accept.body["accept"]["operations"][0]["launch"]["task_infos"];
+    let launched = launched.as_array().unwrap();
+    assert_eq!(launched.len(), EXECUTORS);
+    let message = "x".repeat(MESSAGE);
+    for task in launched {
+        let task = task["task_id"]["value"].as_str().unwrap();
+        let mut event = update(task, "S-1", "TASK_FINISHED", Some("AAAA"));
+        event["update"]["status"]["message"] = json!(message);
+        send(&event);
+    }
+    fake.wait_for("ACKNOWLEDGE", EXECUTORS - 1);
+    let peak = peak_memory(child.id());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let longest = reader.join().unwrap().unwrap();
+    assert!(longest < 2 * MESSAGE_BYTES_MAX + 4096, "a line of {longest} bytes");
+    println!("peak memory: {} MiB", peak >> 20);
+    assert!(peak < EXECUTORS * MESSAGE / 2, "{peak} bytes");
 }
 
 /// Goal: offers with ids and host names that are too long are declined, updates with such ids are ignored, both are

@@ -12,6 +12,18 @@ use crate::support::Folder;
 /// The value of a setting that nobody may see.
 pub(crate) const SECRET: &str = "no-one-may-see-this";
 
+/// The settings that all applications have.
+const USUAL: [&str; 8] = [
+    "spark.driver.host=127.0.0.1",
+    "spark.driver.bindAddress=127.0.0.1",
+    "spark.driver.memory=512m",
+    "spark.executor.cores=1",
+    "spark.executor.memory=512m",
+    "spark.shuffle.io.retryWait=1s",
+    "spark.ui.enabled=false",
+    "spark.ui.showConsoleProgress=false",
+];
+
 /// A running application. Dropping it kills its driver.
 pub(crate) struct Application {
     watched: Watched,
@@ -37,6 +49,27 @@ impl Application {
         Application::submit(spark, &["--shell", name], cluster, settings, &[])
     }
 
+    /// Starts the scene `plain` of `application.py` with Python alone; `end` is how it ends.
+    pub(crate) fn plain(spark: &str, cluster: &str, settings: &[&str], end: &str) -> Application {
+        let (folder, own) = Application::place();
+        let master = format!("spark-offermill:{cluster}");
+        let start = ["--spark", spark, "--plain", "--", env!("CARGO_BIN_EXE_offermill"), &master];
+        let own = own.iter().map(String::as_str);
+        let settings: Vec<&str> = own.chain(USUAL).chain(settings.iter().copied()).collect();
+        let arguments = [&start, &settings[..], &[end]].concat();
+        let watched = Watched::start_in(&folder.0, "submit", &arguments);
+        Application { watched, folder }
+    }
+
+    /// A folder for an application, and the settings that keep it there.
+    fn place() -> (Folder, [String; 1]) {
+        let folder = Folder::new();
+        let temporary = folder.0.join("tmp");
+        fs::create_dir(&temporary).unwrap();
+        let java = format!("-Djava.io.tmpdir={}", temporary.display());
+        (folder, [format!("spark.driver.extraJavaOptions={java}")])
+    }
+
     fn submit(
         spark: &str,
         flags: &[&str],
@@ -44,27 +77,12 @@ impl Application {
         settings: &[&str],
         program: &[&str],
     ) -> Application {
-        let folder = Folder::new();
-        let temporary = folder.0.join("tmp");
-        fs::create_dir(&temporary).unwrap();
+        let (folder, own) = Application::place();
         let master = format!("spark-offermill:{cluster}");
-        let own = [
-            format!("spark.offermill.binary={}", env!("CARGO_BIN_EXE_offermill")),
-            format!("spark.driver.extraJavaOptions=-Djava.io.tmpdir={}", temporary.display()),
-        ];
-        let usual = [
-            "spark.driver.host=127.0.0.1",
-            "spark.driver.bindAddress=127.0.0.1",
-            "spark.driver.memory=512m",
-            "spark.executor.cores=1",
-            "spark.executor.memory=512m",
-            "spark.shuffle.io.retryWait=1s",
-            "spark.ui.enabled=false",
-            "spark.ui.showConsoleProgress=false",
-        ];
+        let binary = format!("spark.offermill.binary={}", env!("CARGO_BIN_EXE_offermill"));
         let mut arguments = [&["--spark", spark], flags, &["--", "--master", &master]].concat();
-        let own = own.iter().map(String::as_str);
-        for setting in own.chain(usual).chain(settings.iter().copied()) {
+        let own = own.iter().map(String::as_str).chain([binary.as_str()]);
+        for setting in own.chain(USUAL).chain(settings.iter().copied()) {
             arguments.extend(["--conf", setting]);
         }
         arguments.extend(program);

@@ -100,6 +100,27 @@ fn an_application_without_a_working_executor_ends() {
     application.assert_deserted(Duration::from_secs(5));
 }
 
+/// Goal: an executor that hangs before it registers doesn't keep its place for ever. Method: executors whose Java waits
+/// for a debugger, and one second for them.
+#[test]
+#[ignore = "needs Spark"]
+fn an_executor_that_never_registers_is_replaced() {
+    let settings = [
+        "spark.executor.instances=1",
+        "spark.offermill.executorRegistrationTimeout=1s",
+        // A process that waits like that doesn't end when it is asked to.
+        "spark.mesos.coarse.shutdownTimeout=1s",
+        "spark.executor.extraJavaOptions=\
+         -agentlib:jdwp=transport=dt_socket,server=y,suspend=y,address=127.0.0.1:0",
+    ];
+    let mut application = Application::start(SPARK_4, "local[1]", &settings, &["idle", "1"]);
+    application.line("executor 0 placed on ");
+    application.line("executor 0 has been running for 1 s without registering with this driver");
+    application.line("executor 1 placed on ");
+    send_signal("KILL", application.driver());
+    application.assert_deserted(Duration::from_secs(5));
+}
+
 /// Goal: on one machine a task that ends its executors costs its job, and not the agents for an hour; an executor that
 /// is killed before it registers is replaced. Method: one agent, SIGKILL for the first executor as soon as it is there,
 /// a job whose task kills each executor that tries it, and another job.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::application::{Application, SECRET, command_line};
 use super::{SPARK_3, SPARK_4};
@@ -144,6 +144,17 @@ fn waves(spark: &str, waves: usize) {
         Application::start(spark, LOCAL, &settings, &["dynamic", &waves.to_string()]);
     assert_eq!(application.line("BEFORE "), "0");
     for wave in 0..waves {
+        application.line(&format!("LOAD {wave}"));
+        let began = Instant::now();
+        let placed = (0..4).map(|_| {
+            application.line(" placed on agent-");
+            began.elapsed().as_secs_f64()
+        });
+        let placed: Vec<f64> = placed.collect();
+        let [one, two, four] = [0, 1, 3].map(|executor| placed[executor]);
+        println!(
+            "one executor placed after {one:.1} s, two after {two:.1} s, four after {four:.1} s"
+        );
         let up = application.line(&format!("UP {wave} "));
         let down = application.line(&format!("DOWN {wave} "));
         println!("Spark {spark}: four executors after {up}, none {down} after the load");
@@ -155,8 +166,8 @@ fn waves(spark: &str, waves: usize) {
     assert_eq!(application.count(" placed on agent-"), 4 * waves);
 }
 
-/// Goal: with dynamic allocation executors come with the load from none, go with it to none, and aren't replaced then.
-/// Method: a wave of tasks; the number of executors that were placed.
+/// Goal: with dynamic allocation executors come with the load from none, as fast as Spark asks for them, go with it to
+/// none, and aren't replaced then. Method: a wave of tasks; the number of executors that were placed, and when.
 #[test]
 #[ignore = "needs Spark"]
 fn executors_of_spark_3_follow_the_load() {
@@ -168,4 +179,36 @@ fn executors_of_spark_3_follow_the_load() {
 #[ignore = "needs Spark"]
 fn executors_of_spark_4_follow_the_load() {
     waves(SPARK_4, 2);
+}
+
+/// Goal: a driver that Python starts needs no script of Spark: what its program says is enough. Profiles of resources,
+/// which are executors of another size, are refused with a sentence; a driver that ends without stopping its context
+/// leaves nothing. Method: a program that sets the jar and the master, tries profiles, has a right answer, and ends by
+/// an exception.
+#[test]
+#[ignore = "needs Spark"]
+fn a_plain_driver_of_spark_3_ends_by_an_exception() {
+    plain(SPARK_3, "spark.executor.instances=2", "exception", 1);
+}
+
+/// Goal: the same for Spark 4, with dynamic allocation, with which other clusters have profiles. Method: the same; it
+/// ends with an exit code of its own.
+#[test]
+#[ignore = "needs Spark"]
+fn a_plain_driver_of_spark_4_exits() {
+    plain(SPARK_4, "spark.dynamicAllocation.enabled=true", "3", 3);
+}
+
+fn plain(spark: &str, setting: &str, end: &str, code: i32) {
+    let mut application = Application::plain(spark, LOCAL, &[setting], end);
+    assert!(application.line("APP_ID ").starts_with("local-"));
+    for what in ["ResourceProfiles are only supported on ", "Profiles are only supported "] {
+        let why = application.line("REFUSED ");
+        assert!(why.contains(what), "{why}");
+    }
+    assert_eq!(application.line("RESULT "), "ok");
+    assert_eq!(application.end(), Some(code));
+    assert_eq!(application.count("TAKEN"), 0);
+    // Java notices the end of Python, and stops the context then.
+    application.assert_deserted(Duration::from_secs(30));
 }

@@ -9,6 +9,7 @@ import time
 import urllib.request
 
 from pyspark import SparkConf, SparkContext
+from pyspark.resource import ExecutorResourceRequests, ResourceProfileBuilder, TaskResourceRequests
 from pyspark.sql import SparkSession
 
 PATIENCE_S = 120
@@ -99,6 +100,7 @@ def dynamic(waves):
         thread = threading.Thread(target=lambda into=results: into.append(load(sc, 16, 1.5)))
         began = time.monotonic()
         thread.start()
+        say("LOAD", wave)
         await_executors(sc, "4", lambda number: number == 4)
         say("UP", wave, f"{time.monotonic() - began:.1f} s")
         thread.join()
@@ -192,6 +194,37 @@ def links():
     sc.stop()
 
 
+def refuse_profiles(sc):
+    """Wants executors of another size for a part of a job, and tasks of another one. Says why not, a line each."""
+    executors = ExecutorResourceRequests().cores(1).memory("600m")
+    tasks = TaskResourceRequests().cpus(1)
+    both = ResourceProfileBuilder().require(executors).require(tasks)
+    for builder in [both, ResourceProfileBuilder().require(tasks)]:
+        try:
+            sc.parallelize(range(4), 2).withResources(builder.build).count()
+            say("TAKEN")
+        except Exception as failure:
+            say("REFUSED", "0 s", " ".join(str(failure).split())[:1000])
+
+
+def plain(jar, program, master, *settings):
+    """A driver that Python starts, whose program says all itself: profiles are refused, a job has the right answer. It
+    doesn't stop its context, and ends with an exit code of its own, or by an exception."""
+    *settings, end = settings
+    # What other programs would find where they are installed.
+    conf = SparkConf().setMaster(master).set("spark.driver.extraClassPath", jar).set("spark.offermill.binary", program)
+    for setting in settings:
+        key, _, value = setting.partition("=")
+        conf.set(key, value)
+    sc = SparkContext(conf=conf)
+    say("APP_ID", sc.applicationId)
+    refuse_profiles(sc)
+    say("RESULT", "ok" if load(sc, 2, 0.1) else "wrong")
+    if end == "exception":
+        raise ValueError("an end without a stop")
+    sys.exit(int(end))
+
+
 def refusals(*cases):
     """Contexts that can't be: each case is KEY=VALUE;KEY=VALUE. Says why, a line each."""
     for case in cases:
@@ -208,5 +241,6 @@ def refusals(*cases):
 
 
 if __name__ == "__main__":
-    scenes = {scene.__name__: scene for scene in [jobs, dynamic, idle, busy, deadly, places, links, refusals]}
+    scenes = [jobs, dynamic, idle, busy, deadly, places, links, plain, refusals]
+    scenes = {scene.__name__: scene for scene in scenes}
     scenes[sys.argv[1]](*sys.argv[2:])

@@ -81,7 +81,7 @@ struct ClientState {
 /// What a client does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClientActivity {
-    /// Since this time it has given no whole command.
+    /// It has sent no complete command since this time.
     Idle(Instant),
     /// A command that it gave is executed, or waits for that.
     Busy,

@@ -37,7 +37,7 @@ NAME is an executor's id, the part of it after the last \"-\", or its number.";
 pub(crate) const WORDS: &str =
     "limit, kill, status, load, executor, registered, locality, stop, help or quit";
 
-/// The most executors that one command asks to end: the reply has a sentence for each that isn't alive.
+/// The maximum number of executors that one command asks to end: the reply has a sentence for each that isn't alive.
 const KILL_NAMES_MAX: usize = 10_000;
 
 /// A control command.

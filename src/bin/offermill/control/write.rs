@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Result, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-/// The most bytes that are written at a time.
+/// The maximum number of bytes that are written at a time.
 const PIECE_BYTES: usize = 4096;
 
 /// Writes all bytes, however slowly they are read.

@@ -7,26 +7,26 @@ use offermill::{Kernel, ResourceSums, Timestamp};
 /// How often the picture of the cluster's capacity is read.
 const READ_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The most that the cluster offered at one of the times at which it was looked at.
+/// The maximum that the cluster offered, of the pictures of its capacity that were read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ClusterUse {
-    /// The most agents that had offered something.
+    /// The maximum number of agents that had offered something.
     pub(crate) agents: usize,
-    /// The most of each kind that they had offered. What is free isn't used here: it can contain for a moment what an
-    /// executor left whose end wasn't reported yet.
+    /// The maximum of each kind that they had offered. Not what was free: that can include, for a moment, what an
+    /// executor has left whose end isn't reported yet.
     pub(crate) offered: ResourceSums,
     read_at: Option<Timestamp>,
 }
 
 impl ClusterUse {
-    /// Looks at the cluster, at most once per [`READ_INTERVAL`].
+    /// Reads the capacity, at most once per [`READ_INTERVAL`].
     pub(crate) fn poll(&mut self, kernel: &Kernel, now: Timestamp) {
         if self.read_at.is_none_or(|last| now.since(last) >= READ_INTERVAL) {
             self.read(kernel, now);
         }
     }
 
-    /// Looks at the cluster once more.
+    /// Reads the capacity a last time.
     pub(crate) fn at_end(mut self, kernel: &Kernel, now: Timestamp) -> ClusterUse {
         self.read(kernel, now);
         self

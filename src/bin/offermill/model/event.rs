@@ -28,6 +28,10 @@ pub(crate) enum RunEvent {
     Disconnected(OnExit),
     /// An executor was placed.
     Placed { record: ExecutorRecord, replaces: Option<String> },
+    /// The cluster has chosen an executor's agent.
+    Bound(ExecutorRecord),
+    /// The agent that the cluster has chosen doesn't take the executor, which is ended.
+    Unwelcome { executor: String, host: String, why: String },
     /// This run continues a former one, in which this many executors had finished.
     Resumed { finished: u64 },
     /// An executor of a former run was adopted.
@@ -130,6 +134,7 @@ impl RunEvent {
             | RunEvent::Shuffle { event: ShuffleEvent::Registered { again: true, .. }, .. }
             | RunEvent::Adopted(_)
             | RunEvent::Unreachable { .. }
+            | RunEvent::Unwelcome { .. }
             | RunEvent::Returned(_)
             | RunEvent::Overflow { .. }
             | RunEvent::Unreadable { .. }

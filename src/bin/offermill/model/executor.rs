@@ -147,6 +147,13 @@ impl AgentExclusion {
     }
 }
 
+/// Whether `text` is a short form of an executor's name: the name's end after the last `-`, or its number there.
+pub(crate) fn is_short_for(text: &str, name: &str) -> bool {
+    let text = text.trim_start_matches("…-");
+    let end = name.rsplit_once('-').map_or(name, |(_, end)| end);
+    end == text || end.split_once('.').is_some_and(|(number, _)| number == text)
+}
+
 /// Ids are shortened on terminals with fewer columns.
 const WIDE: usize = 100;
 

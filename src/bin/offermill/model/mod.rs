@@ -8,6 +8,8 @@ pub(crate) mod end_reason;
 pub(crate) mod event;
 pub(crate) mod executor;
 pub(crate) mod failures;
+pub(crate) mod figures;
+pub(crate) mod history;
 pub(crate) mod local_names;
 pub(crate) mod rate;
 pub(crate) mod reply;

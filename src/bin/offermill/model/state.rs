@@ -8,9 +8,13 @@ use offermill::{Change, Fate, ProcessReport, ResourceSums, TaskState, Timestamp,
 
 use crate::model::end_cause::EndCause;
 use crate::model::event::RunEvent;
-use crate::model::executor::{AgentExclusion, AgentRecord, ExecutorRecord, ExecutorState};
+use crate::model::executor::{
+    AgentExclusion, AgentRecord, ExecutorRecord, ExecutorState, is_short_for,
+};
 use crate::model::target::OnExit;
 use crate::text::clock::time_of;
+
+mod late_binding;
 
 /// The most ended executors whose records are kept; older ones are only counted.
 const ENDED_KEPT_MAX: usize = 10_000;
@@ -51,6 +55,10 @@ pub(crate) struct RunState {
     pub(crate) used_most: ResourceSums,
     /// How many executors were replaced.
     pub(crate) replaced: u64,
+    /// The number of executors that were bound to agents which the cluster has chosen.
+    bound: u64,
+    /// Why the cluster took the last executor that it was asked for not at all, if none has run since.
+    denied: Option<String>,
     /// The address of all executors, if agents are on this machine. Else it is their agent's host name.
     pub(crate) local_address: Option<String>,
 }
@@ -93,6 +101,8 @@ impl RunState {
             used: ResourceSums::NONE,
             used_most: ResourceSums::NONE,
             replaced: 0,
+            bound: 0,
+            denied: None,
             local_address: None,
         }
     }
@@ -111,16 +121,11 @@ impl RunState {
         if let Some(record) = self.by_name.get(text).and_then(record) {
             return Ok(record);
         }
-        let text = text.trim_start_matches("…-");
-        let matches = |name: &str| {
-            let end = name.rsplit_once('-').map_or(name, |(_, end)| end);
-            end == text || end.split_once('.').is_some_and(|(number, _)| number == text)
-        };
-        let named = self.by_name.iter().filter(|(name, _)| matches(name));
+        let named = self.by_name.iter().filter(|(name, _)| is_short_for(text, name));
         let mut found: Vec<&ExecutorRecord> =
             named.filter_map(|(_, number)| record(number)).collect();
         found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let text = text.to_owned();
+        let text = text.trim_start_matches("…-").to_owned();
         match found[..] {
             [record] => Ok(record),
             [first, second, ..] => {
@@ -160,12 +165,20 @@ impl RunState {
         if self.is_connected {
             return None;
         }
-        let state = match self.framework_id.is_empty() {
-            true => "not registered with a master yet",
-            false => "disconnected from the master",
+        let state = match (self.framework_id.is_empty(), self.on_exit) {
+            (true, OnExit::Left) => "not connected with the API server yet",
+            (false, OnExit::Left) => "disconnected from the API server",
+            (true, _) => "not registered with a master yet",
+            (false, _) => "disconnected from the master",
         };
         let colon = if self.connection_failure.is_empty() { "" } else { ": " };
         Some(format!("{state}{colon}{}", self.connection_failure))
+    }
+
+    /// The exclusions in force at `now`.
+    pub(crate) fn exclusions(&self, now: Timestamp) -> impl Iterator<Item = &AgentExclusion> {
+        let all = self.agents.values().flat_map(|agent| &agent.exclusions);
+        all.filter(move |exclusion| exclusion.until > now)
     }
 
     /// How many agents are excluded at `now`.
@@ -199,7 +212,18 @@ impl RunState {
                 if let Change::Ended(_) = change {
                     self.record_cause(&executor, state, reason);
                 }
+                self.record_denial(state, &message);
                 return self.updated(at, &executor, state, change, message);
+            }
+            Notice::Bound { executor, agent_id, hostname } => {
+                RunEvent::Bound(self.bind(&executor, agent_id, hostname)?)
+            }
+            Notice::Unwelcome { executor, agent_id: host, why } => {
+                RunEvent::Unwelcome { executor, host, why }
+            }
+            Notice::Waiting { executor, why } => {
+                self.record_delay(&executor, why);
+                return None;
             }
             Notice::AgentExcluded { agent_id, until } => {
                 RunEvent::Excluded(self.exclude_agent(at, agent_id, until)?)
@@ -252,9 +276,7 @@ impl RunState {
     /// Inserts the record of a new executor.
     fn insert(&mut self, at: Timestamp, placed: PlacedExecutor) -> ExecutorRecord {
         let PlacedExecutor { executor, agent_id, hostname, resources, .. } = placed;
-        let agent = self.agents.entry(agent_id.clone()).or_default();
-        agent.host.clone_from(&hostname);
-        agent.counts[ExecutorState::Starting as usize] += 1;
+        self.count_on_agent(&agent_id, &hostname, ExecutorState::Starting);
         self.counts[ExecutorState::Starting as usize] += 1;
         self.peak = self.peak.max(self.alive());
         let address = self.local_address.clone().unwrap_or_else(|| hostname.clone());
@@ -281,6 +303,16 @@ impl RunState {
         self.records.insert(self.next_number, record.clone());
         self.next_number += 1;
         record
+    }
+
+    /// Counts an executor in this state on its agent, if it has one.
+    fn count_on_agent(&mut self, agent_id: &str, host: &str, state: ExecutorState) {
+        if agent_id.is_empty() {
+            return;
+        }
+        let agent = self.agents.entry(agent_id.to_owned()).or_default();
+        host.clone_into(&mut agent.host);
+        agent.counts[state as usize] += 1;
     }
 
     /// Records when an executor ran, by the cluster's clock.
@@ -371,8 +403,8 @@ impl RunState {
         if record.state == state || record.state.is_end() {
             return None;
         }
-        let agent = self.agents.entry(record.agent_id.clone()).or_default();
-        for counts in [&mut agent.counts, &mut self.counts] {
+        let mut agent = self.agents.get_mut(&record.agent_id);
+        for counts in agent.iter_mut().map(|agent| &mut agent.counts).chain([&mut self.counts]) {
             counts[record.state as usize] -= 1;
             counts[state as usize] += 1;
         }
@@ -391,7 +423,7 @@ impl RunState {
         if let Some(message) = message {
             record.message = message;
         }
-        if state == ExecutorState::Failed {
+        if let (ExecutorState::Failed, Some(agent)) = (state, agent) {
             agent.last_failure.clone_from(&record.message);
         }
         if matches!(state, ExecutorState::Failed | ExecutorState::Lost) {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use offermill::cluster::kubernetes::KubernetesCluster;
 use offermill::cluster::mesos::MesosCluster;
 
 use crate::model::local_names::LocalNames;
@@ -50,6 +51,8 @@ pub(crate) enum SandboxPlace {
     Here(PathBuf),
     /// In each agent's work folder, whose path only the agent knows.
     OnAgents,
+    /// In pods, with which they end.
+    InPods,
 }
 
 impl SandboxPlace {
@@ -57,6 +60,7 @@ impl SandboxPlace {
     pub(crate) fn path(&self, framework_id: &str) -> String {
         match self {
             SandboxPlace::Here(folder) => folder.join(framework_id).display().to_string(),
+            SandboxPlace::InPods => String::new(),
             SandboxPlace::OnAgents => {
                 let run = "executors/{executor}/runs/latest";
                 format!("slaves/{{agent_id}}/frameworks/{framework_id}/{run}")
@@ -72,27 +76,45 @@ pub(crate) enum OnExit {
     Killed,
     /// The cluster keeps them for this long, for the next run.
     Kept(Duration),
+    /// They run on until the next run of the same name takes them over, or they are deleted by hand.
+    Left,
 }
 
 impl OnExit {
     /// Whether the cluster keeps a framework that was not torn down.
     pub(crate) fn are_kept(self) -> bool {
-        matches!(self, OnExit::Kept(timeout) if !timeout.is_zero())
+        match self {
+            OnExit::Killed => false,
+            OnExit::Kept(timeout) => !timeout.is_zero(),
+            OnExit::Left => true,
+        }
     }
 }
 
 /// What the cluster keeps of the framework after the end. Known once the engine has shut down.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct FrameworkRemains(pub(crate) Option<Arc<MesosCluster>>);
+pub(crate) enum FrameworkRemains {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What this cluster's master keeps.
+    Mesos(Arc<MesosCluster>),
+    /// What pods and leases this cluster has.
+    Kubernetes(Arc<KubernetesCluster>),
+}
 
 impl FrameworkRemains {
     /// Why the framework may still exist although it should have been torn down.
     pub(crate) fn why(&self) -> Option<&str> {
-        self.0.as_ref().and_then(|cluster| cluster.why_left())
+        match self {
+            FrameworkRemains::Nothing => None,
+            FrameworkRemains::Mesos(cluster) => cluster.why_left(),
+            FrameworkRemains::Kubernetes(cluster) => cluster.why_left(),
+        }
     }
 
     /// Whether the master has torn the framework down.
     pub(crate) fn is_torn_down(&self) -> bool {
-        self.0.as_ref().is_some_and(|cluster| cluster.is_torn_down())
+        matches!(self, FrameworkRemains::Mesos(cluster) if cluster.is_torn_down())
     }
 }

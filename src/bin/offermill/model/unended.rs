@@ -10,7 +10,9 @@ pub(crate) enum UnendedFate {
     /// The master has removed the framework, and ends them: those on agents that are out of its reach when their agents
     /// return.
     TornDown,
-    /// The master could not be told to end them.
+    /// Their pods were deleted; those on nodes that are silent end when their nodes return.
+    Deleted,
+    /// The cluster could not be told to end them.
     Left,
 }
 
@@ -19,7 +21,8 @@ impl UnendedFate {
     pub(crate) fn of(self, state: ExecutorState) -> &'static str {
         match self {
             UnendedFate::Killed => "killed by force",
-            UnendedFate::TornDown if is_unreachable(state) => "unreachable",
+            UnendedFate::TornDown | UnendedFate::Deleted if is_unreachable(state) => "unreachable",
+            UnendedFate::Deleted => "deleted",
             UnendedFate::TornDown => "torn down",
             UnendedFate::Left => "left behind",
         }

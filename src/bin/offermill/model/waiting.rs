@@ -36,11 +36,35 @@ pub(crate) struct Stall {
     pub(crate) no_offers_hint: Option<String>,
     /// Why no offers can come, if there is no subscription.
     pub(crate) unconnected: Option<String>,
+    /// What the cluster says of executors that it has not started.
+    pub(crate) delays: StartDelays,
+}
+
+/// What a cluster that chooses agents late says of executors that it has not started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StartDelays {
+    /// What executors that were placed wait for: each reason with their number, the most frequent first.
+    pub(crate) unstarted: Vec<(String, u64)>,
+    /// Why the cluster took the last executor that it was asked for not at all, if none has started since.
+    pub(crate) denied: Option<String>,
+}
+
+/// How far a run has come.
+pub(crate) struct PlacementProgress {
+    /// The number of executors that have got an agent so far.
+    pub(crate) placed: u64,
+    /// The number of executors that are alive.
+    pub(crate) alive: u64,
+    /// Why there is no subscription, if there is none.
+    pub(crate) unconnected: Option<String>,
+    /// What the cluster says of executors that it has not started.
+    pub(crate) delays: StartDelays,
 }
 
 /// The part of an explanation whose change is worth another report: how many executors are wanted, the agents of the
-/// nearest misses and their reasons, and whether there is a subscription.
-type ReportKey = (u32, Vec<(Option<Box<str>>, Reason)>, bool);
+/// nearest misses and their reasons, whether there is a subscription, what executors wait for that were placed, and
+/// whether the cluster denies others.
+type ReportKey = (u32, Vec<(Option<Box<str>>, Reason)>, bool, Vec<(String, u64)>, bool);
 
 impl StallWatch {
     /// Not stalled.
@@ -56,17 +80,16 @@ impl StallWatch {
         }
     }
 
-    /// Updates the watch. `placed` is the number of executors placed so far, `alive` the number alive, `unconnected`
-    /// why there is no subscription. Returns the stall if it should be reported now.
+    /// Updates the watch. Returns the stall if it should be reported now.
     pub(crate) fn poll(
         &mut self,
         kernel: &Kernel,
-        placed: u64,
-        alive: u64,
-        unconnected: Option<String>,
+        progress: PlacementProgress,
         now: Timestamp,
     ) -> Option<Stall> {
-        if placed != self.placed || kernel.wanted() == 0 {
+        let PlacementProgress { placed, alive, unconnected, delays } = progress;
+        let is_waiting = kernel.wanted() > 0 || !delays.unstarted.is_empty();
+        if placed != self.placed || !is_waiting {
             let report_at = now.plus(STALLED_AFTER);
             let fresh = StallWatch::new(self.no_offers_hint.take());
             *self = StallWatch { placed, since: now, report_at, ..fresh };
@@ -78,12 +101,12 @@ impl StallWatch {
         }
         let explanation = kernel.explain(now);
         // A run that wants as many executors as fit has them.
-        if !explanation.is_bounded && alive > 0 {
+        if !explanation.is_bounded && alive > 0 && delays == StartDelays::default() {
             self.stall = None;
             return None;
         }
         let no_offers_hint = self.no_offers_hint.clone();
-        let stall = Stall { explanation, no_offers_hint, unconnected };
+        let stall = Stall { explanation, no_offers_hint, unconnected, delays };
         self.stall = Some(stall.clone());
         if now < self.report_at {
             return None;
@@ -99,10 +122,12 @@ impl StallWatch {
 }
 
 fn report_key(stall: &Stall) -> ReportKey {
-    let Stall { explanation, unconnected, .. } = stall;
+    let Stall { explanation, unconnected, delays, .. } = stall;
     let misses = explanation.declined.iter().filter_map(relevant_miss);
     let misses = misses.map(|(_, miss)| (miss.agent_id.clone(), miss.reason));
-    (explanation.wanted, misses.take(REASONS_MAX).collect(), unconnected.is_none())
+    let reasons = misses.take(REASONS_MAX).collect();
+    let unstarted = delays.unstarted.clone();
+    (explanation.wanted, reasons, unconnected.is_none(), unstarted, delays.denied.is_some())
 }
 
 /// The nearest miss, if it is an agent's. A cap that was reached once is not what the run waits for.

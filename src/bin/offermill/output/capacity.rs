@@ -1,12 +1,17 @@
 //! What the cluster has, as text and as JSON.
 
+use std::time::SystemTime;
+
 use offermill::resources::Gpus;
-use offermill::{ClusterCapacity, ResourceSums};
+use offermill::{AgentResources, ClusterCapacity, ResourceSums, Timestamp};
 use serde_json::{Value, json};
 
 use crate::model::cluster_use::ClusterUse;
-use crate::output::json;
-use crate::text::format::{cores, count};
+use crate::text::clock::rfc3339;
+use crate::text::format::{core_number, cores, count};
+
+/// The most agents that are listed.
+const AGENTS_LISTED_MAX: usize = 1_000;
 
 /// As in `2 agents offered 6 cores, 8192 MiB; used 4 cores, 128 MiB; free 2 cores, 8064 MiB; an agent has up to 3
 /// cores, 4096 MiB, free and used together`.
@@ -64,6 +69,42 @@ pub(crate) fn capacity_object(capacity: &ClusterCapacity) -> Value {
     })
 }
 
+/// The objects of agents: first of those that are excluded or lost, then of those with executors, then of the others.
+/// At most [`AGENTS_LISTED_MAX`].
+pub(crate) fn agent_objects(
+    capacity: &ClusterCapacity,
+    time_of: impl Fn(Timestamp) -> Option<SystemTime>,
+) -> Vec<Value> {
+    let rank = |agent: &AgentResources<'_>| match agent {
+        agent if agent.excluded_until().or(agent.suspect_until()).is_some() => 0,
+        agent => 1 + usize::from(agent.executors() == 0),
+    };
+    let mut ranked: [Vec<AgentResources<'_>>; 3] = Default::default();
+    for agent in capacity.agents() {
+        let group = &mut ranked[rank(&agent)];
+        if group.len() < AGENTS_LISTED_MAX {
+            group.push(agent);
+        }
+    }
+    let listed = ranked.into_iter().flatten().take(AGENTS_LISTED_MAX);
+    let time = |until: Option<Timestamp>| until.and_then(&time_of).map(rfc3339);
+    let object = |agent: AgentResources<'_>| {
+        json!({
+            "agent_id": agent.agent_id(),
+            "host": agent.hostname(),
+            "executors": agent.executors(),
+            "offered": amounts_object(agent.offered()),
+            "used": amounts_object(agent.used()),
+            "free": amounts_object(agent.free()),
+            "excluded": agent.excluded_until().is_some(),
+            "excluded_until": time(agent.excluded_until()),
+            "lost": agent.suspect_until().is_some(),
+            "lost_until": time(agent.suspect_until()),
+        })
+    };
+    listed.map(object).collect()
+}
+
 /// The object of what the cluster offered during a run.
 pub(crate) fn use_object(cluster_use: &ClusterUse, used_most: ResourceSums) -> Value {
     json!({
@@ -75,7 +116,7 @@ pub(crate) fn use_object(cluster_use: &ClusterUse, used_most: ResourceSums) -> V
 
 fn amounts_object(sums: ResourceSums) -> Value {
     let ResourceSums { cores, memory, gpus } = sums;
-    json!({ "cores": json::cores(cores), "memory_mib": memory.get(), "gpus": gpus.get() })
+    json!({ "cores": core_number(cores), "memory_mib": memory.get(), "gpus": gpus.get() })
 }
 
 #[cfg(test)]
@@ -83,7 +124,7 @@ mod tests {
     use offermill::config::{ExclusionRule, ExecutorCores};
     use offermill::resources::{Mebibytes, MilliCpus};
     use offermill::{
-        Config, Decisions, IdScheme, Kernel, Offer, Resource, StatusUpdate, TaskState, Timestamp,
+        Config, Decisions, IdScheme, Kernel, Offer, Resource, StatusUpdate, TaskState,
     };
 
     use super::*;
@@ -134,5 +175,12 @@ mod tests {
             "largest_agent": amounts(4.0, 1024, 1),
         });
         assert_eq!(capacity_object(&capacity), expected);
+        let agents = agent_objects(&capacity, |_| None);
+        let of = |key: &str| -> Value { agents.iter().map(|agent| agent[key].clone()).collect() };
+        assert_eq!(of("host"), json!(["S2", "S1", "S3"]), "excluded, with an executor, others");
+        assert_eq!(of("executors"), json!([0, 1, 0]));
+        assert_eq!(of("excluded"), json!([true, false, false]));
+        assert_eq!(agents[0]["free"], amounts(2.5, 1024, 0));
+        assert_eq!(agents[1]["used"], amounts(1.0, 512, 0));
     }
 }

@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use offermill::resources::MilliCpus;
 use offermill::spark::shuffle::ShuffleEvent;
 use offermill::{ClusterLack, Declined, DemandCall, OfferCounts, ProcessExit, Reason, Timestamp};
 use serde_json::{Map, Value, json};
@@ -17,11 +16,12 @@ use crate::model::state::RunState;
 use crate::model::waiting::Stall;
 use crate::output::capacity::use_object;
 use crate::output::renderer::Renderer;
+use crate::output::stall::stall_sentence;
 use crate::output::summary::Summary;
 use crate::output::view::RunView;
 use crate::settings::RunSettings;
 use crate::text::clock::rfc3339;
-use crate::text::format::printable_json;
+use crate::text::format::{core_number, printable_json};
 use crate::text::stdout::{Rank, Writer};
 
 /// How often totals are printed. This also detects that standard output was closed.
@@ -65,6 +65,7 @@ impl Renderer for JsonRenderer {
                 "until_finished": settings.until_finished,
                 "executor_failures_max": settings.failures_max,
                 "shutdown_timeout_ms": millis(settings.shutdown_timeout),
+                "page": settings.page_url,
             }),
             Rank::Notable,
         )
@@ -82,7 +83,7 @@ impl Renderer for JsonRenderer {
         self.totals_at = view.now.plus(TOTALS_INTERVAL);
         let executors = states(view.run_state);
         let offers = offers(&view.counts);
-        let per_second = (view.offers_per_second * 10.0).round() / 10.0;
+        let per_second = rate(view.offers_per_second);
         self.print(
             "totals",
             view.now,
@@ -184,6 +185,10 @@ fn body(event: &RunEvent) -> (&'static str, Value) {
             let mut body = record(it);
             body["replaces"] = json!(replaces);
             ("placed", body)
+        }
+        RunEvent::Bound(it) => ("bound", record(it)),
+        RunEvent::Unwelcome { executor, host, why } => {
+            ("unwelcome", json!({ "executor": executor, "host": host, "why": why }))
         }
         RunEvent::Resumed { finished } => ("resumed", json!({ "finished": finished })),
         RunEvent::Adopted(it) => ("adopted", record(it)),
@@ -292,7 +297,7 @@ pub(crate) fn record(record: &ExecutorRecord) -> Value {
         "agent_id": record.agent_id,
         "host": record.host,
         "state": key(record.state.as_str()),
-        "cores": cores(record.resources.cores),
+        "cores": core_number(record.resources.cores),
         "memory_mib": record.resources.memory.get(),
         "gpus": record.resources.gpus.get(),
         "port": record.resources.port,
@@ -300,7 +305,8 @@ pub(crate) fn record(record: &ExecutorRecord) -> Value {
     })
 }
 
-fn exclusion(exclusion: &AgentExclusion) -> Value {
+/// The keys of an exclusion.
+pub(crate) fn exclusion(exclusion: &AgentExclusion) -> Value {
     json!({
         "agent_id": exclusion.agent_id,
         "host": exclusion.host,
@@ -317,6 +323,7 @@ pub(crate) fn waiting(stall: &Stall) -> Value {
     let at_ms = |at: Option<Timestamp>| at.map(Timestamp::as_millis);
     let first_ends = explanation.excluded.first_ends.filter(|until| *until != Timestamp::MAX);
     json!({
+        "sentence": stall_sentence(stall),
         "wanted": explanation.is_bounded.then_some(explanation.wanted),
         "offers": explanation.offers,
         "last_offers_ms": at_ms(explanation.last_offers),
@@ -326,7 +333,14 @@ pub(crate) fn waiting(stall: &Stall) -> Value {
         "nearest_misses": misses(&explanation.declined),
         "cluster_lacks": explanation.lacks.iter().map(lack).collect::<Vec<Value>>(),
         "capacity_ms": at_ms(explanation.capacity_at),
+        "unstarted": stall.delays.unstarted.iter().map(unstarted).collect::<Vec<Value>>(),
+        "denied": stall.delays.denied,
     })
+}
+
+/// Executors that were placed and have not started.
+fn unstarted((why, executors): &(String, u64)) -> Value {
+    json!({ "executors": executors, "why": why })
 }
 
 /// What no agent has. Cores are a number of cores, memory is in MiB.
@@ -334,7 +348,7 @@ fn lack(lack: &ClusterLack) -> Value {
     let (what, asked, largest) = match lack {
         ClusterLack::Constraint { .. } => ("constraint", Value::Null, Value::Null),
         ClusterLack::Cores { asked, largest, .. } => {
-            ("cores", cores(*asked).into(), cores(*largest).into())
+            ("cores", core_number(*asked).into(), core_number(*largest).into())
         }
         ClusterLack::Memory { asked, largest, .. } => {
             ("memory_mib", asked.get().into(), largest.get().into())
@@ -352,17 +366,13 @@ fn lack(lack: &ClusterLack) -> Value {
     })
 }
 
-/// A number of cores, such as 0.5.
-pub(crate) fn cores(cores: MilliCpus) -> f64 {
-    cores.millis() as f64 / 1000.0
-}
-
-fn misses(declined: &[Declined]) -> Value {
+/// The nearest misses, each with its keys.
+pub(crate) fn misses(declined: &[Declined]) -> Value {
     let misses = declined.iter().filter_map(|declined| {
         let miss = declined.nearest.as_ref()?;
         let (asked, offered) = match miss.reason {
             Reason::Cpus { asked, offered } => {
-                let [asked, offered] = [asked, offered].map(cores);
+                let [asked, offered] = [asked, offered].map(core_number);
                 (json!(asked), json!(offered))
             }
             Reason::Memory { asked, offered } => (json!(asked.get()), json!(offered.get())),
@@ -383,7 +393,8 @@ fn misses(declined: &[Declined]) -> Value {
     misses.collect()
 }
 
-fn offers(counts: &OfferCounts) -> Value {
+/// What became of offers.
+pub(crate) fn offers(counts: &OfferCounts) -> Value {
     let declines = counts.declines().filter(|(_, offers)| *offers > 0);
     let declined: Map<String, Value> =
         declines.map(|(kind, offers)| (key(kind.as_str()), json!(offers))).collect();
@@ -391,6 +402,11 @@ fn offers(counts: &OfferCounts) -> Value {
         "seen": counts.offers, "accepted": counts.accepted, "executors": counts.executors,
         "declined": declined,
     })
+}
+
+/// A rate with one decimal.
+pub(crate) fn rate(per_second: f64) -> f64 {
+    (per_second * 10.0).round() / 10.0
 }
 
 /// A key made of words: `too few cores` becomes `too_few_cores`.

@@ -80,6 +80,11 @@ pub(crate) fn opening(settings: &RunSettings) -> String {
     format!("{} on {}: {most} of `{what}`", settings.name, settings.target.master)
 }
 
+/// Where the page about a run is, if there is one.
+pub(crate) fn page(settings: &RunSettings) -> Option<String> {
+    settings.page_url.as_ref().map(|url| format!("the page about this run is at {url}"))
+}
+
 fn stamp(at: Timestamp) -> String {
     format!("{:>9}", passed(at.since(Timestamp::ORIGIN)))
 }
@@ -88,7 +93,9 @@ impl Renderer for LineRenderer {
     fn show_start(&mut self, settings: &RunSettings) -> io::Result<()> {
         let at = Timestamp::ORIGIN;
         let mut text = StyledText::new();
-        text.push_line(&StyledText::plain(&format!("{}  {}", stamp(at), opening(settings))));
+        let lines = [Some(opening(settings)), page(settings)].into_iter().flatten();
+        lines
+            .for_each(|line| text.push_line(&StyledText::plain(&format!("{}  {line}", stamp(at)))));
         self.print(at, &text, Rank::Notable)
     }
 

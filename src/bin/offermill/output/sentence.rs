@@ -12,7 +12,7 @@ use offermill::spark::shuffle::ShuffleEvent;
 
 use crate::model::end_reason::{EndReason, ParentEnd};
 use crate::model::event::RunEvent;
-use crate::model::executor::{AgentExclusion, ExecutorRecord, ExecutorState};
+use crate::model::executor::{AgentExclusion, ExecutorRecord};
 use crate::model::reply::ControlReply;
 use crate::model::state::FindError;
 use crate::model::target::{OnExit, RunTarget};
@@ -31,15 +31,14 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
         RunEvent::Disconnected(on_exit) => {
             format!("disconnected from the cluster; {}", meanwhile(*on_exit))
         }
-        RunEvent::Placed { record, replaces } => {
-            placement(record, "placed on", replaces.as_deref())
-        }
+        RunEvent::Placed { record, replaces } => placement(record, "placed", replaces.as_deref()),
         RunEvent::Resumed { finished: 0 } => "this run continues a former one".to_owned(),
         RunEvent::Resumed { finished } => {
             let executors = count(*finished, "executor");
             format!("this run continues a former one, in which {executors} had finished")
         }
-        RunEvent::Adopted(record) => placement(record, "taken over on", None),
+        RunEvent::Adopted(record) => placement(record, "taken over", None),
+        RunEvent::Bound(record) => about(record, "has its place", ""),
         RunEvent::Running(record) => about(record, "running", &record.message),
         RunEvent::Ending(record) => about(record, "ending", &record.message),
         RunEvent::Unreachable { record, given_up_at } => unreachable(record, *given_up_at),
@@ -56,6 +55,7 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
         },
         RunEvent::Stalled(stall) => stall_sentence(stall),
         RunEvent::AgentLost { host, .. } => format!("{host} is lost"),
+        RunEvent::Unwelcome { executor, host, why } => unwelcome(executor, host, why),
         RunEvent::Demand(DemandCall::Suppress) => {
             "offers suppressed: nothing more can be placed".to_owned()
         }
@@ -92,6 +92,11 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
     }
 }
 
+/// As in `etl-1 is ended on node-1, which doesn't take it: it is excluded`.
+fn unwelcome(executor: &str, host: &str, why: &str) -> String {
+    format!("{executor} is ended on {host}, which doesn't take it: {why}")
+}
+
 /// As in `1 offer of agent S1 can't be read: a text is not UTF-8; declined`.
 fn unreadable(offers: usize, unanswered: usize, agent_id: Option<&str>, why: &str) -> String {
     let agent = agent_id.map_or("an unknown agent".to_owned(), |id| format!("agent {id}"));
@@ -117,10 +122,14 @@ fn ended(record: &ExecutorRecord) -> String {
     let ExecutorRecord { name, host, state, .. } = record;
     let ran = passed(record.ran().unwrap_or_default());
     let message = &record.message;
-    let after = if state == &ExecutorState::Lost { "lost on" } else { state.as_str() };
-    let on = if state == &ExecutorState::Lost { "" } else { "on " };
+    let (after, on) = (state.as_str(), on_host(host));
     let colon = if message.is_empty() { "" } else { ": " };
-    format!("{name} {after} {on}{host} after {ran}{colon}{message}")
+    format!("{name} {after}{on} after {ran}{colon}{message}")
+}
+
+/// As in ` on agent-1`; empty if the executor has no agent yet.
+fn on_host(host: &str) -> String {
+    if host.is_empty() { String::new() } else { format!(" on {host}") }
 }
 
 /// As in `limit 3 -> 6`.
@@ -142,11 +151,15 @@ pub(crate) fn list(names: &[String]) -> String {
     if more == 0 { named } else { format!("{named} and {more} more") }
 }
 
-/// As in `etl-1 placed on agent-1: 1 core, 512 MiB`.
+/// As in `etl-1 placed on agent-1: 1 core, 512 MiB`, or `etl-1 requested: …` if the cluster chooses the agent later.
 fn placement(record: &ExecutorRecord, how: &str, replaces: Option<&str>) -> String {
     let ExecutorRecord { name, host, resources, .. } = record;
     let ExecutorResources { memory, gpus, port, .. } = resources;
-    let mut text = format!("{name} {how} {host}");
+    let mut text = match (host.is_empty(), how) {
+        (false, _) => format!("{name} {how} on {host}"),
+        (true, "placed") => format!("{name} requested"),
+        (true, _) => format!("{name} {how}"),
+    };
     if let Some(replaced) = replaces {
         text.push_str(&format!(" in place of {replaced}"));
     }
@@ -162,9 +175,10 @@ fn placement(record: &ExecutorRecord, how: &str, replaces: Option<&str>) -> Stri
 
 fn about(record: &ExecutorRecord, what: &str, message: &str) -> String {
     let ExecutorRecord { name, host, .. } = record;
+    let on = on_host(host);
     match message {
-        "" => format!("{name} {what} on {host}"),
-        message => format!("{name} {what} on {host}: {message}"),
+        "" => format!("{name} {what}{on}"),
+        message => format!("{name} {what}{on}: {message}"),
     }
 }
 
@@ -268,7 +282,11 @@ pub(crate) fn find_error_sentence(error: &FindError) -> String {
 /// The message if a second signal ends the run at once.
 pub(crate) fn at_once_sentence(target: &RunTarget, framework_id: &str) -> String {
     match target.on_exit {
-        OnExit::Kept(_) if framework_id.is_empty() => "ended at once".to_owned(),
+        OnExit::Kept(_) | OnExit::Left if framework_id.is_empty() => "ended at once".to_owned(),
+        OnExit::Left => format!(
+            "ended at once; the pods of {framework_id} stay until the next run of this name takes them over{}",
+            how_to_end(target, framework_id)
+        ),
         OnExit::Killed => "ended at once, executors are killed".to_owned(),
         OnExit::Kept(Duration::ZERO) => {
             "ended at once; the master ends the executors when it misses this framework, now \
@@ -288,7 +306,7 @@ pub(crate) fn at_once_sentence(target: &RunTarget, framework_id: &str) -> String
 /// What becomes of executors while the framework is disconnected.
 fn meanwhile(on_exit: OnExit) -> String {
     match on_exit {
-        OnExit::Killed => "executors run on".to_owned(),
+        OnExit::Killed | OnExit::Left => "executors run on".to_owned(),
         OnExit::Kept(Duration::ZERO) => {
             "without --failover-timeout it ends the executors".to_owned()
         }
@@ -306,6 +324,10 @@ pub(crate) fn not_torn_down_sentence(target: &RunTarget, framework_id: &str, why
             format_duration(timeout),
             how_to_end(target, framework_id)
         ),
+        OnExit::Left => format!(
+            "not all of {framework} could be deleted ({why}){}",
+            how_to_end(target, framework_id)
+        ),
         OnExit::Killed | OnExit::Kept(_) => format!(
             "the framework {framework} could not be torn down, and ends when the master misses it \
              ({why}){}",
@@ -316,6 +338,15 @@ pub(crate) fn not_torn_down_sentence(target: &RunTarget, framework_id: &str, why
 
 /// As in `; this ends it: curl -fL -d frameworkId=…-0001 http://10.0.0.1:5050/master/teardown`.
 fn how_to_end(target: &RunTarget, framework_id: &str) -> String {
+    if target.on_exit == OnExit::Left {
+        // The id of a run on Kubernetes is its namespace and its name.
+        let Some((namespace, name)) = framework_id.split_once('/') else { return String::new() };
+        let words =
+            ["offermill", "clean", "--master", &target.master, "--namespace", namespace, name];
+        let command = Command::new(words.map(str::to_owned).to_vec());
+        let line = command.shown_line();
+        return line.map_or(String::new(), |line| format!("; this deletes them: {line}"));
+    }
     let Some(url) = target.teardown_url.clone() else { return String::new() };
     let id = format!("frameworkId={framework_id}");
     let curl = ["curl", "-fL", "-d"].map(str::to_owned);
@@ -330,28 +361,37 @@ pub(crate) fn unended_sentence(fate: UnendedFate, executors: &[&ExecutorRecord])
         UnendedFate::Killed => format!("{all} had not ended in time and had to be killed"),
         UnendedFate::Left => format!("{all} had not ended in time and may run on, left behind"),
         UnendedFate::TornDown => {
-            let is_away = |record: &&&ExecutorRecord| is_unreachable(record.state);
-            let hosts: BTreeSet<&str> =
-                executors.iter().filter(is_away).map(|record| &*record.host).collect();
-            let away = executors.iter().filter(is_away).count();
-            let mut sentences = Vec::new();
-            if executors.len() > away {
-                let reached = count((executors.len() - away) as u64, "executor");
-                sentences.push(format!(
-                    "{reached} had not ended in time, and the master ends them with the framework"
-                ));
-            }
-            if away > 0 {
-                let away = count(away as u64, "executor");
-                let hosts: Vec<String> = hosts.into_iter().map(str::to_owned).collect();
-                let hosts = list(&hosts);
-                sentences.push(format!(
-                    "{away} unreachable on {hosts}, and the master ends them if their agents return"
-                ));
-            }
-            sentences.join("; ")
+            let ends = [
+                "the master ends them with the framework",
+                "the master ends them if their agents return",
+            ];
+            by_reach(executors, ends)
         }
+        UnendedFate::Deleted => by_reach(
+            executors,
+            ["Kubernetes ends them with their pods", "they end if their nodes return"],
+        ),
     }
+}
+
+/// What becomes of executors whose agents are in reach, and of the others.
+fn by_reach(executors: &[&ExecutorRecord], [reached_end, away_end]: [&str; 2]) -> String {
+    let is_away = |record: &&&ExecutorRecord| is_unreachable(record.state);
+    let hosts: BTreeSet<&str> =
+        executors.iter().filter(is_away).map(|record| &*record.host).collect();
+    let away = executors.iter().filter(is_away).count();
+    let mut sentences = Vec::new();
+    if executors.len() > away {
+        let reached = count((executors.len() - away) as u64, "executor");
+        sentences.push(format!("{reached} had not ended in time, and {reached_end}"));
+    }
+    if away > 0 {
+        let away = count(away as u64, "executor");
+        let hosts: Vec<String> = hosts.into_iter().map(str::to_owned).collect();
+        let hosts = list(&hosts);
+        sentences.push(format!("{away} unreachable on {hosts}, and {away_end}"));
+    }
+    sentences.join("; ")
 }
 
 #[cfg(test)]
@@ -361,6 +401,7 @@ mod tests {
     use offermill::{ProcessReport, Timestamp};
 
     use super::*;
+    use crate::model::executor::ExecutorState;
 
     /// Goal: the sentence about an unreachable executor says until when it is waited for. Method: with an end and a
     /// message, and without.

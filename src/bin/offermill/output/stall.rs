@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use offermill::{ClusterLack, Declined, Miss, Timestamp};
 
-use crate::model::waiting::{REASONS_MAX, Stall, relevant_miss};
-use crate::text::format::{age, grouped};
+use crate::model::waiting::{REASONS_MAX, Stall, StartDelays, relevant_miss};
+use crate::text::format::{age, count, grouped};
 
 /// The least time without offers that is mentioned.
 const NO_OFFERS_MIN: Duration = Duration::from_secs(5);
@@ -16,9 +16,17 @@ const NO_OFFERS_BESIDE_MISSES_MIN: Duration = Duration::from_secs(30);
 /// As in `waiting for 1 more executor: too few cores (agent-1: 0.5 of 64 cores), no agent has 64 cores for executors,
 /// the largest has 16 (agent-2)`.
 pub(crate) fn stall_sentence(stall: &Stall) -> String {
-    let Stall { explanation, no_offers_hint: hint, unconnected } = stall;
+    let Stall { explanation, no_offers_hint: hint, unconnected, delays } = stall;
     if let Some(why) = unconnected {
         return format!("{}: {why}", explanation.headline());
+    }
+    let unstarted = unstarted_sentence(delays);
+    if explanation.wanted == 0 && !unstarted.is_empty() {
+        return unstarted;
+    }
+    let and = if unstarted.is_empty() { "" } else { "; " };
+    if let Some(why) = &delays.denied {
+        return format!("{}: {why}{and}{unstarted}", explanation.headline());
     }
     let misses = explanation.declined.iter().filter_map(relevant_miss).take(REASONS_MAX);
     let mut why: Vec<String> =
@@ -40,7 +48,24 @@ pub(crate) fn stall_sentence(stall: &Stall) -> String {
         None => silent,
     }));
     let colon = if why.is_empty() { "" } else { ": " };
-    format!("{}{colon}{}", explanation.headline(), why.join(", "))
+    format!("{}{colon}{}{and}{unstarted}", explanation.headline(), why.join(", "))
+}
+
+/// As in `2 executors have not started: 0/3 nodes are available: 3 Insufficient cpu`.
+fn unstarted_sentence(delays: &StartDelays) -> String {
+    let all: u64 = delays.unstarted.iter().map(|(_, executors)| executors).sum();
+    let have = if all == 1 { "has" } else { "have" };
+    let head = format!("{} {have} not started", count(all, "executor"));
+    match &delays.unstarted[..] {
+        [] => String::new(),
+        [(why, _)] => format!("{head}: {why}"),
+        several => {
+            let reasons = several.iter().take(REASONS_MAX);
+            let reasons: Vec<String> =
+                reasons.map(|(why, executors)| format!("{why} ({executors})")).collect();
+            format!("{head}: {}", reasons.join(", "))
+        }
+    }
 }
 
 /// As in `no agent has 64 cores for executors, the largest has 16 (agent-2)`.

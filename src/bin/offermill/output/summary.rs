@@ -246,6 +246,7 @@ fn sandbox_notes(sandboxes: &SandboxPlace, run_state: &RunState) -> Vec<(&'stati
         return Vec::new();
     }
     match sandboxes {
+        SandboxPlace::InPods => Vec::new(),
         SandboxPlace::Here(_) => vec![("output in", sandboxes.path(framework_id))],
         SandboxPlace::OnAgents => {
             let mut agents: Vec<(&str, &str)> =

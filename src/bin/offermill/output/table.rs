@@ -258,7 +258,10 @@ fn rest(view: &RunView<'_>, shown: &[&ExecutorRecord], total: u64) -> Option<Sty
 }
 
 impl Renderer for TableRenderer {
-    fn show_start(&mut self, _settings: &RunSettings) -> io::Result<()> {
+    fn show_start(&mut self, settings: &RunSettings) -> io::Result<()> {
+        if let Some(page) = lines::page(settings) {
+            self.pending.push_line(&StyledText::plain(&page));
+        }
         self.is_hidden = true;
         self.print(HIDE_CURSOR)
     }

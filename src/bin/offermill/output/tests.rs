@@ -21,7 +21,7 @@ use crate::model::reply::{CommandAnswer, ControlReply};
 use crate::model::state::RunState;
 use crate::model::target::{OnExit, SandboxPlace};
 use crate::model::unended::UnendedFate;
-use crate::model::waiting::Stall;
+use crate::model::waiting::{Stall, StartDelays};
 use crate::output::lines;
 use crate::output::sentence::end_sentence;
 use crate::output::summary::{self, Summary};
@@ -129,6 +129,10 @@ proptest! {
             explanation: explanation.clone(),
             no_offers_hint: None,
             unconnected,
+            delays: StartDelays {
+                unstarted: vec![(texts[1].clone(), 1), (texts[2].clone(), 2)],
+                denied: None,
+            },
         });
         events.extend(stalls.clone().map(RunEvent::Stalled));
         events.push(RunEvent::KillAsked { executors: texts.clone(), why: texts[0].clone() });

@@ -1,13 +1,14 @@
 //! The first line of a journal: the settings that decisions depend on. [`head`] writes them, [`config_of`] reads them
 //! back.
 
-use offermill::config::{Compatibility, ExclusionRule};
+use offermill::config::{Compatibility, ExclusionRule, ExecutorCores};
 use offermill::{Config, IdScheme};
 
 use crate::scenario::head::FORMAT;
 use crate::scenario::{CompatibilityLine, IdsLine, ScenarioHead};
 use crate::settings::draft::SettingsDraft;
 use crate::settings::kernel::config_builder;
+use crate::settings::master::ClusterKind;
 use crate::settings::table;
 
 /// The keys of the settings that decisions depend on. None of them is a secret.
@@ -49,6 +50,16 @@ pub(crate) fn head(draft: &SettingsDraft, ids: Option<IdsLine>, config: &Config)
             false => "spark.executor.instances",
         };
         conf.insert(key.to_owned(), limit.to_string());
+    }
+    if draft.is_on(ClusterKind::Kubernetes) {
+        // Both have keys or defaults of their own there.
+        if let ExecutorCores::Fixed(cores) = config.executor_cores() {
+            conf.insert("spark.executor.cores".to_owned(), cores.to_string());
+        }
+        if let Some(overhead) = draft.overhead() {
+            let key = "spark.mesos.executor.memoryOverhead".to_owned();
+            conf.insert(key, format!("{}m", overhead.get()));
+        }
     }
     // Both may follow from flags.
     if let Some(follows_locality) = draft.follows_locality {

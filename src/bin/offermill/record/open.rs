@@ -32,7 +32,7 @@ pub(crate) fn open(
         return None;
     }
     let config = &settings.config;
-    let ids = IdsLine { prefix: settings.name.clone(), epoch: settings.epoch };
+    let ids = IdsLine { prefix: settings.id_prefix.clone(), epoch: settings.epoch };
     let head = head(draft, settings.executors.are_named().then_some(ids), config);
     if config_of(&head).ok().map(|(config, _)| config).as_ref() != Some(config) {
         let remark = "--journal: a setting that decisions depend on can't be written to a journal; a \

@@ -79,7 +79,7 @@ impl SparkReplay {
             limit,
             launching: false,
             registered_cores: 0,
-            sufficient_cores: cap_given * draft.registered_ratio,
+            sufficient_cores: cap_given * draft.registered_ratio.unwrap_or_default(),
             tasks: TaskIndex::default(),
         }
     }

@@ -44,6 +44,9 @@ impl Session {
         let late_refusal = self.late_refusal.as_deref();
         let why_left = match target.remains.why() {
             None if target.on_exit == OnExit::Killed || is_torn_down => None,
+            None if !end.is_stopped && target.on_exit == OnExit::Left => {
+                Some("the API server didn't answer in time")
+            }
             None if !end.is_stopped => Some("the master didn't answer in time"),
             // Refused while executors were waited for: no TEARDOWN was possible.
             None => late_refusal,
@@ -54,9 +57,10 @@ impl Session {
         let fate = match target.on_exit {
             OnExit::Killed => UnendedFate::Killed,
             OnExit::Kept(_) if is_torn_down => UnendedFate::TornDown,
-            OnExit::Kept(_) if why_left.is_some() => UnendedFate::Left,
+            _ if why_left.is_some() => UnendedFate::Left,
             // The cluster accepts no calls of this framework.
-            OnExit::Kept(_) if matches!(reason, EndReason::Refused(_)) => UnendedFate::Left,
+            _ if matches!(reason, EndReason::Refused(_)) => UnendedFate::Left,
+            OnExit::Left => UnendedFate::Deleted,
             OnExit::Kept(_) => UnendedFate::TornDown,
         };
         let mut sentence = end_sentence(&reason);
@@ -158,7 +162,7 @@ impl Session {
     }
 
     /// Exits with this code without waiting for executors. On local agents the watchdogs end those that still run;
-    /// Mesos keeps them for the failover timeout.
+    /// Mesos keeps them for the failover timeout, and Kubernetes until they are deleted.
     pub(super) fn end_at_once(mut self, exit: ExitStatus) -> ExitStatus {
         self.renderer.restore_terminal();
         // `exit` runs no destructors, so the socket files are removed here.

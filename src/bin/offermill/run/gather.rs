@@ -9,10 +9,13 @@ use offermill::engine::cluster_manager::ClusterManager;
 
 use crate::model::target::RunTarget;
 use crate::record::{self, JournalFiles};
-use crate::settings::checks::{allocation, containers, executors, limits, mesos, spark};
+use crate::settings::checks::{
+    allocation, containers, executors, http, kubernetes, limits, mesos, spark,
+};
 use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
 use crate::settings::kernel::{LOAD_REVIVE_INTERVAL, config_builder};
+use crate::settings::run_name::{self, RunNames};
 use crate::settings::{OutputForm, Readiness, RunSettings, secrets, shuffle, table};
 use crate::target;
 
@@ -72,16 +75,18 @@ fn check(
 ) -> Option<(RunSettings, Arc<dyn ClusterManager>)> {
     // A setting that could not be read has no value to check against others.
     let is_readable = draft.problems.is_empty();
+    kubernetes::check(draft);
     let executors = executors::executor_program(arguments, draft);
     containers::check(draft);
     allocation::check(draft);
     spark::check(draft);
     limits::check_limit(draft, arguments);
     mesos::check(draft);
-    let name = draft.name.clone().unwrap_or_else(|| executors::default_name(&arguments.command));
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let epoch = u64::try_from(since.as_millis()).unwrap_or_default();
-    let ids = IdScheme::unique(&name, epoch).map_err(|error| draft.report_error(&error)).ok();
+    let http = http::plan(draft);
+    let epoch = epoch_now();
+    let RunNames { name, id_prefix } =
+        run_name::names(draft, &executors::default_name(&arguments.command), epoch);
+    let ids = IdScheme::unique(&id_prefix, epoch).map_err(|error| draft.report_error(&error)).ok();
     let by_core_cap = limits::limit_by_core_cap(draft);
     let until_finished = match arguments.until_finished {
         true => limits::finished_goal(draft, by_core_cap),
@@ -108,6 +113,7 @@ fn check(
     let default_failures_max = (2 * u64::from(executors_max.unwrap_or(1))).max(3);
     let settings = RunSettings {
         name,
+        id_prefix,
         target,
         config,
         ids: executors.ids(ids),
@@ -121,18 +127,32 @@ fn check(
         shutdown_timeout: draft.shutdown_timeout,
         allocation,
         tracks_shuffle: allocation::tracks_shuffle(draft),
-        readiness: Readiness { ratio: draft.registered_ratio, wait: draft.registered_wait },
+        readiness: Readiness {
+            ratio: draft.registered_ratio.unwrap_or_default(),
+            wait: draft.registered_wait,
+        },
         is_steered: arguments.steered,
         registration_timeout: draft.registration_timeout,
-        output: match arguments {
-            RunArguments { json: true, .. } | RunArguments { steered: true, .. } => {
-                OutputForm::Json
-            }
-            RunArguments { plain: true, .. } => OutputForm::Lines,
-            _ => OutputForm::Automatic,
-        },
+        http,
+        page_url: None,
+        output: output_form(arguments),
     };
     Some((settings, manager))
+}
+
+/// The time since 1970, in milliseconds: it tells the ids of this run from those of others by the same name.
+fn epoch_now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or_default()
+}
+
+/// The form of the output that the flags ask for.
+fn output_form(arguments: &RunArguments) -> OutputForm {
+    match arguments {
+        RunArguments { json: true, .. } | RunArguments { steered: true, .. } => OutputForm::Json,
+        RunArguments { plain: true, .. } => OutputForm::Lines,
+        _ => OutputForm::Automatic,
+    }
 }
 
 /// Adds a remark if not all executors fit at the same time.

@@ -9,9 +9,11 @@ mod dynamic_allocation;
 mod finish;
 mod gather;
 mod inbox;
+mod listeners;
 mod parent;
 mod print_config;
 mod registration;
+mod reports;
 mod shuffle;
 mod status;
 
@@ -24,15 +26,17 @@ use offermill::resources::MilliCpus;
 use offermill::spark::shuffle::ShuffleEvent;
 use offermill::{DrainReport, Drained, Kernel, Timestamp};
 
+use crate::control::ControlSockets;
 use crate::control::request::ControlRequest;
-use crate::control::{self, ControlSockets};
 use crate::exit::ExitStatus;
+use crate::http::{HttpServer, ReportRequest};
 use crate::model::call_failures::CallFailures;
 use crate::model::cluster_use::ClusterUse;
 use crate::model::end_reason::{EndReason, ParentEnd};
 use crate::model::event::{RunEvent, TimedEvent};
 use crate::model::executor::ExecutorState;
 use crate::model::failures::FailureWindow;
+use crate::model::history::RunHistory;
 use crate::model::rate::Rate;
 use crate::model::state::RunState;
 use crate::model::target::AgentCounts;
@@ -44,6 +48,8 @@ use crate::output::{choose_renderer, drain_remarks, remark, start_writer, write_
 use crate::run::dynamic_allocation::DynamicAllocation;
 use crate::run::gather::{Gathered, Prepared, gather};
 use crate::run::inbox::{Receiver, Sender, channel};
+use crate::run::listeners::{Listeners, listen, shuffle_sender, signal_sender};
+use crate::run::reports::StopProgress;
 use crate::run::shuffle::ShuffleServices;
 use crate::settings::RunSettings;
 use crate::settings::flags::RunArguments;
@@ -70,6 +76,8 @@ enum SessionMessage {
     Signal(&'static str),
     /// A client's request.
     Request(ControlRequest),
+    /// A request of the web page or of metrics.
+    Report(ReportRequest),
     /// The program that steers the run has ended.
     ParentEnded(ParentEnd),
     /// The engine has shut down.
@@ -122,7 +130,7 @@ pub(crate) fn run(arguments: &RunArguments) -> ExitStatus {
 fn prepare(arguments: &RunArguments, output: Arc<Writer>) -> ExitStatus {
     let Gathered { remarks, prepared } = gather(arguments);
     remarks.iter().for_each(|text| remark(text));
-    let prepared = match prepared {
+    let mut prepared = match prepared {
         Ok(prepared) => prepared,
         Err(problems) => {
             problems.iter().for_each(|problem| remark(problem));
@@ -134,51 +142,19 @@ fn prepare(arguments: &RunArguments, output: Arc<Writer>) -> ExitStatus {
         remark(&format!("signals can't be handled: {error}"));
         return ExitStatus::Cluster;
     }
-    let sockets = match listen(arguments, &sender) {
-        Ok(sockets) => sockets,
+    let listeners = match listen(arguments, &mut prepared.settings, &sender) {
+        Ok(listeners) => listeners,
         Err(problem) => {
             remark(&problem);
             return ExitStatus::BadInput;
         }
     };
-    start(prepared, sockets, output, (sender, &inbox))
-}
-
-/// Opens the control sockets, and starts to read the parent's commands.
-fn listen(
-    arguments: &RunArguments,
-    sender: &Sender<SessionMessage>,
-) -> Result<ControlSockets, String> {
-    let send = request_sender(sender);
-    let sockets = control::open(&arguments.control, arguments.steered, &send)?;
-    if arguments.steered {
-        let sender = sender.clone();
-        control::steer(send, move |end| {
-            // A session that has ended needs no end of its parent.
-            let _ended = sender.send(SessionMessage::ParentEnded(parent::record_input_end(end)));
-        })?;
-    }
-    Ok(sockets)
-}
-
-fn signal_sender(sender: &Sender<SessionMessage>) -> impl Fn(&'static str) + Send + 'static {
-    let sender = sender.clone();
-    move |name| {
-        // A session that has ended needs no signal.
-        let _ended = sender.send(SessionMessage::Signal(name));
-    }
-}
-
-fn request_sender(
-    sender: &Sender<SessionMessage>,
-) -> impl Fn(ControlRequest) -> bool + Clone + Send + 'static {
-    let sender = sender.clone();
-    move |request| sender.send(SessionMessage::Request(request)).is_ok()
+    start(prepared, listeners, output, (sender, &inbox))
 }
 
 fn start(
     prepared: Prepared,
-    sockets: ControlSockets,
+    Listeners { sockets, http }: Listeners,
     output: Arc<Writer>,
     (sender, inbox): (Sender<SessionMessage>, &Receiver<SessionMessage>),
 ) -> ExitStatus {
@@ -211,11 +187,10 @@ fn start(
             return if error.is_setting() { ExitStatus::BadInput } else { ExitStatus::Cluster };
         }
     };
-    let failures = settings.exclusion.map_or(0, |rule| rule.failures);
     let mut run_state = RunState::new(
         engine.clock(),
         settings.target.on_exit,
-        failures,
+        settings.exclusion.map_or(0, |rule| rule.failures),
         settings.config.unreachable().release_after,
     );
     run_state.local_address =
@@ -227,6 +202,9 @@ fn start(
         engine: Some(engine),
         failures: FailureWindow::new(settings.failures_window),
         sockets: Some(sockets),
+        history: http.as_ref().map(|_| RunHistory::default()),
+        _http: http,
+        stopping: None,
         allocation: settings.allocation.clone().map(DynamicAllocation::new),
         registered: None,
         hosts: Vec::new(),
@@ -245,14 +223,6 @@ fn start(
     session.run(inbox)
 }
 
-fn shuffle_sender(sender: &Sender<SessionMessage>) -> shuffle::SendShuffleEvent {
-    let sender = sender.clone();
-    Arc::new(move |event, port| {
-        // A session that has ended needs no events.
-        let _ended = sender.send(SessionMessage::Shuffle { event, port });
-    })
-}
-
 /// Whether a signal came, or nobody waits any more. Commands come too late: their clients learn that the run has ended.
 fn is_abandoned(inbox: &Receiver<SessionMessage>) -> bool {
     let mut messages = std::iter::from_fn(|| inbox.try_recv());
@@ -267,6 +237,12 @@ struct Session {
     engine: Option<Engine>,
     /// `None` once the run ends at once.
     sockets: Option<ControlSockets>,
+    /// Stops when it is dropped.
+    _http: Option<HttpServer>,
+    /// The samples for the page's plots; `None` without a page.
+    history: Option<RunHistory>,
+    /// How the stop began, once it has.
+    stopping: Option<StopProgress>,
     /// `None` without dynamic allocation.
     allocation: Option<DynamicAllocation>,
     /// The cores that have registered with the framework's driver, if a client reported them.
@@ -306,6 +282,7 @@ impl Session {
                 Some(SessionMessage::Signal(name)) => self.stop(EndReason::Signal(name)),
                 Some(SessionMessage::ParentEnded(end)) => self.stop(EndReason::ParentEnded(end)),
                 Some(SessionMessage::Request(request)) => self.handle_request(request),
+                Some(SessionMessage::Report(request)) => self.report(request),
                 Some(SessionMessage::Drained(end)) => return self.finish(&end, inbox),
                 None => {}
             }
@@ -402,17 +379,15 @@ impl Session {
             self.publish(now, event);
         }
         if self.end_reason.is_none() {
-            let alive = self.run_state.alive();
-            let unconnected = self.run_state.why_unconnected();
-            let placed = counts.executors;
-            let stall = self.stall_watch.poll(&self.kernel, placed, alive, unconnected, now);
-            if let Some(stall) = stall {
+            let progress = self.run_state.progress(counts.executors);
+            if let Some(stall) = self.stall_watch.poll(&self.kernel, progress, now) {
                 self.publish(now, RunEvent::Stalled(stall));
             }
         }
         self.stop_if_unregistered(now);
         self.follow_load(now);
         self.cluster_use.poll(&self.kernel, now);
+        self.record_history(now);
         let view = RunView {
             settings: &self.settings,
             run_state: &self.run_state,
@@ -474,7 +449,9 @@ impl Session {
         };
         let by_signal = matches!(reason, EndReason::Signal(_));
         self.end_reason = Some(reason);
-        self.publish(self.clock.now(), RunEvent::Stopping { why, timeout, executors, by_signal });
+        let at = self.clock.now();
+        self.stopping = Some(StopProgress { why: why.clone(), at, timeout, executors });
+        self.publish(at, RunEvent::Stopping { why, timeout, executors, by_signal });
         let sender = self.sender.clone();
         let shut_down = move || {
             let Shutdown { executors, unfinished, .. } = engine.shutdown(timeout);

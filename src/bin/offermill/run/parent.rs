@@ -27,7 +27,7 @@ static ENDED_AT: OnceLock<Instant> = OnceLock::new();
 /// The process that started this one; `None` if it is in another namespace.
 static PARENT: OnceLock<Option<Pid>> = OnceLock::new();
 
-/// Remembers who the parent is. If it has ended already, only its pipes can say so.
+/// Records the parent's process. If it has ended already, only its pipes can say so.
 pub(super) fn remember() {
     let _known = PARENT.set(getppid());
 }
@@ -57,7 +57,7 @@ pub(super) fn check_input() -> Result<(), String> {
 
 /// Moves this process to a session of its own, so that signals to its parent's terminal and process group don't reach
 /// it. The leader of a process group can't be moved: only a shell with job control makes one of a program, and sends
-/// Ctrl-C to it because it is meant.
+/// Ctrl-C to it deliberately.
 pub(super) fn leave_session() {
     if let Err(error) = setsid()
         && error != Errno::PERM
@@ -86,7 +86,7 @@ pub(super) fn has_ended() -> bool {
     ENDED_AT.get().is_some()
 }
 
-/// Whether the time is over that a run has after its parent's end.
+/// Whether the time that a run has after its parent's end is over.
 pub(super) fn is_overdue() -> bool {
     let _recorded = is_gone();
     has_ended_for(END_WITHIN)

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use offermill::cluster::mesos::default_user;
+use offermill::config::ExecutorCores;
 use serde_json::json;
 
 use crate::exit::ExitStatus;
@@ -11,6 +12,7 @@ use crate::run::gather::dry_run;
 use crate::settings::RunSettings;
 use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
+use crate::settings::master::ClusterKind;
 use crate::settings::option::{DefaultValue, OptionSpec};
 use crate::settings::redact::Redaction;
 use crate::settings::sources::{SettingSource, Sourced, VARIABLES};
@@ -135,7 +137,14 @@ fn derived(key: &str, draft: &SettingsDraft, settings: &RunSettings) -> Option<S
     let config = &settings.config;
     let refuse = config.refuse_durations();
     Some(match key {
+        // On Kubernetes it has the start time in it.
+        "spark.app.name" if draft.is_on(ClusterKind::Kubernetes) => return None,
         "spark.app.name" => settings.name.clone(),
+        "spark.executor.cores" => match config.executor_cores() {
+            ExecutorCores::Fixed(cores) => cores.to_string(),
+            ExecutorCores::WholeOffer => "all offered".to_owned(),
+        },
+        "spark.scheduler.minRegisteredResourcesRatio" => format!("{:?}", settings.readiness.ratio),
         "spark.mesos.executor.memoryOverhead" => {
             let overhead =
                 config.memory_taken().get().saturating_sub(config.executor_memory().get());

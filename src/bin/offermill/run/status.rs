@@ -8,15 +8,17 @@ use offermill::resources::{ExecutorResources, MilliCpus};
 use serde_json::{Value, json};
 
 use super::Session;
+use super::dynamic_allocation::DynamicAllocation;
+use super::reports::StopProgress;
 use crate::model::executor::{ExecutorRecord, ExecutorState};
-use crate::output::capacity::{capacity_object, capacity_sentence};
+use crate::output::capacity::{agent_objects, capacity_object, capacity_sentence};
 use crate::output::json;
 use crate::output::lines;
 use crate::output::sentence::limit_text;
 use crate::output::stall::stall_sentence;
 use crate::settings::Readiness;
-use crate::text::clock::{short_time, time_of};
-use crate::text::format::{age, count, grouped, printable};
+use crate::text::clock::{rfc3339, short_time, time_of};
+use crate::text::format::{age, core_number, count, grouped, printable};
 use crate::text::styled::padded;
 
 /// The most executors that the text lists; the others are counted.
@@ -25,6 +27,8 @@ const LISTED_MAX: usize = 100;
 const HEAD_COLUMNS: usize = 11;
 /// The most executors that the JSON object lists.
 const LISTED_IN_JSON_MAX: usize = 10_000;
+/// The most exclusions that the JSON object lists.
+const EXCLUSIONS_LISTED_MAX: usize = 1_000;
 /// The most ended executors that the JSON object lists: the latest.
 const ENDED_LISTED_MAX: usize = 1_000;
 
@@ -204,34 +208,40 @@ impl Session {
         let ended_list = ended().take(ENDED_LISTED_MAX).map(json::ended_record);
         let ended_list: Vec<Value> = ended_list.collect();
         let forgotten = usize::try_from(self.run_state.forgotten).unwrap_or(usize::MAX);
+        let capacity = self.kernel.capacity(now);
+        let counts = self.kernel.offer_counts();
+        let agents = agent_objects(&capacity, |at| time_of(self.clock, at));
+        let exclusions: Vec<Value> = self
+            .run_state
+            .exclusions(now)
+            .take(EXCLUSIONS_LISTED_MAX)
+            .map(json::exclusion)
+            .collect();
         let sufficiency = self.sufficiency();
-        let cores = json::cores;
-        let allocation = self.allocation.as_ref().map(|allocation| {
-            let rule = allocation.allocator.rule();
-            let load = allocation.load.map(|load| {
-                json!({
-                    "pending": load.pending, "running": load.running,
-                    "speculative": load.speculative, "unschedulable": load.unschedulable,
-                })
-            });
-            json!({
-                "min": rule.min(), "max": rule.max(), "initial": rule.initial(),
-                "slots": rule.slots(), "load": load,
-            })
-        });
+        let cores = core_number;
         json!({
+            "time": rfc3339(SystemTime::now()),
             "name": self.settings.name,
             "master": self.settings.target.master,
             "state": self.phase(),
+            "framework_id": Some(&self.run_state.framework_id).filter(|id| !id.is_empty()),
+            "registered": self.run_state.is_connected,
             "ran_ms": json::millis(self.ran()),
+            "stopping": self.stopping.as_ref().map(StopProgress::object),
             "executors": json::states(&self.run_state),
             "limit": self.kernel.executor_limit(),
             "cores": cores(self.cores_taken()),
             "cores_expected": cores(self.kernel.cores_expected()),
             "registered_cores": cores(sufficiency.registered),
             "sufficient": sufficiency.is_met(),
-            "cluster": capacity_object(&self.kernel.capacity(now)),
-            "dynamic_allocation": allocation,
+            "cluster": capacity_object(&capacity),
+            "dynamic_allocation": self.allocation.as_ref().map(allocation_object),
+            "offers": json::offers(&counts),
+            "offers_per_second": json::rate(self.rate.per_second()),
+            "nearest_misses": json::misses(&self.kernel.explain(now).declined),
+            "agents": agents,
+            "agents_not_listed": capacity.sums().agents - agents.len(),
+            "exclusions": exclusions,
             "waiting": self.stall_watch.stall.as_ref().filter(|_| self.end_reason.is_none()).map(json::waiting),
             "living_not_listed": living().count() - list.len(),
             "living": list,
@@ -239,6 +249,21 @@ impl Session {
             "ended": ended_list,
         })
     }
+}
+
+/// The rule of dynamic allocation and the load last reported.
+fn allocation_object(allocation: &DynamicAllocation) -> Value {
+    let rule = allocation.allocator.rule();
+    let load = allocation.load.map(|load| {
+        json!({
+            "pending": load.pending, "running": load.running,
+            "speculative": load.speculative, "unschedulable": load.unschedulable,
+        })
+    });
+    json!({
+        "min": rule.min(), "max": rule.max(), "initial": rule.initial(),
+        "slots": rule.slots(), "load": load,
+    })
 }
 
 #[cfg(test)]

@@ -189,8 +189,8 @@ mod tests {
         Some(error)
     }
 
-    /// All values that differ from `value` in one place: a value of another kind, a key that is missing, and a key that
-    /// nobody knows.
+    /// All values that differ from `value` in one place: a value of another kind, a key that is missing, and an
+    /// unknown key.
     fn mutations(value: &Value) -> Vec<Value> {
         let others = [
             json!(null),

@@ -19,6 +19,8 @@ use crate::settings::redact::Redaction;
 use crate::settings::sources::{Sourced, Sources, VARIABLES};
 use crate::settings::values::allocation::{AllocationSettings, ShuffleSettings};
 use crate::settings::values::containers::ContainerSettings;
+use crate::settings::values::http::HttpSettings;
+use crate::settings::values::kubernetes::KubernetesSettings;
 use crate::settings::values::mesos::MesosSettings;
 use crate::settings::values::spark::SparkSettings;
 use crate::text::format::shortened;
@@ -57,7 +59,9 @@ pub(crate) struct SettingsDraft {
     pub(crate) shutdown_timeout: Duration,
     pub(crate) form: CommandForm,
     pub(crate) mesos: MesosSettings,
+    pub(crate) kubernetes: KubernetesSettings,
     pub(crate) container: ContainerSettings,
+    pub(crate) http: HttpSettings,
     pub(crate) spark: SparkSettings,
     pub(crate) allocation: AllocationSettings,
     pub(crate) shuffle: ShuffleSettings,
@@ -70,8 +74,9 @@ pub(crate) struct SettingsDraft {
     pub(crate) revive_interval: Option<Duration>,
     /// How long the cluster may take to register the framework; `None` is for ever.
     pub(crate) registration_timeout: Option<Duration>,
-    /// The ratio of the expected cores that must be registered before a framework begins its work.
-    pub(crate) registered_ratio: f64,
+    /// The ratio of the expected cores that must be registered before a framework begins its work. By default 0, on
+    /// Kubernetes 0.8.
+    pub(crate) registered_ratio: Option<f64>,
     /// The longest that it waits for them.
     pub(crate) registered_wait: Duration,
     /// Whether nothing will be started.
@@ -129,7 +134,9 @@ impl Default for SettingsDraft {
             shutdown_timeout: Duration::ZERO,
             form: CommandForm::default(),
             mesos: MesosSettings::default(),
+            kubernetes: KubernetesSettings::default(),
             container: ContainerSettings::default(),
+            http: HttpSettings::default(),
             spark: SparkSettings::default(),
             allocation: AllocationSettings::default(),
             shuffle: ShuffleSettings::default(),
@@ -138,7 +145,7 @@ impl Default for SettingsDraft {
             follows_locality: None,
             revive_interval: None,
             registration_timeout: None,
-            registered_ratio: 0.0,
+            registered_ratio: None,
             registered_wait: Duration::from_secs(30),
             is_dry_run: false,
             remarks: Vec::new(),
@@ -189,11 +196,16 @@ impl SettingsDraft {
     /// Whether an option does not apply to the cluster of this run.
     pub(crate) fn is_inapplicable(&self, spec: &OptionSpec) -> bool {
         match (spec.applicability, &self.master) {
-            (Applicability::Only(kind) | Applicability::Needs(kind), Some((_, master))) => {
-                master.kind() != kind
+            (Applicability::Only(kinds) | Applicability::Needs(kinds), Some((_, master))) => {
+                !kinds.contains(&master.kind())
             }
             _ => false,
         }
+    }
+
+    /// Whether the cluster of this run is of this kind.
+    pub(crate) fn is_on(&self, kind: ClusterKind) -> bool {
+        self.master.as_ref().is_some_and(|(_, master)| master.kind() == kind)
     }
 
     /// Adds a remark about ignored settings, and a problem for each that can't be ignored.
@@ -202,11 +214,9 @@ impl SettingsDraft {
         let mut ignored: Vec<&str> = Vec::new();
         for (applicability, name) in inapplicable {
             match applicability {
-                Applicability::Needs(kind) => {
-                    let cluster = match kind {
-                        ClusterKind::Local => "local agents",
-                        ClusterKind::Mesos => "Mesos",
-                    };
+                Applicability::Needs(kinds) => {
+                    let kinds: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
+                    let cluster = kinds.join(" or ");
                     self.problems.push(format!("{name} needs {cluster}, and --master is {text:?}"));
                 }
                 Applicability::Only(_) | Applicability::Everywhere => ignored.push(name),

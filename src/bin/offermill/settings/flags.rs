@@ -8,7 +8,8 @@ use clap::Args;
 pub(crate) struct RunArguments {
     /// The cluster: local[*] (this machine as one agent), local[CORES],
     /// local-cluster[AGENTS,CORES,MEM_MB]; or a Mesos cluster by its masters,
-    /// mesos://HOST[:PORT][,HOST[:PORT]...], with https:// in place of mesos:// over TLS
+    /// mesos://HOST[:PORT][,HOST[:PORT]...], with https:// in place of mesos:// over TLS; or a
+    /// Kubernetes cluster by its API server, k8s://https://HOST:PORT, or k8s:// for that of kubectl
     /// [default: local[*]]
     #[arg(long, value_name = "MASTER", help_heading = "Cluster")]
     pub(crate) master: Option<String>,
@@ -53,9 +54,13 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FILE", help_heading = "Mesos")]
     pub(crate) framework_id_file: Option<String>,
 
-    /// The Docker image of executors, run by Docker on their agents, or with
-    /// --conf spark.mesos.containerizer=mesos by the agents themselves
-    #[arg(long, value_name = "IMAGE", help_heading = "Mesos")]
+    /// The namespace of the run's pods [default: that of kubectl's context]
+    #[arg(long, value_name = "NAME", help_heading = "Kubernetes")]
+    pub(crate) namespace: Option<String>,
+
+    /// The image of executors' containers: of their pods, or of Docker on Mesos agents, or with
+    /// --conf spark.mesos.containerizer=mesos of the agents themselves
+    #[arg(long, value_name = "IMAGE", help_heading = "Executors")]
     pub(crate) container_image: Option<String>,
 
     /// Whether executors survive a restart of their agent [default: true]
@@ -63,7 +68,8 @@ pub(crate) struct RunArguments {
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) checkpoint: Option<String>,
 
-    /// The application's name, with which executors' ids begin [default: the command's]
+    /// The application's name, with which executors' ids begin [default: the command's]. On
+    /// Kubernetes, a run takes over what a former one of the same name has left
     #[arg(long, value_name = "NAME", help_heading = "Executors")]
     pub(crate) name: Option<String>,
 
@@ -169,6 +175,15 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "SOCKET", help_heading = "Control")]
     pub(crate) control: Vec<String>,
 
+    /// Serve a web page about the run, and /metrics, /state, /history and /health, at this address: IP:PORT,
+    /// or a PORT of 127.0.0.1. Beyond loopback with --http-token-file only
+    #[arg(long, value_name = "ADDRESS", help_heading = "Control")]
+    pub(crate) http: Option<String>,
+
+    /// A file with the token that clients of --http must have; nobody else may read it
+    #[arg(long, value_name = "FILE", help_heading = "Control")]
+    pub(crate) http_token_file: Option<String>,
+
     /// Be steered by the program that starts this one, with which the run ends: events as with
     /// --json, commands from standard input, a pipe; in a session of its own. See docs/steering.md
     #[arg(long, help_heading = "Control", conflicts_with = "plain")]
@@ -211,6 +226,7 @@ impl RunArguments {
             "--allow-plain-secret" => &self.allow_plain_secret,
             "--failover-timeout" => &self.failover_timeout,
             "--framework-id-file" => &self.framework_id_file,
+            "--namespace" => &self.namespace,
             "--container-image" => &self.container_image,
             "--checkpoint" => &self.checkpoint,
             "--name" => &self.name,
@@ -229,6 +245,8 @@ impl RunArguments {
             "--exclude-window" => &self.exclude_window,
             "--max-executor-failures" => &self.max_executor_failures,
             "--shutdown-timeout" => &self.shutdown_timeout,
+            "--http" => &self.http,
+            "--http-token-file" => &self.http_token_file,
             _ => &None,
         };
         value.as_deref()

@@ -1,9 +1,11 @@
-//! The value of `--master`: the kind of the cluster, and its masters or local agents.
+//! The value of `--master`: the kind of the cluster, and its masters, its API server or its local agents.
 
 use std::str::FromStr;
 
 use offermill::cluster::local::LocalMaster;
 use offermill::cluster::mesos::Masters;
+
+use crate::settings::api_address::{ALLOWED, ApiAddress};
 
 /// A cluster, as `--master` names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +14,8 @@ pub(crate) enum ClusterMaster {
     Local(LocalMaster),
     /// The masters of a Mesos cluster.
     Mesos(Masters),
+    /// The API server of a Kubernetes cluster.
+    Kubernetes(ApiAddress),
 }
 
 /// The kind of a cluster.
@@ -19,6 +23,7 @@ pub(crate) enum ClusterMaster {
 pub(crate) enum ClusterKind {
     Local,
     Mesos,
+    Kubernetes,
 }
 
 impl ClusterMaster {
@@ -27,6 +32,7 @@ impl ClusterMaster {
         match self {
             ClusterMaster::Local(_) => ClusterKind::Local,
             ClusterMaster::Mesos(_) => ClusterKind::Mesos,
+            ClusterMaster::Kubernetes(_) => ClusterKind::Kubernetes,
         }
     }
 }
@@ -36,6 +42,9 @@ impl FromStr for ClusterMaster {
     type Err = String;
 
     fn from_str(text: &str) -> Result<ClusterMaster, String> {
+        if is_kubernetes(text) {
+            return text.parse().map(ClusterMaster::Kubernetes);
+        }
         let local = match text.parse() {
             Ok(local) => return Ok(ClusterMaster::Local(local)),
             Err(error) => error,
@@ -48,13 +57,31 @@ impl FromStr for ClusterMaster {
         let schemes = ["mesos://", "http://", "https://", "zk://"];
         let mut allowed = match schemes.iter().any(|scheme| text.contains(scheme)) {
             true => allowed_by(&mesos),
-            false => format!("{}; or {}", allowed_by(&local), allowed_by(&mesos)),
+            false => {
+                format!("{}; or {}; or {ALLOWED}", allowed_by(&local), allowed_by(&mesos))
+            }
         };
         if text.contains("zk://") {
             allowed
                 .push_str("; ZooKeeper is not supported; any of the masters knows the leading one");
         }
         Err(allowed)
+    }
+}
+
+/// Whether a text is meant as the address of an API server of Kubernetes.
+pub(crate) fn is_kubernetes(text: &str) -> bool {
+    text.trim_start().starts_with("k8s:")
+}
+
+impl ClusterKind {
+    /// The kind in a sentence.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            ClusterKind::Local => "local agents",
+            ClusterKind::Mesos => "Mesos",
+            ClusterKind::Kubernetes => "Kubernetes",
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //!                           checks/ ─► RunSettings (made in `run/gather.rs`)
 //! ```
 
+pub(crate) mod api_address;
 pub(crate) mod checks;
 pub(crate) mod draft;
 pub(crate) mod file_access;
@@ -15,12 +16,14 @@ pub(crate) mod kernel;
 pub(crate) mod master;
 pub(crate) mod option;
 pub(crate) mod redact;
+pub(crate) mod run_name;
 pub(crate) mod secrets;
 mod settings_input;
 pub(crate) mod shuffle;
 pub(crate) mod sources;
 pub(crate) mod startup_keys;
 pub(crate) mod table;
+mod unused_keys;
 pub(crate) mod values;
 mod variables;
 
@@ -33,12 +36,15 @@ use offermill::{Config, IdScheme};
 use crate::model::target::RunTarget;
 use crate::settings::shuffle::ShufflePlan;
 use crate::settings::values::executors::ExecutorProgram;
+use crate::settings::values::http::HttpPlan;
 
 /// The checked settings of a run.
 #[derive(Debug)]
 pub(crate) struct RunSettings {
     /// The application's name.
     pub(crate) name: String,
+    /// With what executors' ids begin.
+    pub(crate) id_prefix: String,
     /// The cluster.
     pub(crate) target: RunTarget,
     /// The kernel's configuration.
@@ -71,6 +77,10 @@ pub(crate) struct RunSettings {
     pub(crate) is_steered: bool,
     /// How long the cluster may take to register the framework; `None` is for ever.
     pub(crate) registration_timeout: Option<Duration>,
+    /// Where and for whom the page about the run is served, if it is.
+    pub(crate) http: Option<HttpPlan>,
+    /// The URL of the page, once its address is bound.
+    pub(crate) page_url: Option<String>,
     /// The form of the output.
     pub(crate) output: OutputForm,
 }

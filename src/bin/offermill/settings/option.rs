@@ -42,10 +42,10 @@ pub(crate) enum DefaultValue {
 pub(crate) enum Applicability {
     /// All clusters.
     Everywhere,
-    /// Clusters of this kind; ignored on others.
-    Only(ClusterKind),
-    /// Clusters of this kind; an error on others, where executors would not be what was asked for.
-    Needs(ClusterKind),
+    /// Clusters of these kinds; ignored on others.
+    Only(&'static [ClusterKind]),
+    /// Clusters of these kinds; an error on others, where executors would not be what was asked for.
+    Needs(&'static [ClusterKind]),
 }
 
 /// Where an option comes from.
@@ -55,6 +55,8 @@ pub(crate) enum Origin {
     Spark,
     /// Spark on Mesos.
     SparkOnMesos,
+    /// Spark on Kubernetes.
+    SparkOnKubernetes,
     /// Offermill.
     Offermill,
 }
@@ -112,9 +114,10 @@ impl OptionSpecs {
 
     /// The options as `--help` lists them.
     pub(crate) fn help(&self) -> String {
-        const HEADINGS: [(Origin, &str); 3] = [
+        const HEADINGS: [(Origin, &str); 4] = [
             (Origin::Spark, "Spark's"),
             (Origin::SparkOnMesos, "Spark's on Mesos"),
+            (Origin::SparkOnKubernetes, "Spark's on Kubernetes"),
             (Origin::Offermill, "Offermill's own"),
         ];
         let mut text = "Keys of --conf and of properties files (a bare number is in the unit in \

@@ -9,7 +9,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use crate::settings::checks::spark::has_driver;
 use crate::settings::checks::startup;
 use crate::settings::draft::SettingsDraft;
-use crate::settings::master::ClusterMaster;
+use crate::settings::master::ClusterKind;
 
 /// Shorter secrets are only compared with whole values: they occur in others by chance.
 const CONTAINED_BYTES_MIN: usize = 8;
@@ -54,6 +54,10 @@ pub(crate) fn protect_memory(draft: &SettingsDraft) {
     let has_secret = SECRET_VARIABLES.iter().any(is_set)
         || draft.mesos.secret.is_some()
         || draft.mesos.client_key_file.is_some()
+        // A kubeconfig has credentials.
+        || draft.is_on(ClusterKind::Kubernetes)
+        || draft.http.token.is_some()
+        || draft.http.key_file.is_some()
         || !given_secrets(draft).is_empty();
     if !has_secret {
         return;
@@ -63,7 +67,7 @@ pub(crate) fn protect_memory(draft: &SettingsDraft) {
     let _dumpable =
         rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     // Local executors would inherit this limit.
-    if let Some((_, ClusterMaster::Mesos(_))) = draft.master {
+    if draft.master.is_some() && !draft.is_on(ClusterKind::Local) {
         let none = Rlimit { current: Some(0), maximum: Some(0) };
         let _unlimited = setrlimit(Resource::Core, none);
     }

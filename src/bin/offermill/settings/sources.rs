@@ -15,10 +15,12 @@ use offermill::private_files::{FileAccess, open_input};
 
 use crate::settings::file_access::report_file_access;
 use crate::settings::flags::RunArguments;
+use crate::settings::master::is_kubernetes;
 use crate::settings::option::{OptionSpec, OptionSpecs};
 use crate::settings::redact::{Redaction, may_be_secret};
 use crate::settings::settings_input::{self, read_settings};
 use crate::settings::startup_keys::is_startup_key;
+use crate::settings::unused_keys;
 
 /// The text of a setting, and its source.
 #[derive(Clone, Debug)]
@@ -145,8 +147,8 @@ pub(crate) struct Sources {
     starts_spark: bool,
     /// Unknown keys, each with a hint.
     unknown: Vec<String>,
-    /// Keys of Spark that are ignored, by reason.
-    unused: BTreeMap<&'static str, Vec<String>>,
+    /// Keys of Spark that are ignored.
+    unused: Vec<String>,
 }
 
 impl Sources {
@@ -190,9 +192,30 @@ impl Sources {
         }
         sources.add_variables(arguments);
         sources.learn_secrets();
+        sources.leave_out_kubernetes();
         sources.ignores_quietly = arguments.steered;
         sources.remark_on_ignored();
         sources
+    }
+
+    /// Whether the run's cluster is one of Kubernetes.
+    fn is_on_kubernetes(&self) -> bool {
+        self.given.get("spark.master").is_some_and(|master| is_kubernetes(&master.text))
+    }
+
+    /// Leaves out what Spark has for Kubernetes alone, if the cluster is another: it is ignored as a whole.
+    fn leave_out_kubernetes(&mut self) {
+        if self.is_on_kubernetes() {
+            return;
+        }
+        let unused = &mut self.unused;
+        self.given.retain(|key, given| {
+            let is_left_out = unused_keys::is_unused(key) && given.source < SettingSource::Flag;
+            if is_left_out {
+                unused.push(key.clone());
+            }
+            !is_left_out
+        });
     }
 
     /// Adds remarks on the keys that are ignored. A parent passes on all the settings that it has.
@@ -200,7 +223,7 @@ impl Sources {
         if self.ignores_quietly {
             return;
         }
-        for (why, names) in &self.unused {
+        for (why, names) in unused_keys::by_reason(&self.unused, self.is_on_kubernetes()) {
             self.remarks.push(format!("ignored, as {why}: {}", names.join(", ")));
         }
         if !self.unknown.is_empty() {
@@ -361,6 +384,9 @@ impl Sources {
         if is_secret && source == SettingSource::Conf {
             let instead = match spec.key {
                 "spark.mesos.secret" => "--secret-file",
+                "spark.kubernetes.authenticate.oauthToken" => {
+                    "spark.kubernetes.authenticate.oauthTokenFile"
+                }
                 VARIABLES => "--env NAME or --env-file",
                 _ => "a properties file",
             };
@@ -393,10 +419,9 @@ impl Sources {
         place: SettingPlace<'_>,
         specs: &OptionSpecs,
     ) {
-        if let Some(why) = why_unused(key) {
-            let keys = self.unused.entry(why).or_default();
-            if !keys.iter().any(|known| known == key) {
-                keys.push(key.to_owned());
+        if unused_keys::is_unused(key) {
+            if !self.unused.iter().any(|known| known == key) {
+                self.unused.push(key.to_owned());
             }
             return;
         }
@@ -415,54 +440,6 @@ impl Sources {
             self.unknown.push(unknown);
         }
     }
-}
-
-/// Keys of Spark that are ignored, by reason. A key that ends in a dot stands for all that begin with it.
-const UNUSED: &[(&str, &[&str])] = &[
-    (
-        "they are for drivers that Spark's dispatcher starts",
-        &[
-            "spark.mesos.dispatcher.",
-            "spark.mesos.driver.constraints",
-            "spark.mesos.driver.labels",
-            "spark.mesos.driver.memoryOverhead",
-            "spark.mesos.driver.secret.",
-            "spark.mesos.driverEnv.",
-            "spark.mesos.maxDrivers",
-            "spark.mesos.retainedDrivers",
-            "spark.mesos.cluster.retry.wait.max",
-            "spark.mesos.proxy.baseURL",
-            "spark.mesos.appJar.local.resolution.mode",
-        ],
-    ),
-    ("there is no fine-grained mode", &["spark.mesos.mesosExecutor.cores"]),
-    (
-        "they are for standalone clusters",
-        &["spark.deploy.", "spark.worker.", "spark.dead.worker.persistence"],
-    ),
-    ("they are for Kubernetes", &["spark.kubernetes."]),
-    ("they are for YARN", &["spark.yarn."]),
-    ("they are the shuffle service's own", &["spark.shuffle.cleaner.interval"]),
-    (
-        "executors of excluded agents run on until they end",
-        &[
-            "spark.excludeOnFailure.killExcludedExecutors",
-            "spark.excludeOnFailure.killExcludedExecutors.decommission",
-            "spark.blacklist.killBlacklistedExecutors",
-        ],
-    ),
-    ("executors are ended without being decommissioned before", &["spark.decommission.enabled"]),
-    ("on Mesos spark.mesos.executor.memoryOverhead counts", &["spark.executor.memoryOverhead"]),
-    ("--framework-id-file stores the framework's id", &["spark.mesos.driver.frameworkId"]),
-];
-
-/// Why a key of Spark is ignored, if it is one of [`UNUSED`].
-fn why_unused(name: &str) -> Option<&'static str> {
-    let is_it = |known: &str| match known.ends_with('.') {
-        true => name.len() > known.len() && name.starts_with(known),
-        false => name == known,
-    };
-    UNUSED.iter().find(|(_, names)| names.iter().any(|known| is_it(known))).map(|(why, _)| *why)
 }
 
 /// The key at an edit distance of at most two from `name`.

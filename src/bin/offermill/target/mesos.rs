@@ -83,7 +83,7 @@ pub(super) fn prepare(
         local_names: None,
         no_offers_hint: Some(hint),
         on_exit,
-        remains: FrameworkRemains(Some(Arc::clone(&cluster))),
+        remains: FrameworkRemains::Mesos(Arc::clone(&cluster)),
         teardown_url,
         stop_timeout,
     };

@@ -1,6 +1,7 @@
 //! Preparation of the cluster of a run. Differences between kinds of clusters are resolved here, before the start; the
 //! rest of the run uses the resulting [`RunTarget`].
 
+pub(crate) mod kubernetes;
 mod local;
 mod mesos;
 
@@ -26,6 +27,9 @@ pub(crate) fn prepare(
     let prepared = match master {
         ClusterMaster::Local(master) => local::prepare(draft, text, &master, config),
         ClusterMaster::Mesos(masters) => mesos::prepare(draft, text, masters, name, config),
+        ClusterMaster::Kubernetes(address) => {
+            kubernetes::prepare(draft, text, &address, name, config)
+        }
     };
     prepared.filter(|_| draft.problems.is_empty())
 }

@@ -17,6 +17,11 @@ pub(crate) fn cores(cores: MilliCpus) -> String {
     if cores == MilliCpus::from_cores(1) { "1 core".to_owned() } else { format!("{cores} cores") }
 }
 
+/// A number of cores for JSON, such as 0.5.
+pub(crate) fn core_number(cores: MilliCpus) -> f64 {
+    cores.millis() as f64 / 1000.0
+}
+
 /// Formats an elapsed duration: in tenths of a second below a minute, in seconds above.
 pub(crate) fn passed(duration: Duration) -> String {
     if duration < Duration::from_secs(60) {

@@ -37,6 +37,16 @@ impl StyledText {
         StyledText(lines.collect())
     }
 
+    /// What a program printed: lines, in which tabs stay.
+    pub(crate) fn program_output(text: &str) -> StyledText {
+        let pieces = text.split_inclusive(['\n', '\t']).map(|piece| {
+            let end = piece.len() - usize::from(piece.ends_with(['\n', '\t']));
+            let (piece, end) = piece.split_at(end);
+            printable(piece) + end
+        });
+        StyledText(pieces.collect())
+    }
+
     /// Adds text to the last line.
     pub(crate) fn and(mut self, text: &str) -> StyledText {
         self.0.push_str(&printable(text));
@@ -113,6 +123,7 @@ mod tests {
         assert!(!rest.chars().any(char::is_control), "{rest:?}");
         assert_eq!(text.as_str().matches("\u{1b}[1m").count(), 2);
         assert_eq!(StyledText::lines("a\u{1b}\nb\r\nc").as_str(), "a\\u{1b}\nb\\r\nc");
+        assert_eq!(StyledText::program_output("a\tb\u{1b}\n\n\tc").as_str(), "a\tb\\u{1b}\n\n\tc");
         assert_eq!(StyledText::plain("名前").width(), 4);
         assert_eq!(padded("名前", 6), "名前  ");
         assert_eq!(padded("\u{7}", 6), "\\u{7} ");

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::{KubernetesActor, RequestEnd};
 use crate::cluster::kubernetes::command::ActorCommand;
-use crate::cluster::kubernetes::creation::{PodCreation, WaitingNotice};
+use crate::cluster::kubernetes::creation::{CreationSignal, PodCreation, WaitingNotice};
 use crate::cluster::kubernetes::manifest::{self, PodContext, PodLaunch};
 use crate::cluster::kubernetes::names::pod_name;
 use crate::engine::cluster_manager::{Event, ExecutorRequest, Update};
@@ -42,8 +42,14 @@ impl KubernetesActor {
                 // Without a grace period a pod is forgotten though its node may run it on.
                 let grace = grace.as_secs() + u64::from(grace.subsec_nanos() > 0);
                 let changes = self.pods.kill(&executor, grace.max(1));
-                if let Some(is_abandoned) = self.creations.get(&executor) {
-                    let _before = is_abandoned.send_replace(true);
+                if let Some(signal) = self.creations.get(&executor) {
+                    let _is_new = signal.send_if_modified(|signal| {
+                        let goes_on = *signal == CreationSignal::GoOn;
+                        if goes_on {
+                            *signal = CreationSignal::Abandon;
+                        }
+                        goes_on
+                    });
                 }
                 self.apply(changes);
             }
@@ -119,22 +125,23 @@ impl KubernetesActor {
             return;
         }
         let executor = launch.executor;
-        let is_abandoned = watch::Sender::new(false);
+        let signal = watch::Sender::new(CreationSignal::GoOn);
+        let since = self.version.borrow().clone();
         let creator = self.creator.clone();
         let validity = self.term.validity();
-        let abandoned = is_abandoned.subscribe();
+        let signalled = signal.subscribe();
         let waiting = WaitingNotice::new(executor.clone(), Arc::clone(&self.events));
         let give_up = self.config.start_timeout;
         let mut creation = PodCreation::new(
             self.api.clone(),
-            name,
-            manifest,
+            (name, manifest),
             creator,
             validity,
-            abandoned,
+            signalled,
+            since,
             waiting,
         );
-        self.creations.insert(executor.clone(), is_abandoned);
+        self.creations.insert(executor.clone(), signal);
         self.work.spawn(async move {
             let created = creation.run(give_up).await;
             RequestEnd::Created { executor, created }

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use crate::cluster::kubernetes::affinity::NodeSelection;
 use crate::cluster::kubernetes::config::{KubernetesConfig, Toleration};
-use crate::cluster::kubernetes::manifest::{
-    PodContext, PodLaunch, RESOURCES_ANNOTATION, pod, read_resources,
-};
+use crate::cluster::kubernetes::expansion::tests::expanded;
+use crate::cluster::kubernetes::manifest::{PodContext, PodLaunch, pod};
+use crate::cluster::kubernetes::resources_annotation::{RESOURCES_ANNOTATION, read_resources};
 use crate::launch::{
     Command, CommandForm, Container, ContainerKind, SecretSource, Setup, Uri, Volume,
 };
@@ -84,6 +84,7 @@ fn a_plain_pod_is_small() {
                     "requests": { "cpu": "1500m", "memory": "1408Mi" },
                     "limits": { "memory": "1408Mi" },
                 },
+                "terminationMessagePolicy": "FallbackToLogsOnError",
             }],
         },
     });
@@ -139,7 +140,10 @@ fn settings_reach_the_pod() {
     assert_eq!(spec["terminationGracePeriodSeconds"], 1);
     assert_eq!(
         spec["volumes"],
-        json!([{ "name": "volume-0", "hostPath": { "path": "/data" } }, { "name": "volume-1", "emptyDir": {} }])
+        json!([
+            { "name": "volume-0", "hostPath": { "path": "/data" } },
+            { "name": "volume-1", "emptyDir": {} },
+        ])
     );
     let container = &spec["containers"][0];
     assert_eq!(
@@ -155,6 +159,25 @@ fn settings_reach_the_pod() {
     assert_eq!(container["resources"]["limits"]["nvidia.com/gpu"], "2");
     let secret = json!({ "name": "PASS", "valueFrom": { "secretKeyRef": { "name": "db", "key": "password" } } });
     assert_eq!(container["env"].as_array().unwrap().last(), Some(&secret));
+}
+
+/// Goal: secrets are mounted, and cores can be requested and limited apart from those that are counted. Method: one of
+/// each.
+#[test]
+fn secrets_and_cores_reach_the_pod() {
+    let mut config = config();
+    config.cpu_request = Some(MilliCpus::from_millis(100));
+    config.cpu_limit = Some(MilliCpus::from_cores(3));
+    config.secret_mounts = [("db".to_owned(), "/etc/db".to_owned())].into();
+    let manifest = build(&config, &launch(worker())).unwrap();
+    let spec = &manifest["spec"];
+    let container = &spec["containers"][0];
+    let volumes = json!([{ "name": "secret-0", "secret": { "secretName": "db" } }]);
+    assert_eq!(spec["volumes"], volumes);
+    let mounts = json!([{ "name": "secret-0", "mountPath": "/etc/db", "readOnly": true }]);
+    assert_eq!(container["volumeMounts"], mounts);
+    assert_eq!(container["resources"]["requests"]["cpu"], "100m");
+    assert_eq!(container["resources"]["limits"]["cpu"], "3");
 }
 
 /// Goal: a setup that pods can't have is refused, not left out. Method: each kind.
@@ -199,5 +222,36 @@ proptest! {
     #[test]
     fn odd_annotations_are_none(text in "[0-9 a-]{0,20}") {
         let _read = read_resources(&text);
+    }
+}
+
+fn texts() -> impl Strategy<Value = String> {
+    "([$(){}A_é ]|\\$\\(A\\)|\\$\\$|OFFERMILL_HOSTNAME|.){0,12}"
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+    /// Goal: an executor gets its arguments and its environment as they were given, in order. Method: random ones,
+    /// through the manifest as JSON and through Kubernetes' expansion, with variables of all names defined.
+    #[test]
+    fn commands_come_out_as_they_went_in(
+        argv in prop::collection::vec(texts(), 1..6),
+        values in prop::collection::vec(texts(), 0..3),
+    ) {
+        let names = ["A", "HOME", "LANG"].map(str::to_owned);
+        let environment: Vec<(String, String)> = names.into_iter().zip(values).collect();
+        let command = Command::new(argv.clone()).with_environment(environment.clone());
+        let manifest = build(&config(), &launch(command)).unwrap().to_string();
+        let manifest: Value = serde_json::from_str(&manifest).unwrap();
+        let container = &manifest["spec"]["containers"][0];
+        let any = |_: &str| Some("wrong".to_owned());
+        let arrived = |value: &Value| expanded(value.as_str().unwrap(), any);
+        let got: Vec<String> = container["command"].as_array().unwrap().iter().map(arrived).collect();
+        prop_assert_eq!(got, argv);
+        let own = container["env"].as_array().unwrap().iter().filter(|it| !it["value"].is_null());
+        let got: Vec<(String, String)> =
+            own.map(|it| (it["name"].as_str().unwrap().to_owned(), arrived(&it["value"]))).collect();
+        prop_assert_eq!(got, environment);
     }
 }

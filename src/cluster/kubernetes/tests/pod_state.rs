@@ -6,7 +6,7 @@ use crate::cluster::kubernetes::objects::Pod;
 use crate::cluster::kubernetes::pod_state::{KnownPod, PodState, read, read_deleted};
 use crate::status::{ProcessExit, TaskState, UpdateReason};
 
-const OURS: KnownPod<'_> = KnownPod { is_end_requested: true, container_id: None };
+const OURS: KnownPod<'_> = KnownPod { is_end_requested: true, container_id: None, pod_ip: "" };
 
 fn pod(node: &str, status: Value) -> Pod {
     let pod =
@@ -74,6 +74,24 @@ fn a_life_is_reported_step_by_step() {
     ] {
         assert_eq!(of(&pod), (state, UpdateReason::Other), "{pod:?}");
     }
+}
+
+/// Goal: what a program said last is part of why it failed; not of an end that was asked for, nor is it that nothing
+/// was found. Method: each.
+#[test]
+fn last_words_are_told() {
+    let pod = |message: &str| {
+        let mut pod = ended(3, "Error");
+        if let Some(end) = &mut pod.status.container_statuses[0].state.terminated {
+            end.message = Some(message.to_owned());
+        }
+        pod
+    };
+    let said = |pod: &Pod, known| read(pod, known).message;
+    assert_eq!(said(&pod("no disk\n"), KnownPod::default()), "exit code 3: no disk");
+    assert_eq!(said(&pod("no disk"), OURS), "exit code 3");
+    let unread = "Error on reading termination message from logs: failed to tail";
+    assert_eq!(said(&pod(unread), KnownPod::default()), "exit code 3");
 }
 
 /// Goal: an end says how. Method: an exit code, the kernel's reason, a signal.
@@ -159,15 +177,30 @@ fn a_silent_node_makes_its_pods_unreachable() {
 }
 
 /// Goal: another container than the first isn't taken for the executor that was lost. Method: a node that has
-/// forgotten its containers starts the pod anew, with the restart count still 0.
+/// forgotten its containers starts the pod anew, with the restart count still 0, in another container or at another
+/// address.
 #[test]
 fn another_container_is_another_life() {
-    let known = |id| KnownPod { is_end_requested: false, container_id: Some(id) };
+    let known = |id| KnownPod { container_id: Some(id), ..KnownPod::default() };
     let pod = running("True", "", true);
     assert_eq!(read(&pod, known("fake://1")).state, TaskState::Running);
-    assert_eq!(read(&pod, known("fake://0")).state, TaskState::Gone);
+    let replaced = read(&pod, known("fake://0"));
+    // It counts until it is deleted.
+    assert!(replaced.state == TaskState::Killing && replaced.is_replaced);
+    assert_eq!(read(&deleting(ended(143, "Error")), known("fake://0")).state, TaskState::Gone);
     let waiting = container(json!({ "waiting": { "reason": "ContainerCreating" } }));
     assert_eq!(read(&waiting, known("fake://0")).state, TaskState::Starting, "no other one yet");
+    // Some runtimes give the new container the name of the old one.
+    let mut moved = pod;
+    moved.status.pod_ip = "10.0.0.2".to_owned();
+    let known = |pod_ip| KnownPod { pod_ip, ..known("fake://1") };
+    for (before, state) in [
+        ("", TaskState::Running),
+        ("10.0.0.2", TaskState::Running),
+        ("10.0.0.1", TaskState::Killing),
+    ] {
+        assert_eq!(read(&moved, known(before)).state, state, "{before}");
+    }
 }
 
 /// Goal: what an executor waits for is said, and whether only somebody's help ends it. Method: no room, an image that

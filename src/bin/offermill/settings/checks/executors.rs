@@ -78,7 +78,15 @@ pub(crate) fn executor_program(
 
 /// Spark's executors. Checks Spark's home if the agents are on this machine.
 fn spark_executors(draft: &mut SettingsDraft) -> Option<ExecutorProgram> {
-    let is_local = draft.master.as_ref().is_some_and(|(_, it)| it.kind() == ClusterKind::Local);
+    if draft.is_on(ClusterKind::Kubernetes) && spark::has_driver(draft) {
+        let name = draft.name_of("offermill.spark.driver");
+        let problem = format!(
+            "{name} is not supported on Kubernetes, where executors have commands of their own"
+        );
+        draft.problems.push(problem);
+        return None;
+    }
+    let is_local = draft.is_on(ClusterKind::Local);
     if is_local && draft.spark.home.is_some() {
         preflight::find_spark(draft);
     }

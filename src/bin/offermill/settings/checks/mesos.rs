@@ -20,8 +20,7 @@ pub(crate) fn check(draft: &mut SettingsDraft) {
     {
         draft.reject(&given, "false, or there must be a CA file too: offermill.mesos.caFile");
     }
-    let is_mesos = draft.master.as_ref().is_some_and(|(_, it)| it.kind() == ClusterKind::Mesos);
-    if is_mesos && draft.mesos.user.is_none() {
+    if draft.is_on(ClusterKind::Mesos) && draft.mesos.user.is_none() {
         match default_user() {
             Ok(user) => draft.mesos.user = Some(user),
             Err(error) => draft.report_error(&error),

@@ -3,6 +3,8 @@
 pub(crate) mod allocation;
 pub(crate) mod containers;
 pub(crate) mod executors;
+pub(crate) mod http;
+pub(crate) mod kubernetes;
 pub(crate) mod limits;
 pub(crate) mod mesos;
 pub(crate) mod preflight;

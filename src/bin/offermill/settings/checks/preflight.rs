@@ -16,14 +16,14 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
 
 use crate::settings::draft::SettingsDraft;
-use crate::settings::master::ClusterMaster;
+use crate::settings::master::ClusterKind;
 use crate::text::format::printable;
 
 /// The executors' command. On local agents its program is replaced by the absolute path at which it was found:
 /// executors start in their sandboxes, and no other program is executed than the one that was checked. A missing
-/// program is reported. A program with placeholders is not checked, nor is one for Mesos agents.
+/// program is reported. A program with placeholders is not checked, nor is one for other clusters.
 pub(crate) fn find_command(command: &[String], draft: &mut SettingsDraft) -> Option<Vec<String>> {
-    if let Some((_, ClusterMaster::Mesos(_))) = draft.master {
+    if !draft.is_on(ClusterKind::Local) && draft.master.is_some() {
         return Some(command.to_vec());
     }
     let (program, arguments) = command.split_first()?;

@@ -139,8 +139,12 @@ pub(super) const ALLOCATION_ROWS: &[OptionRow] = &[
         Ok(())
     }),
     OptionRow::spark("spark.scheduler.minRegisteredResourcesRatio", "number from 0 to 1")
-        .default("0.0")
-        .read(|draft, given| given.read_into(&mut draft.registered_ratio, parse_ratio)),
+        .derived("0.0; 0.8 on Kubernetes")
+        .read(|draft, given| {
+            given.read_into(&mut draft.registered_ratio, |name, text| {
+                parse_ratio(name, text).map(Some)
+            })
+        }),
     OptionRow::spark("spark.scheduler.maxRegisteredResourcesWaitingTime", "duration (ms)")
         .default("30s")
         .read(|draft, given| {

@@ -15,9 +15,12 @@ pub(super) const CONTAINER_ROWS: &[OptionRow] = &[
     OptionRow::spark_on_mesos("spark.mesos.executor.docker.image", "image")
         .flag("--container-image")
         .derived("none")
-        .needs(ClusterKind::Mesos)
+        .needs_one_of(&[ClusterKind::Mesos, ClusterKind::Kubernetes])
         .read(|draft, given| {
-            draft.container.image = non_empty(given);
+            match draft.is_on(ClusterKind::Kubernetes) {
+                true => draft.kubernetes.set_image(given),
+                false => draft.container.image = non_empty(given),
+            }
             Ok(())
         }),
     OptionRow::spark_on_mesos("spark.mesos.containerizer", "docker or mesos: what runs images")

@@ -79,7 +79,7 @@ pub(super) const GENERAL_ROWS: &[OptionRow] = &[
     OptionRow::spark("spark.executor.cores", "cores")
         .flag("--executor-cores")
         .library_name("executor cores")
-        .derived("all offered")
+        .derived("all offered; 1 on Kubernetes")
         .read(|draft, given| {
             given.read_into(&mut draft.executor_cores, |name, text| {
                 parse_cores(name, text).map(ExecutorCores::Fixed)
@@ -202,7 +202,7 @@ pub(super) const GENERAL_ROWS: &[OptionRow] = &[
         "duration (s) or never: when an unreachable executor is replaced",
     )
     .default("5min")
-    .only(ClusterKind::Mesos)
+    .only_on(&[ClusterKind::Mesos, ClusterKind::Kubernetes])
     .read(|draft, given| {
         if let Some(timeout) = draft.duration_or(given, "never", TimeUnit::Seconds) {
             draft.unreachable_timeout = timeout;

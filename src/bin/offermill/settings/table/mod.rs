@@ -7,6 +7,9 @@
 mod allocation;
 mod containers;
 mod general;
+mod http;
+mod kubernetes;
+mod kubernetes_login;
 mod mesos;
 mod row;
 mod spark;
@@ -28,6 +31,9 @@ fn rows() -> impl Iterator<Item = &'static OptionRow> {
         spark_secrets::SPARK_SECRET_ROWS,
         mesos::MESOS_ROWS,
         containers::CONTAINER_ROWS,
+        kubernetes::KUBERNETES_ROWS,
+        kubernetes_login::LOGIN_ROWS,
+        http::HTTP_ROWS,
     ];
     tables.into_iter().flatten()
 }

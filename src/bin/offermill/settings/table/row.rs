@@ -38,6 +38,11 @@ impl OptionRow {
         OptionRow::new(Origin::SparkOnMesos, key, value)
     }
 
+    /// An option of Spark on Kubernetes, which clusters of other kinds ignore.
+    pub(super) const fn spark_on_kubernetes(key: &'static str, value: &'static str) -> OptionRow {
+        OptionRow::new(Origin::SparkOnKubernetes, key, value).only(ClusterKind::Kubernetes)
+    }
+
     /// An option of Offermill.
     pub(super) const fn offermill(key: &'static str, value: &'static str) -> OptionRow {
         OptionRow::new(Origin::Offermill, key, value)
@@ -68,14 +73,24 @@ impl OptionRow {
     }
 
     /// Makes clusters of other kinds ignore it.
-    pub(super) const fn only(mut self, kind: ClusterKind) -> OptionRow {
-        self.spec.applicability = Applicability::Only(kind);
+    pub(super) const fn only(self, kind: ClusterKind) -> OptionRow {
+        self.only_on(alone(kind))
+    }
+
+    /// Makes clusters of other kinds than these ignore it.
+    pub(super) const fn only_on(mut self, kinds: &'static [ClusterKind]) -> OptionRow {
+        self.spec.applicability = Applicability::Only(kinds);
         self
     }
 
     /// Makes it an error on clusters of other kinds.
-    pub(super) const fn needs(mut self, kind: ClusterKind) -> OptionRow {
-        self.spec.applicability = Applicability::Needs(kind);
+    pub(super) const fn needs(self, kind: ClusterKind) -> OptionRow {
+        self.needs_one_of(alone(kind))
+    }
+
+    /// Makes it an error on clusters of other kinds than these.
+    pub(super) const fn needs_one_of(mut self, kinds: &'static [ClusterKind]) -> OptionRow {
+        self.spec.applicability = Applicability::Needs(kinds);
         self
     }
 
@@ -101,6 +116,14 @@ impl OptionRow {
     pub(super) const fn read(mut self, read: OptionReader) -> OptionRow {
         self.read = read;
         self
+    }
+}
+
+const fn alone(kind: ClusterKind) -> &'static [ClusterKind] {
+    match kind {
+        ClusterKind::Local => &[ClusterKind::Local],
+        ClusterKind::Mesos => &[ClusterKind::Mesos],
+        ClusterKind::Kubernetes => &[ClusterKind::Kubernetes],
     }
 }
 

@@ -2,14 +2,11 @@ package io.github.offermill.spark;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashSet;
-import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.Executors;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.TimeUnit;
+import java.util.Queue;
 import org.apache.spark.scheduler.ExecutorExited;
 import org.apache.spark.scheduler.ExecutorLossReason;
 import org.apache.spark.scheduler.ExecutorProcessLost;
@@ -21,21 +18,17 @@ import scala.Option;
  * that Spark knows. Method: each order; reports of each cause.
  */
 final class LossesTest {
-    private static final BlockingQueue<String> REMOVED = new LinkedBlockingQueue<>();
+    private static final Queue<String> REMOVED = new ArrayDeque<>();
 
     private LossesTest() {}
 
     public static void main(String[] arguments) throws Exception {
         reasons();
-        ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor();
-        try {
-            orders(new Losses((id, reason) -> REMOVED.add(id + " " + text(reason)), timer));
-        } finally {
-            timer.shutdownNow();
-        }
+        ManualTimer timer = new ManualTimer();
+        orders(new Losses((id, reason) -> REMOVED.add(id + " " + text(reason)), timer), timer);
     }
 
-    private static void orders(Losses losses) throws Exception {
+    private static void orders(Losses losses, ManualTimer timer) throws Exception {
         for (String executor : new String[] {"0", "1", "2", "3"}) {
             losses.placed(executor);
         }
@@ -58,12 +51,16 @@ final class LossesTest {
         losses.reachable("7", false);
         losses.reachable("7", true);
         losses.disconnected("6");
-        String unreachable = String.valueOf(REMOVED.poll(10, TimeUnit.SECONDS));
+        timer.pass(4_999);
+        Check.same(null, REMOVED.poll());
+        timer.pass(1);
+        String unreachable = String.valueOf(REMOVED.poll());
         Check.same("6 lost: its connection was closed, and its agent is unreachable", unreachable);
         losses.left("6");
         losses.left("7");
         losses.disconnected("2");
-        String late = REMOVED.poll(10, TimeUnit.SECONDS);
+        timer.pass(5_000);
+        String late = REMOVED.poll();
         Check.contains("2 lost by app: its connection was closed", String.valueOf(late));
         Check.same(null, REMOVED.poll());
         // 2 hasn't ended for Offermill; 3 has, and the report is missing; 4's beginning is missing.

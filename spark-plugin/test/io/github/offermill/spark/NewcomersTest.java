@@ -1,10 +1,7 @@
 package io.github.offermill.spark;
 
-import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.Executors;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.TimeUnit;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * Goal: executors that don't register are ended, once, and no others. Method: executors that register before and after
@@ -13,20 +10,22 @@ import java.util.concurrent.TimeUnit;
 final class NewcomersTest {
     private NewcomersTest() {}
 
-    public static void main(String[] arguments) throws Exception {
-        BlockingQueue<String> ended = new LinkedBlockingQueue<>();
-        ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor();
+    public static void main(String[] arguments) {
+        List<String> ended = new ArrayList<>();
+        ManualTimer timer = new ManualTimer();
         Newcomers newcomers = new Newcomers(500, ended::add, timer);
         newcomers.registered("0");
         for (String executor : new String[] {"0", "1", "2", "3", "3"}) {
             newcomers.runs(executor);
         }
+        timer.pass(499);
         newcomers.registered("1");
         newcomers.ended("2");
-        Check.same("3", ended.poll(10, TimeUnit.SECONDS));
+        Check.same("[]", ended.toString());
+        timer.pass(1);
+        Check.same("[3]", ended.toString());
         newcomers.runs("4");
-        Check.same("4", ended.poll(10, TimeUnit.SECONDS));
-        Check.same(null, ended.poll());
-        timer.shutdownNow();
+        timer.pass(10_000);
+        Check.same("[3, 4]", ended.toString());
     }
 }

@@ -14,7 +14,7 @@ pub(crate) type Apply<D> = fn(&mut D, &[String], TaskState);
 
 /// A scheduler with its executors. Those of several threads lie in one list, and must not share lines.
 #[repr(align(128))]
-pub(crate) struct Roster<D> {
+pub(crate) struct LiveExecutors<D> {
     pub(crate) scheduler: D,
     offers: Vec<Batch>,
     /// The executors' ids, in the order of their start.
@@ -37,9 +37,9 @@ pub(crate) fn in_batches<D: Scheduler>(scheduler: &mut D, names: &[String], stat
     scheduler.update_all(names, state);
 }
 
-impl<D: Scheduler> Roster<D> {
-    pub(crate) fn new(scheduler: D) -> Roster<D> {
-        Roster {
+impl<D: Scheduler> LiveExecutors<D> {
+    pub(crate) fn new(scheduler: D) -> LiveExecutors<D> {
+        LiveExecutors {
             scheduler,
             // An executor on each agent.
             offers: Fleet::new(EXECUTORS_LIVE, BATCH).stream,

@@ -1,6 +1,11 @@
 //! The same manager against a real control plane with hollow nodes. Ignored, because it needs one: `.ci/kubernetes`
 //! starts it, and says where it is by `KUBERNETES_WORK_DIR`, and by `KUBERNETES_CTL` how its parts are harmed.
 
+mod census;
+mod drills;
+mod kills;
+mod rights;
+
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -9,9 +14,13 @@ use offermill::TaskState;
 use offermill::cluster::kubernetes::{ApiServer, KubernetesConfig, PodsAtEnd, Secret};
 use offermill::engine::cluster_manager::{AvoidedAgent, Call, ClusterManager, Event};
 use offermill::{Config, Constraint};
+use serde_json::Value;
 
 use crate::eventually::eventually;
 use crate::framework::{Framework, settings};
+
+#[cfg(feature = "cli")]
+mod program;
 
 /// How long a step may take: a node is found to be silent after 8 s, and confirms deletions in rounds of 10 s.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,7 +44,8 @@ fn config(name: &str) -> KubernetesConfig {
     let token = String::from_utf8(file("pki/token")).unwrap();
     let token = Some(Secret::new(token.trim()));
     let authorities = Some(file("pki/ca.crt"));
-    let server = ApiServer::Url { url: url(), token, authorities };
+    let server =
+        ApiServer::Url { url: url(), token, token_file: None, key_pair: None, authorities };
     let mut config = KubernetesConfig::new(name)
         .with_api_server(server)
         .with_namespace("default")
@@ -56,14 +66,22 @@ fn ctl(arguments: &[&str]) {
     assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// Sends a request as an administrator. Returns the answer's body.
-fn curl(method: &str, path: &str, body: Option<&str>) -> String {
+/// A request as an administrator, without a body.
+fn curl_command(method: &str, path: &str) -> Command {
     let work_dir = variable("KUBERNETES_WORK_DIR");
     let token = String::from_utf8(file("pki/token")).unwrap();
     let mut curl = Command::new("curl");
     curl.args(["-sS", "--cacert", &format!("{work_dir}/pki/ca.crt"), "-X", method])
         .args(["-H", &format!("Authorization: Bearer {}", token.trim())])
-        .args(["-H", "Content-Type: application/json", &format!("{}{path}", url())]);
+        .arg(format!("{}{path}", url()));
+    curl
+}
+
+/// Sends a request as an administrator. Returns the answer's body.
+fn curl(method: &str, path: &str, body: Option<&str>) -> String {
+    let mut curl = curl_command(method, path);
+    let kind = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+    curl.args(["-H", &format!("Content-Type: {kind}")]);
     if let Some(body) = body {
         curl.args(["-d", body]);
     }
@@ -71,12 +89,17 @@ fn curl(method: &str, path: &str, body: Option<&str>) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The names of a run's pods, by an independent list.
+/// The pods of a run in this namespace, by an independent list.
+fn list(namespace: &str, run: &str) -> Vec<Value> {
+    let path = format!("/api/v1/namespaces/{namespace}/pods?labelSelector=offermill%2Frun%3D{run}");
+    let list: Value = serde_json::from_str(&curl("GET", &path, None)).unwrap_or_default();
+    list["items"].as_array().cloned().unwrap_or_default()
+}
+
+/// The names of a run's pods.
 fn pods(run: &str) -> Vec<String> {
-    let path = format!("/api/v1/namespaces/default/pods?labelSelector=offermill%2Frun%3D{run}");
-    let list: serde_json::Value = serde_json::from_str(&curl("GET", &path, None)).unwrap();
-    let name = |pod: &serde_json::Value| pod["metadata"]["name"].as_str().unwrap().to_owned();
-    list["items"].as_array().unwrap().iter().map(name).collect()
+    let name = |pod: &Value| pod["metadata"]["name"].as_str().unwrap().to_owned();
+    list("default", run).iter().map(name).collect()
 }
 
 #[track_caller]

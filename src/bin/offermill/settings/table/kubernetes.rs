@@ -1,0 +1,307 @@
+//! The options of pods, which apply on Kubernetes only.
+
+use std::collections::BTreeMap;
+
+use offermill::Error;
+use offermill::cluster::kubernetes::Toleration;
+use offermill::config::text::{TimeUnit, parse_bool, parse_count, parse_memory};
+use offermill::resources::MilliCpus;
+
+use crate::settings::draft::SettingsDraft;
+use crate::settings::master::ClusterKind;
+use crate::settings::sources::Sourced;
+use crate::settings::table::row::{OptionRow, non_empty, positive_duration};
+
+/// Images, the size and the metadata of pods, where they are placed, and how they are created.
+pub(super) const KUBERNETES_ROWS: &[OptionRow] = &[
+    OptionRow::spark_on_kubernetes("spark.kubernetes.container.image", "image")
+        .derived("none")
+        .read(read_image),
+    OptionRow::spark_on_kubernetes("spark.kubernetes.executor.container.image", "image")
+        .derived("spark.kubernetes.container.image")
+        .read(read_image),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.container.image.pullPolicy",
+        "Always, IfNotPresent or Never",
+    )
+    .default("IfNotPresent")
+    .read(|draft, given| {
+        match given.text.trim() {
+            policy @ ("Always" | "IfNotPresent" | "Never") => {
+                draft.kubernetes.pull_policy = Some(policy.to_owned());
+            }
+            _ => draft.reject(given, "Always, IfNotPresent or Never"),
+        }
+        Ok(())
+    }),
+    OptionRow::spark_on_kubernetes("spark.kubernetes.container.image.pullSecrets", "SECRET[,...]")
+        .derived("none")
+        .read(|draft, given| {
+            draft.kubernetes.pull_secrets = list(given);
+            Ok(())
+        }),
+    OptionRow::spark_on_kubernetes("spark.kubernetes.executor.label.", "text")
+        .derived("none")
+        .read(|draft, given| {
+            insert(&mut draft.kubernetes.labels, "spark.kubernetes.executor.label.", given);
+            Ok(())
+        }),
+    OptionRow::spark_on_kubernetes("spark.kubernetes.executor.annotation.", "text")
+        .derived("none")
+        .read(|draft, given| {
+            let annotations = &mut draft.kubernetes.annotations;
+            insert(annotations, "spark.kubernetes.executor.annotation.", given);
+            Ok(())
+        }),
+    OptionRow::spark_on_kubernetes("spark.kubernetes.node.selector.", "value of the node's label")
+        .derived("none")
+        .read(|draft, given| {
+            let selector = &mut draft.kubernetes.node_selector;
+            insert(selector, "spark.kubernetes.node.selector.", given);
+            Ok(())
+        }),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.executor.node.selector.",
+        "value of the node's label",
+    )
+    .derived("none")
+    .read(|draft, given| {
+        let selector = &mut draft.kubernetes.node_selector;
+        insert(selector, "spark.kubernetes.executor.node.selector.", given);
+        Ok(())
+    }),
+    OptionRow::offermill(
+        "offermill.kubernetes.tolerations",
+        "KEY[=VALUE][:EFFECT][,...]: the taints that pods tolerate",
+    )
+    .derived("none")
+    .only(ClusterKind::Kubernetes)
+    .read(|draft, given| {
+        read_tolerations(draft, given);
+        Ok(())
+    }),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.authenticate.executor.serviceAccountName",
+        "name",
+    )
+    .derived("the namespace's default")
+    .read(|draft, given| {
+        draft.kubernetes.service_account = non_empty(given);
+        Ok(())
+    }),
+    OptionRow::spark_on_kubernetes("spark.kubernetes.scheduler.name", "name")
+        .derived("the cluster's default")
+        .read(read_scheduler),
+    OptionRow::spark_on_kubernetes("spark.kubernetes.executor.scheduler.name", "name")
+        .derived("spark.kubernetes.scheduler.name")
+        .read(read_scheduler),
+    OptionRow::offermill("offermill.kubernetes.priorityClass", "name")
+        .derived("the cluster's default")
+        .only(ClusterKind::Kubernetes)
+        .read(|draft, given| {
+            draft.kubernetes.priority_class = non_empty(given);
+            Ok(())
+        }),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.executor.request.cores",
+        "cores, as 0.5 or 500m",
+    )
+    .derived("the executor's cores")
+    .read(|draft, given| {
+        draft.kubernetes.cpu_request = read_cpus(draft, given);
+        Ok(())
+    }),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.executor.limit.cores",
+        "cores, as 0.5 or 500m",
+    )
+    .derived("none")
+    .read(|draft, given| {
+        draft.kubernetes.cpu_limit = read_cpus(draft, given);
+        Ok(())
+    }),
+    OptionRow::spark_on_kubernetes("spark.executor.memoryOverhead", "memory (MiB)")
+        .derived("spark.mesos.executor.memoryOverhead")
+        .read(|draft, given| match draft.given("spark.mesos.executor.memoryOverhead") {
+            Some(_) => Ok(()),
+            None => given
+                .read_into(&mut draft.overhead, |name, text| parse_memory(name, text).map(Some)),
+        }),
+    OptionRow::spark_on_kubernetes("spark.kubernetes.memoryOverheadFactor", "number above 0")
+        .derived("spark.executor.memoryOverheadFactor")
+        .read(|draft, given| {
+            match given.text.trim().parse::<f64>() {
+                Ok(factor) if factor > 0.0 && factor.is_finite() => {
+                    draft.overhead_factor.get_or_insert(factor);
+                }
+                _ => draft.reject(given, "a number above 0, such as 0.1"),
+            }
+            Ok(())
+        }),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.executor.secrets.",
+        "folder of the container in which the secret of this name is mounted",
+    )
+    .derived("none")
+    .read(|draft, given| {
+        let mounts = &mut draft.kubernetes.secret_mounts;
+        insert(mounts, "spark.kubernetes.executor.secrets.", given);
+        Ok(())
+    }),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.executor.secretKeyRef.",
+        "SECRET:KEY for the variable of this name",
+    )
+    .derived("none")
+    .read(|draft, given| {
+        read_secret_variable(draft, given);
+        Ok(())
+    }),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.executor.terminationGracePeriodSeconds",
+        "duration (s): of ends that others request",
+    )
+    .derived("the server's default, 30s")
+    .read(|draft, given| {
+        draft.kubernetes.termination_grace =
+            Some(positive_duration(draft, given, TimeUnit::Seconds)?);
+        Ok(())
+    }),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.allocation.batch.size",
+        "number: creations in flight",
+    )
+    .library_name("creations in flight")
+    .default("16")
+    .read(|draft, given| {
+        given.read_into(&mut draft.kubernetes.creations_max, |name, text| {
+            parse_count(name, text, 1..=1000).map(|count| count as usize)
+        })
+    }),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.allocation.maxPendingPods",
+        "number: pods that don't run yet",
+    )
+    .library_name("pending pods")
+    .derived("no maximum")
+    .read(|draft, given| {
+        given.read_into(&mut draft.kubernetes.pending_max, |name, text| {
+            parse_count(name, text, 1..=u32::MAX.into()).map(|count| usize::try_from(count).ok())
+        })
+    }),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.allocation.executor.timeout",
+        "duration (ms): how long an image may be missing",
+    )
+    .library_name("start timeout")
+    .default("600s")
+    .read(|draft, given| {
+        draft.kubernetes.start_timeout = positive_duration(draft, given, TimeUnit::Milliseconds)?;
+        Ok(())
+    }),
+    OptionRow::spark_on_kubernetes("spark.kubernetes.executor.deleteOnTermination", "true")
+        .default("true")
+        .read(|draft, given| {
+            if !parse_bool(&given.name, &given.text)? {
+                let why = "pods are deleted once their ends were applied";
+                draft.remarks.push(format!("{} is ignored: {why}", given.name));
+            }
+            Ok(())
+        }),
+    OptionRow::spark_on_kubernetes("spark.kubernetes.executor.podTemplateFile", "not supported")
+        .derived("none")
+        .read(|draft, given| {
+            draft.reject(given, "left out: pod templates are not supported");
+            Ok(())
+        }),
+    OptionRow::spark_on_kubernetes("spark.kubernetes.executor.volumes.", "not supported")
+        .derived("none")
+        .read(|draft, given| {
+            draft.reject(given, "left out: volumes other than secrets are not supported");
+            Ok(())
+        }),
+];
+
+/// Reads an image.
+fn read_image(draft: &mut SettingsDraft, given: &Sourced) -> Result<(), Error> {
+    draft.kubernetes.set_image(given);
+    Ok(())
+}
+
+/// Reads the name of a scheduler. That of executors is read last.
+fn read_scheduler(draft: &mut SettingsDraft, given: &Sourced) -> Result<(), Error> {
+    if let Some(name) = non_empty(given) {
+        draft.kubernetes.scheduler = Some(name);
+    }
+    Ok(())
+}
+
+/// Inserts a value under what follows `beginning` in the key.
+fn insert(values: &mut BTreeMap<String, String>, beginning: &str, given: &Sourced) {
+    let name = given.key.strip_prefix(beginning).unwrap_or(&given.key);
+    values.insert(name.to_owned(), given.text.trim().to_owned());
+}
+
+/// Reads a list separated by commas.
+fn list(given: &Sourced) -> Vec<String> {
+    let items = given.text.split(',').map(str::trim).filter(|item| !item.is_empty());
+    items.map(str::to_owned).collect()
+}
+
+/// Reads a quantity of cores: a number, or thousandths with an `m`.
+fn read_cpus(draft: &mut SettingsDraft, given: &Sourced) -> Option<MilliCpus> {
+    const MOST: f64 = 1e6;
+    let text = given.text.trim();
+    let (number, unit) = match text.strip_suffix('m') {
+        Some(number) => (number, 1.0),
+        None => (text, 1000.0),
+    };
+    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let millis = number.parse::<f64>().ok().filter(|_| is_plain).map(|number| number * unit);
+    match millis {
+        // The cast is of a whole number within the type.
+        Some(millis) if millis >= 1.0 && millis.fract() == 0.0 && millis <= MOST * 1000.0 => {
+            Some(MilliCpus::from_millis(millis as u64))
+        }
+        _ => {
+            draft.reject(given, "a number of cores from 1m to 1000000, such as 0.5 or 500m");
+            None
+        }
+    }
+}
+
+/// Reads taints that pods tolerate.
+fn read_tolerations(draft: &mut SettingsDraft, given: &Sourced) {
+    const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+    for item in list(given) {
+        let (taint, effect) = match item.rsplit_once(':') {
+            Some((taint, effect)) => (taint, Some(effect)),
+            None => (item.as_str(), None),
+        };
+        let (key, value) = match taint.split_once('=') {
+            Some((key, value)) => (key, Some(value)),
+            None => (taint, None),
+        };
+        if key.is_empty() || effect.is_some_and(|effect| !EFFECTS.contains(&effect)) {
+            let allowed =
+                "KEY[=VALUE][:EFFECT], with NoSchedule, PreferNoSchedule or NoExecute as effect";
+            return draft.reject(given, allowed);
+        }
+        let mut toleration = Toleration::new(key);
+        toleration.value = value.map(str::to_owned);
+        toleration.effect = effect.map(str::to_owned);
+        draft.kubernetes.tolerations.push(toleration);
+    }
+}
+
+/// Reads the secret and the key in it from which a variable gets its value.
+fn read_secret_variable(draft: &mut SettingsDraft, given: &Sourced) {
+    let name = given.key.strip_prefix("spark.kubernetes.executor.secretKeyRef.");
+    match (name, given.text.trim().split_once(':')) {
+        (Some(name), Some((secret, key))) if !secret.is_empty() && !key.is_empty() => {
+            draft.container.secret_variables.push(name.to_owned());
+            draft.container.secret_names.push(format!("{secret}/{key}"));
+        }
+        _ => draft.reject(given, "the name of a secret, \":\", and a key in it"),
+    }
+}
