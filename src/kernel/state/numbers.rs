@@ -1,9 +1,9 @@
 //! The cells of executors by their sequence numbers, for ids that don't contain their slot.
 //!
-//! Numbers are handed out densely. So a table leads from a number to a cell, in pages of 256 entries: the lowest byte of
-//! the number is the place in a page of cells, the next byte the place in the page above, whose entries are pages, and
-//! so on. Numbers of one byte have a root of their own, and so have those of two bytes and of each further length: small
-//! numbers take few steps, and the table never grows at its root.
+//! Numbers are handed out densely. So a table leads from a number to a cell, in pages of 256 entries: the lowest byte
+//! of the number is the place in a page of cells, the next byte the place in the page above, whose entries are pages,
+//! and so on. Numbers of one byte have a root of their own, and so have those of two bytes and of each further
+//! length: small numbers take few steps, and the table never grows at its root.
 //!
 //! ```text
 //!             root of three bytes        page              page of cells
