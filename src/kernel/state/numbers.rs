@@ -236,8 +236,8 @@ impl NumberTable {
         }
     }
 
-    /// Adds a number to those to be retired. Retires the others first if they are in another page. Not inlined: ids that
-    /// contain their slot don't pay for it.
+    /// Adds a number to those to be retired. Retires the others first if they are in another page. Not inlined: ids
+    /// that contain their slot don't pay for it.
     #[inline(never)]
     pub(crate) fn retire_later(&self, number: u64, run: &mut NumberRun) {
         if run.number >> PAGE_BITS != number >> PAGE_BITS {
