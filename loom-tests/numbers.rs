@@ -1,7 +1,7 @@
 //! The table of numbers: live executors are found, and pages have one owner, though they are given back.
 //!
-//! Under loom a page has two entries. So the numbers 4 to 7 are in two pages of cells below one page, which hangs on the
-//! root of numbers of three bits; and 8 needs three pages, which may be those of the others.
+//! Under loom a page has two entries. So the numbers 4 to 7 are in two pages of cells below one page, which hangs on
+//! the root of numbers of three bits; and 8 needs three pages, which may be those of the others.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
@@ -87,8 +87,8 @@ fn find_and_retire(launch: fn(&NumberTable, &AtomicU32)) {
     assert_eq!(numbers.live(9), 2);
 }
 
-/// Goal: an executor whose launch a thread knows of is found at once, and as long as it lives, while pages beside its own
-/// are given back. Method: 8 is launched in pages that were given back; its state is a word here.
+/// Goal: an executor whose launch a thread knows of is found at once, and as long as it lives, while pages beside its
+/// own are given back. Method: 8 is launched in pages that were given back; its state is a word here.
 #[test]
 fn what_lives_is_found() {
     explore("numbers/find-retire", Some(3), || {

@@ -79,8 +79,8 @@ impl IdScheme {
     }
 
     /// Plain increasing numbers, `0`, `1`, `2`, as Spark uses them. They collide with those of another run under the
-    /// same framework id. A table leads from a number to its executor, in pages of 256 numbers; it takes about 4 bytes an
-    /// executor, and up to 1 KiB for one that outlives its neighbours.
+    /// same framework id. A table leads from a number to its executor, in pages of 256 numbers; it takes about 4 bytes
+    /// an executor, and up to 1 KiB for one that outlives its neighbours.
     #[must_use]
     pub fn plain() -> IdScheme {
         IdScheme(Scheme::Plain)

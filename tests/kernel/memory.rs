@@ -160,8 +160,8 @@ impl Round<'_> {
 }
 
 /// Goal: with plain ids, too, memory is as much as the most executors at a time need, however many there were: pages
-/// of numbers are given back. A few old executors keep a page each. Method: 300 000 executors, of which the last 2000 are
-/// alive, and every 20 000th of the others; the last 200 000 must not allocate more than the pages of old ones.
+/// of numbers are given back. A few old executors keep a page each. Method: 300 000 executors, of which the last 2000
+/// are alive, and every 20 000th of the others; the last 200 000 must not allocate more than the pages of old ones.
 #[test]
 fn numbers_of_ended_executors_leave_nothing_behind() {
     const AT_ONCE: u64 = 1000;

@@ -191,8 +191,8 @@ impl Core {
     }
 
     /// Finds the cells of updates, but for adopted executors, and prefetches the lines that the updates will change.
-    /// With plain ids, a cell may hold another executor. It uses short loops, so that the processor waits for many lines
-    /// at a time.
+    /// With plain ids, a cell may hold another executor. It uses short loops, so that the processor waits for many
+    /// lines at a time.
     fn locate(&self, updates: &[StatusUpdate<'_>]) -> [Option<Found<'_>>; UPDATES_AHEAD] {
         let mut located = [None; UPDATES_AHEAD];
         for (located, update) in located.iter_mut().zip(updates) {
