@@ -25,6 +25,7 @@ mod executors;
 mod expiry;
 mod failures;
 mod locality;
+mod numbers;
 mod policy;
 mod scenes;
 mod seqlock;

@@ -48,6 +48,10 @@
 //!    the ended to the agent and to the admission word, and wakes a drain that waits for them.
 //! 5. `engine/gate`, `cluster/mesos/cluster`, `call_queue`: acknowledge it. The next poll of the demand revives offers.
 //!
+//! An executor is found by its id without a lock: ids that [`IdScheme::unique`] makes contain the number of the
+//! executor's cell, plain numbers lead to it through a table of pages (`kernel/state/numbers`), which are given back
+//! when their executors have ended, and the names of adopted executors are in a map that is made once.
+//!
 //! Unused offers are declined, each with a reason in numbers. [`Kernel::explain`] reports why executors are still
 //! missing: which cap is reached, whether offers arrive, the nearest miss per reason ("agent S7: memory 3584 of 4096
 //! MiB"), and what no agent has ("no agent has 64 cores for executors, the largest has 16 (agent S7)"). It reads while
@@ -119,7 +123,7 @@
 //! | 22 | No batch waits for a snapshot and no snapshot for a batch, except when an agent is first seen, whose name has a lock | by construction: the offer path takes no other lock that a snapshot takes |
 //! | 23 | After a close nothing is placed; a drain ends within its timeout and names the executors that are left; concurrent callers get the same report | L `drain`, `commit`; S; T; D |
 //! | 24 | The end of the last executor wakes every thread and every future which waits in a drain | L `drain` |
-//! | 25 | Memory is a high-water mark: it is proportional to the peak number of agents and executors, and what the tables took for the peak is reused, but not returned before the kernel is dropped. Offers allocate nothing in the steady state, as said below | D; counting allocator and a million agents in `tests/kernel/memory.rs` |
+//! | 25 | Memory is a high-water mark: it is proportional to the peak number of agents and executors, and what the tables took for the peak is reused, but not returned before the kernel is dropped. With [plain ids](IdScheme::plain), an executor that outlives its neighbours in number keeps a page of 1 KiB. Offers allocate nothing in the steady state, as said below | D; counting allocator, a million agents, and 300 000 plain ids in `tests/kernel/memory.rs` |
 //! | 26 | The constraint parser is total, linear and bounded, without recursion; it accepts exactly its grammars, and parses its own output back | P, F against a naive reader |
 //! | 27 | RecordIO decoding is independent of how the stream is split; memory is proportional to the received bytes, up to the longest record allowed; a longer one is skipped, and reading stops at any other error. Offers read in place equal offers decoded by prost | P, F against a naive reader and prost |
 //! | 28 | No secret is shown by a `Debug`, an error, a notice, an event or the argument list | M with a canary |
@@ -142,6 +146,7 @@
 //! | 45 | A panic in a call, a launcher or an observer is reported, and loses at most one batch or closes the kernel | S `engine/observer`; `tests/engine` |
 //! | 46 | A picture of the [capacity](Kernel::capacity) is as old as it says, and shows each agent that was offered lately; what executors use there is what they hold, if it is marked exact; what an agent offered is what it did in a batch, and what is free follows from the last one that was looked at, if executors have a fixed size | L `capacity`; P, D |
 //! | 47 | An executor that is [bound late](Kernel::bind) counts on the agent that it is bound to, on no other, and on none once it has ended; whichever of a binding, a refusal and an end comes first decides. Once its agent is reported lost, it is in doubt. If the agent was excluded before, or doesn't meet the constraint, it is killed, and blames no agent | L `binding`; P, F; D |
+//! | 48 | An executor whose launch was returned is found by its id until it ends, and by no other id, also while the tables behind ids are reused; to look up an id allocates nothing, whatever it says | L `numbers`; S `numbers/plain-ids`; P, F; counting allocator |
 //!
 //! # Which call waits for which
 //!
@@ -152,8 +157,7 @@
 //! | call | waits for | when | shown by |
 //! |---|---|---|---|
 //! | an offer, agent first seen | other first sights and removals of agents in the same shard of a map; the lock of the name in the agent's cell. It allocates | the first offer of an agent to this handler, and the first after the agent was forgotten | C `an_agent_is_inserted_once`; L `agents/insert-insert`, `agents/sweep-offer`; S `maps/insert-forget` |
-//! | a launch, growth | a launch that allocates the same segment of a table, at most 4 MiB | no cell is free, and the table grew by a quarter of its last segment since the last [`Kernel::tick`] | C `growing_writes_one_word_more_and_a_stack_less`; L `slab/grow-claim`; P `a_table_that_looks_ahead_is_never_short`; S `maps/growth` |
-//! | a launch or an update, [plain ids](IdScheme::plain) | launches and updates in the same shard of a map | always | C `plain_ids_cost_a_map`, `options_cost_what_is_said_here`; S `maps/plain-ids` |
+//! | a launch, growth | a launch that allocates the same segment of a table, at most 4 MiB | no cell is free (with [plain ids](IdScheme::plain): or no page of numbers), and the table grew by a quarter of its last segment since the last [`Kernel::tick`] | C `growing_writes_one_word_more_and_a_stack_less`; L `slab/grow-claim`; P `a_table_that_looks_ahead_is_never_short`; S `maps/growth` |
 //! | an update, failure | other failures, suspicions, readmissions and reports of the same agent | the agent is to blame | C `a_failure_writes_its_agents_line`; L `agents/fail-fail`, `agents/exclude-readmit` |
 //! | an update, exclusion | as a call that changes the limit does, see below | the failure excludes the agent | L `agents/exclude-launch` |
 //! | an update, return | calls that change limit or settings, which may wait themselves, see below | the executor was given up and is reported again | L `policy/return-versions` |
@@ -167,7 +171,6 @@
 //! | a batch is larger than each before it | scratch memory of the handler and of [`Decisions`] |
 //! | an agent is new to the handler, or was dropped from its cache | the agent's entry; every 15 min at most, a smaller cache |
 //! | a launch, growth (see above) | a segment of the table, at most 4 MiB |
-//! | a launch, [plain ids](IdScheme::plain) | entries of the map, now and then |
 //! | an agent offers to more roles, to another role or with other attributes than before | what is recorded of its offer |
 //! | the handler's first decline of a kind | the cell of its nearest miss, about 200 bytes |
 //! | the settings changed since the handler's last batch | it may be the last to use the old ones, and frees them |
@@ -185,11 +188,11 @@
 //! |---|---|
 //! | [`Kernel::set_executor_limit`], [`Kernel::reconfigure`], [`Kernel::set_locality`], [`Kernel::request_executors`]; [`Kernel::agent_lost`], if executors are on the agent, and if it is unknown, as a first sight | each other; updates that exclude an agent; the creation and drop of a handler; adoptions and returns. If there are more than 128 handlers, and running batches and the first 128 handlers together use all 256 versions of the policy: one of these batches (L `policy/launch-crowd`) |
 //! | [`Kernel::poll_demand`], [`Kernel::registered`] | each other (L `subscription/poll-register`); a poll that finds room also waits for the lock of the list of handlers' counters |
-//! | [`Kernel::bind`] | first sights and removals of agents in the same shard of a map; the lock of the name in the agent's cell, if the agent is new, its host name is learnt, or the executor is bound; launches and updates in the same shard of a map with [plain ids](IdScheme::plain) |
+//! | [`Kernel::bind`] | first sights and removals of agents in the same shard of a map; the lock of the name in the agent's cell, if the agent is new, its host name is learnt, or the executor is bound |
 //! | [`Kernel::readmit_agent`] | failures, suspicions and reports of the same agent (L `agents/exclude-readmit`); then as a change of the limit does |
 //! | [`Kernel::tick`] | other ticks, and first sights in a shard of the map when it forgets an agent; a report that copies the name of an agent that it forgets; a launch that allocates the same segment of a table, when it lets the table grow; nothing when it gives up executors (L `expiry/tick-tick`) |
 //! | [`Kernel::snapshot`], [`Kernel::explain`], [`Kernel::offer_counts`] | the lock of the name in an agent's cell, the lock of the list of handlers' counters; the second, as [`Kernel::capacity`] does |
-//! | [`Kernel::close`], [`Kernel::reconcile`], [`Kernel::kill_executors`], [`Kernel::executor_lost`] | the lock of the name in an agent's cell; the first close, other closes that list executors; the last, launches and updates in the same shard of a map with [plain ids](IdScheme::plain) |
+//! | [`Kernel::close`], [`Kernel::reconcile`], [`Kernel::kill_executors`], [`Kernel::executor_lost`] | the lock of the name in an agent's cell; the first close, other closes that list executors |
 //! | [`Kernel::agents_known`] | first sights and removals of agents, in each shard of the map |
 //! | [`Kernel::capacity`] | nothing, if another thread builds a picture or the last one will do; otherwise the lock of the name in an agent's cell |
 //! | [`Kernel::adopt`] | nothing for the right to adopt: the second of two calls fails at once (L `adoption/adopt-adopt`); then as a return |

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use offermill::resources::MilliCpus;
-use offermill::{Config, ReasonKind, TaskState};
+use offermill::{Config, IdScheme, Kernel, ReasonKind, TaskState};
 
 use crate::support::fleet::Fleet;
 use crate::support::scheduler::{Ours, Scheduler as _};
 use crate::support::{self, EXECUTOR_CORES, HALF, MET, UNMET};
 use crate::{Scene, Size, capacity, counted};
 
-pub(crate) const SCENES: [(&str, Scene); 11] = [
+pub(crate) const SCENES: [(&str, Scene); 13] = [
     ("offers/met first", met_first),
     ("offers/constraint unmet, 100", |size| declined(size, 100, Cause::Constraint)),
     ("offers/constraint unmet, 1", |size| declined(size, 1, Cause::Constraint)),
@@ -19,9 +19,11 @@ pub(crate) const SCENES: [(&str, Scene); 11] = [
     ("offers/too small, 100", |size| declined(size, 100, Cause::Size)),
     ("offers/too small, not recorded, 100", |size| declined(size, 100, Cause::SizeUnrecorded)),
     ("offers/excluded, 100", |size| declined(size, 100, Cause::Exclusion)),
-    ("offers/half accepted, 100", |size| accepted(size, 100, HALF)),
-    ("offers/accepted, 100", |size| accepted(size, 100, MET)),
-    ("offers/accepted, 1", |size| accepted(size, 1, MET)),
+    ("offers/half accepted, 100", |size| accepted(size, 100, &unique(HALF))),
+    ("offers/accepted, 100", |size| accepted(size, 100, &unique(MET))),
+    ("offers/accepted, 1", |size| accepted(size, 1, &unique(MET))),
+    ("offers/accepted, 100, plain ids", |size| accepted(size, 100, &plain(MET))),
+    ("offers/accepted, 1, plain ids", |size| accepted(size, 1, &plain(MET))),
 ];
 
 /// Why offers are declined.
@@ -90,11 +92,19 @@ fn declined(size: Size, batch: usize, cause: Cause) -> u64 {
     elements
 }
 
+fn unique(constraint: &str) -> Kernel {
+    support::kernel(&support::config(constraint, None))
+}
+
+/// A kernel whose ids are mere numbers.
+fn plain(constraint: &str) -> Kernel {
+    Kernel::new(support::config(constraint, None), IdScheme::plain())
+}
+
 /// At most one executor an offer, all of which end, uncounted, at the end of a lap.
-fn accepted(size: Size, batch: usize, constraint: &str) -> u64 {
+fn accepted(size: Size, batch: usize, kernel: &Kernel) -> u64 {
     let fleet = Fleet::new(size.agents, batch);
-    let kernel = support::kernel(&support::config(constraint, None));
-    let mut ours = Ours::new(&kernel);
+    let mut ours = Ours::new(kernel);
     let (mut names, mut elements) = (Vec::new(), 0);
     for lap in 0..=size.laps {
         for batch in if lap == 0 { &fleet.met } else { &fleet.stream } {

@@ -2,19 +2,25 @@
 
 use std::hint::black_box;
 
-use offermill::{Change, Kernel, StatusUpdate, TaskState};
+use offermill::{Change, IdScheme, Kernel, StatusUpdate, TaskState};
 
 use crate::support::fleet::Fleet;
 use crate::support::scheduler::{Ours, Scheduler as _};
 use crate::support::{self, MET, NOW};
 use crate::{Scene, Size, counted};
 
-pub(crate) const SCENES: [(&str, Scene); 6] = [
+pub(crate) const SCENES: [(&str, Scene); 10] = [
     ("updates/running", |size| updates(size, TaskState::Running, |_, _| (), 1)),
     ("updates/running again", |size| updates(size, TaskState::Running, tell_running, 1)),
     ("updates/end", |size| updates(size, TaskState::Finished, tell_running, 1)),
     ("updates/end, 100 at a time", |size| updates(size, TaskState::Finished, tell_running, 100)),
     ("updates/end again", |size| updates(size, TaskState::Finished, tell_finished, 1)),
+    ("updates/running, plain ids", |size| plain(size, TaskState::Running, |_, _| (), 1)),
+    ("updates/end, plain ids", |size| plain(size, TaskState::Finished, tell_running, 1)),
+    ("updates/end, 100 at a time, plain ids", |size| {
+        plain(size, TaskState::Finished, tell_running, 100)
+    }),
+    ("updates/end again, plain ids", |size| plain(size, TaskState::Finished, tell_finished, 1)),
     ("snapshot/executors", snapshot),
 ];
 
@@ -44,13 +50,28 @@ fn alive(ours: &mut Ours, fleet: &Fleet, lap: usize, names: &mut Vec<String>) {
 
 /// One update per executor, after `first`, one by one or in batches.
 fn updates(size: Size, state: TaskState, first: fn(&Kernel, &str), batch: usize) -> u64 {
+    updates_of(&support::kernel(&support::config(MET, None)), size, state, first, batch)
+}
+
+/// The same; the ids are mere numbers.
+fn plain(size: Size, state: TaskState, first: fn(&Kernel, &str), batch: usize) -> u64 {
+    let kernel = Kernel::new(support::config(MET, None), IdScheme::plain());
+    updates_of(&kernel, size, state, first, batch)
+}
+
+fn updates_of(
+    kernel: &Kernel,
+    size: Size,
+    state: TaskState,
+    first: fn(&Kernel, &str),
+    batch: usize,
+) -> u64 {
     let fleet = Fleet::new(size.agents, 100);
-    let kernel = support::kernel(&support::config(MET, None));
-    let mut ours = Ours::new(&kernel);
+    let mut ours = Ours::new(kernel);
     let (mut names, mut outcomes, mut elements) = (Vec::new(), Vec::new(), 0);
     for lap in 0..=size.laps {
         alive(&mut ours, &fleet, lap, &mut names);
-        names.iter().for_each(|name| first(&kernel, name));
+        names.iter().for_each(|name| first(kernel, name));
         let updates: Vec<_> = names.iter().map(|name| StatusUpdate::new(name, state)).collect();
         let mut work = || match batch {
             1 => updates.iter().for_each(|update| _ = black_box(kernel.status_update(update, NOW))),

@@ -12,12 +12,13 @@ use super::state::demand::DemandState;
 use super::state::drain::Drain;
 use super::state::executors::ExecutorCell;
 use super::state::locality::LocalityClock;
+use super::state::numbers::NumberTable;
 use super::state::policy::PolicyCell;
 use super::state::slab::Slab;
 use super::state::subscription::Subscription;
 use crate::config::Config;
 use crate::ids::IdScheme;
-use crate::sync::{AtomicU64, Map};
+use crate::sync::AtomicU64;
 
 /// The parts of a kernel. Each part guards its own invariants.
 pub(crate) struct Core {
@@ -27,7 +28,7 @@ pub(crate) struct Core {
     pub(crate) agents: AgentTable,
     pub(crate) executors: Slab<ExecutorCell>,
     /// The cells of executors by sequence number, for ids that don't contain their slot.
-    pub(super) by_sequence: Option<Map<u64, u32>>,
+    pub(super) numbers: Option<Box<NumberTable>>,
     /// Names of adopted executors.
     pub(super) adopted: Adopted,
     pub(crate) drain: Drain,
@@ -53,7 +54,7 @@ pub(crate) struct Core {
 impl Core {
     pub(super) fn new(config: Config, ids: IdScheme) -> Core {
         Core {
-            by_sequence: ids.needs_index().then(Map::new),
+            numbers: ids.needs_table().then(|| Box::new(NumberTable::new())),
             ids,
             adopted: Adopted::new(),
             policy: PolicyCell::new(config),

@@ -3,6 +3,7 @@
 //! | threads that may write it | words |
 //! |---|---|
 //! | all that launch or end executors, whichever these are: the contended lines | [`SharedWord::Admission`], [`SharedWord::Sequence`], [`SharedWord::Demand`], [`SharedWord::Gpus`], [`SharedWord::Unreachable`], [`SharedWord::Maps`], [`SharedWord::Policy`] |
+//! | all that launch, or end, executors whose numbers are in the same page, with plain ids | [`SharedWord::Numbers`] |
 //! | the handlers that prefer the same stack, and threads that end what they launched | [`SharedWord::Stack`] |
 //! | handlers that launch executors in neighbouring cells; 32 hints share a line | [`SharedWord::Hints`] |
 //! | those that use the same agent or executor at the same time | [`SharedWord::Agent`], [`SharedWord::Executor`] |
@@ -36,6 +37,10 @@ pub(crate) enum SharedWord {
     /// The heads of the stacks of free executor cells, and the number of cells.
     Stack,
     Grown,
+    /// The pages of the table of numbers.
+    Numbers,
+    /// The heads of the stacks of free pages, and the number of pages.
+    PageSlab,
     /// The same of agents' cells, and the next agent's generation.
     AgentSlab,
     Agent,
@@ -100,8 +105,13 @@ impl WordAddresses {
         self.add(SharedWord::Timers, &*core.swept_at);
         self.add(SharedWord::Settings, core.executors.segments());
         self.add(SharedWord::Settings, core.agents.words().0.segments());
-        if let Some(map) = &core.by_sequence {
-            self.add(SharedWord::Maps, map);
+        if let Some(numbers) = &core.numbers {
+            let (pages, slab) = numbers.words();
+            pages.for_each(|page| self.add(SharedWord::Numbers, page));
+            let (heads, page_count) = slab.words();
+            heads.for_each(|head| self.add(SharedWord::PageSlab, head));
+            self.add(SharedWord::PageSlab, page_count);
+            self.add(SharedWord::Settings, slab.segments());
         }
         let (heads, cell_count) = core.executors.words();
         heads.for_each(|head| self.add(SharedWord::Stack, head));

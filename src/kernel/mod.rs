@@ -149,7 +149,6 @@ impl Kernel {
     /// * A failure takes the lock of its agent's failure times. If it excludes the agent, it blocks as
     ///   [`Kernel::set_executor_limit`] does.
     /// * If an executor returns after it was given up, the update takes the lock that keeps the policy from changing.
-    /// * Ids that don't contain their slot ([`IdScheme::plain`]) are looked up in a sharded map.
     /// * The end of the last executor after a close takes the lock on which [`Kernel::drain`] waits, and then calls the
     ///   wakers of
     ///   [`Kernel::drained`].

@@ -179,22 +179,9 @@ impl<K: Eq + Hash, V: Copy> Map<K, V> {
         self.0.get(key)
     }
 
-    pub(crate) fn insert(&self, key: K, value: V) {
-        record(self, How::Exchange);
-        self.0.insert(key, value);
-    }
-
     pub(crate) fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V {
         record(self, How::Exchange);
         self.0.get_or_insert_with(key, make)
-    }
-
-    pub(crate) fn remove<Q: Eq + Hash + ?Sized>(&self, key: &Q)
-    where
-        K: Borrow<Q>,
-    {
-        record(self, How::Exchange);
-        self.0.remove(key);
     }
 
     pub(crate) fn remove_value<Q: Eq + Hash + ?Sized>(&self, key: &Q, value: &V)

@@ -50,19 +50,8 @@ impl<K: Eq + Hash, V: Copy> Map<K, V> {
         Self::read(self.shard(key), |shard| shard.get(key).copied())
     }
 
-    pub(crate) fn insert(&self, key: K, value: V) {
-        Self::write(self.shard(&key), |shard| shard.insert(key, value));
-    }
-
     pub(crate) fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V {
         Self::write(self.shard(&key), |shard| *shard.entry(key).or_insert_with(make))
-    }
-
-    pub(crate) fn remove<Q: Eq + Hash + ?Sized>(&self, key: &Q)
-    where
-        K: Borrow<Q>,
-    {
-        Self::write(self.shard(key), |shard| shard.remove(key));
     }
 
     pub(crate) fn remove_value<Q: Eq + Hash + ?Sized>(&self, key: &Q, value: &V)

@@ -18,6 +18,10 @@ pub(crate) const SLAB_FIRST_BITS: u32 = 5;
 pub(crate) const SLAB_LONGEST_BITS: u32 = 16;
 /// The number of cells that its longest segments have room for, as a power of two.
 pub(crate) const SLAB_CELLS_BITS: u32 = 26;
+/// The number of entries in a page of the table of numbers, as a power of two.
+pub(crate) const NUMBER_PAGE_BITS: u32 = 8;
+/// The number of its roots, one for each length of numbers in entries.
+pub(crate) const NUMBER_ROOTS: usize = 6;
 
 /// A value that many threads read and that is replaced as a whole. A load that happens after a store returns the stored
 /// value or a later one.
@@ -85,24 +89,11 @@ impl<K: Eq + Hash, V: Copy> Map<K, V> {
         self.0.get(key).map(|value| *value)
     }
 
-    #[inline]
-    pub(crate) fn insert(&self, key: K, value: V) {
-        self.0.insert(key, value);
-    }
-
     /// Returns the key's value. If there is none, inserts the one that `make` returns under the lock of the key's
     /// shard.
     #[inline]
     pub(crate) fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> V {
         *self.0.entry(key).or_insert_with(make)
-    }
-
-    #[inline]
-    pub(crate) fn remove<Q: Eq + Hash + ?Sized>(&self, key: &Q)
-    where
-        K: Borrow<Q>,
-    {
-        self.0.remove(key);
     }
 
     /// Removes the key if its value is `value`.

@@ -15,6 +15,8 @@ use super::lock;
 pub(crate) const SLAB_FIRST_BITS: u32 = 1;
 pub(crate) const SLAB_LONGEST_BITS: u32 = 2;
 pub(crate) const SLAB_CELLS_BITS: u32 = 8;
+pub(crate) const NUMBER_PAGE_BITS: u32 = 1;
+pub(crate) const NUMBER_ROOTS: usize = 4;
 
 loom::lazy_static! {
     /// Whether the deadlines of all waits that have one have passed. A model sets it and then wakes the waiters.

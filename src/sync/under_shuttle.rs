@@ -17,6 +17,9 @@ use super::lock;
 pub(crate) const SLAB_FIRST_BITS: u32 = 1;
 pub(crate) const SLAB_LONGEST_BITS: u32 = 3;
 pub(crate) const SLAB_CELLS_BITS: u32 = 12;
+/// Small, so that pages are given back within a scene.
+pub(crate) const NUMBER_PAGE_BITS: u32 = 1;
+pub(crate) const NUMBER_ROOTS: usize = 10;
 
 /// The maximum number of thread switches after which a deadline passes.
 const DEADLINE_STEPS_MAX: u32 = 40;

@@ -42,7 +42,7 @@ fn growing_writes_one_word_more_and_a_stack_less() {
 
 /// Goal: the cost of options. Method: GPUs, counted in a word of their own, once per batch if executors take a fixed
 /// number; if they take what there is, the agents' next offers are recorded as well. Ids without a cell's number, which
-/// need a map.
+/// are entered in a table: 16 of them in a line.
 #[test]
 fn options_cost_what_is_said_here() {
     let resources = [("cpus", 1.0), ("mem", 1.0), ("gpus", 1.0)]
@@ -63,7 +63,10 @@ fn options_cost_what_is_said_here() {
     let mut scene = Scene::with_ids(config(), IdScheme::plain());
     scene.warm_up(Size::of(10, 1));
     let writes = scene.offer(Size::of(10, 1), NOW);
-    assert_eq!(scene.count(&writes), and(expected(launched(10, 10)), &[(SharedWord::Maps, 10, 1)]));
+    assert_eq!(
+        scene.count(&writes),
+        and(expected(launched(10, 10)), &[(SharedWord::Numbers, 10, 1)])
+    );
 }
 
 /// Goal: first offers of agents additionally write each agent's cell and entry. Method: agents that no handler has

@@ -29,6 +29,8 @@ fn shared_words_have_lines_of_their_own() {
         SharedWord::Settings,
         SharedWord::Maps,
         SharedWord::AgentSlab,
+        SharedWord::PageSlab,
+        SharedWord::Numbers,
         SharedWord::Agent,
         SharedWord::Executor,
         SharedWord::Own(0),

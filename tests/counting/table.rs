@@ -83,10 +83,17 @@ fn print() {
         let writes = scene.offer(Size::of(agents, each), NOW);
         row(name, &scene, &writes);
     }
-    let mut scene = warm(Size::of(100, 1), unique());
-    scene.offer(Size::of(100, 1), NOW);
-    row("100 updates together: running", &scene, &scene.update_all(TaskState::Running));
-    row("100 updates together: ended", &scene, &scene.update_all(TaskState::Finished));
+    let mut scene = warm(Size::of(100, 1), IdScheme::plain());
+    let writes = scene.offer(Size::of(100, 1), NOW);
+    row("100 offers, 100 executors, plain ids", &scene, &writes);
+    for (ids, name) in [(unique(), ""), (IdScheme::plain(), ", plain ids")] {
+        let mut scene = warm(Size::of(100, 1), ids);
+        scene.offer(Size::of(100, 1), NOW);
+        let running = scene.update_all(TaskState::Running);
+        row(&format!("100 updates together: running{name}"), &scene, &running);
+        let ended = scene.update_all(TaskState::Finished);
+        row(&format!("100 updates together: ended{name}"), &scene, &ended);
+    }
     for (ids, name) in [(unique(), ""), (IdScheme::plain(), ", plain ids")] {
         let mut scene = warm(Size::of(3, 1), ids);
         scene.offer(Size::of(3, 1), NOW);

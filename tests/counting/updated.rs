@@ -88,15 +88,30 @@ fn an_unknown_update_is_counted() {
     assert_eq!(scene.count(&writes), and(Counts::new(), &[(SharedWord::UnknownUpdates, 1, 1)]));
 }
 
-/// Goal: ids without a cell's number cost a map's lock, or two. Method: the life of one.
+/// Goal: ids without a cell's number cost no lock, and at their end one write to the count of their page. Method: the
+/// life of one, each update of it applied twice.
 #[test]
-fn plain_ids_cost_a_map() {
+fn plain_ids_cost_a_write_at_the_end() {
     let scene = ten(IdScheme::plain());
     let id = scene.started()[0];
-    let running = scene.update(id, TaskState::Running);
-    assert_eq!(scene.count(&running), and(expected(RUNNING), &[(SharedWord::Maps, 1, 1)]));
-    let ended = scene.update(id, TaskState::Finished);
-    assert_eq!(scene.count(&ended), and(expected(ENDED), &[(SharedWord::Maps, 2, 1)]));
+    let told =
+        |state| [scene.update(id, state), scene.update(id, state)].map(|it| scene.count(&it));
+    assert_eq!(told(TaskState::Running), [expected(RUNNING), Counts::new()]);
+    let ended = and(expected(ENDED), &[(SharedWord::Numbers, 1, 1)]);
+    assert_eq!(told(TaskState::Finished), [ended, Counts::new()]);
+}
+
+/// Goal: ends that are applied together are counted together, if their numbers are in the same page. Method: a batch in
+/// one page, and one of 300 executors in five runs of at most 64, of which the fourth is in two pages.
+#[test]
+fn numbers_of_one_page_are_retired_together() {
+    let mut scene = Scene::with_ids(config(), IdScheme::plain());
+    for (size, runs, pages) in [(40, 1, 1), (300, 6, 2)] {
+        scene.offer(Size::of(size, 1), NOW);
+        let told = scene.update_all(TaskState::Finished);
+        let more = [(SharedWord::Numbers, runs, pages)];
+        assert_eq!(scene.count(&told), and(expected(ended(size as u64)), &more), "{size}");
+    }
 }
 
 /// Goal: asking an executor to end writes its state, and no line more. Method: kill one, twice.

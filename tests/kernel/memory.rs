@@ -159,6 +159,58 @@ impl Round<'_> {
     }
 }
 
+/// Goal: with plain ids, too, memory is as much as the most executors at a time need, however many there were: pages
+/// of numbers are given back. A few old executors keep a page each. Method: 300 000 executors, of which the last 2000
+/// are alive, and every 20 000th of the others; the last 200 000 must not allocate more than the pages of old ones.
+#[test]
+fn numbers_of_ended_executors_leave_nothing_behind() {
+    const AT_ONCE: u64 = 1000;
+    let kernel = Kernel::new(Setup::default().config(), IdScheme::plain());
+    let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
+    let mut clerk = Clerk::default();
+    let cpus = [Resource::scalar("cpus", AT_ONCE as f64), Resource::scalar("mem", 1e9)];
+    let offers = [Offer::new("offer", "agent", HOSTNAME, &cpus, &[])];
+    let mut lives = std::collections::VecDeque::with_capacity(3000);
+    let mut pass_through = |times: std::ops::Range<u64>| {
+        for _ in times {
+            handler.resource_offers(&offers, at(0), &mut decisions);
+            let placed = decisions.accepts().flat_map(|accept| accept.executors);
+            lives.extend(placed.map(|executor| executor.id));
+            while lives.len() > 2 * AT_ONCE as usize {
+                let id: ExecutorId = lives.pop_front().unwrap();
+                if id.sequence() % 20_000 != 7 {
+                    clerk.tell(&kernel, id, TaskState::Finished, 0);
+                }
+            }
+        }
+    };
+    measure(|| pass_through(0..100));
+    let cost = measure(|| pass_through(100..300));
+    println!("bytes left by 200 000 executors with plain ids: {}", cost.bytes_current);
+    assert!(cost.bytes_current < 64 * 1024, "{cost:?}");
+    assert_eq!(kernel.totals().executors, 2000 + 298_000 / 20_000 + 1);
+    for old in (7..298_000).step_by(20_000) {
+        assert!(kernel.executor_id(&old.to_string()).is_some(), "{old} is lost");
+    }
+    kernel.check().unwrap();
+}
+
+/// Goal: updates about numbers that were never handed out allocate nothing, however large the numbers are. Method: each
+/// power of two.
+#[test]
+fn unknown_numbers_allocate_nothing() {
+    let kernel = Kernel::new(Setup::default().config(), IdScheme::plain());
+    let names: Vec<String> = (0..64).map(|bits| (1u64 << bits).to_string()).collect();
+    let updates: Vec<StatusUpdate<'_>> =
+        names.iter().map(|name| StatusUpdate::new(name, TaskState::Running)).collect();
+    let cost = measure(|| {
+        for update in &updates {
+            assert!(kernel.status_update(update, at(0)).kill);
+        }
+    });
+    assert_eq!(cost.count_total, 0, "{cost:?}");
+}
+
 /// Runs rounds of offers until all memory has its final size, and then counts the allocations of further rounds.
 fn allocations(setup: &Setup, offers: &[Offer<'_>], executors: usize) -> (u64, Decisions) {
     allocations_of(&kernel(setup), offers, executors)
@@ -226,6 +278,10 @@ fn the_steady_state_allocates_nothing() {
 
     let (count, _) = allocations(&Setup::default(), &offers, offers.len());
     assert_eq!(count, 0, "accepted and freed");
+
+    let numbered = Kernel::new(Setup::default().config(), IdScheme::plain());
+    let (count, _) = allocations_of(&numbered, &offers, offers.len());
+    assert_eq!(count, 0, "accepted and freed, with plain ids");
 
     let matching = Setup { zones: vec!["west"], executor_cores: None, ..Setup::default() };
     let (count, _) = allocations(&matching, &offers, offers.len());

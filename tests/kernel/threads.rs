@@ -408,7 +408,7 @@ fn promises_hold_while_threads_race() {
     stress(IdScheme::unique("race", 36).unwrap(), Setup::default(), true, seed());
 }
 
-/// Goal: the same with plain ids, which go through a map. Method: the same.
+/// Goal: the same with plain ids, which go through a table of pages. Method: the same.
 #[test]
 fn promises_hold_with_plain_ids() {
     stress(IdScheme::plain(), Setup::default(), false, seed() + 7);

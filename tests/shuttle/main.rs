@@ -35,6 +35,7 @@ mod engine;
 mod flapping;
 mod harness;
 mod maps;
+mod numbers;
 mod policy;
 mod snapshots;
 mod unreachable;

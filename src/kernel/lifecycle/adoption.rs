@@ -182,6 +182,9 @@ impl Core {
             .zip(&numbered)
             .map(|(one, id)| {
                 let is_admitted = self.adopt_one((*id)?, one, now);
+                if !is_admitted {
+                    self.retire_number((*id)?.sequence);
+                }
                 id.filter(|_| is_admitted)
             })
             .collect();
@@ -199,7 +202,13 @@ impl Core {
         }
         // Relaxed: the number is unique; the state of the cell publishes it.
         let sequence = self.sequence.fetch_add(1, Ordering::Relaxed);
-        Some(ExecutorId { sequence, slot: *cells.first()? })
+        let slot = *cells.first()?;
+        // It is found by its name.
+        if self.numbers.as_ref().is_some_and(|numbers| !numbers.insert_unfound(sequence)) {
+            self.executors.free(slot);
+            return None;
+        }
+        Some(ExecutorId { sequence, slot })
     }
 
     /// Counts one executor on its agent, if the agent takes one. Returns no key for an executor that isn't bound.

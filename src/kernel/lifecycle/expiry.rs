@@ -46,6 +46,9 @@ impl Core {
     pub(crate) fn tick(&self, now: Timestamp) -> Ticked {
         let mut ticked = Ticked::default();
         self.executors.grow_ahead();
+        if let Some(numbers) = &self.numbers {
+            numbers.grow_ahead();
+        }
         self.agents.grow_ahead();
         // Relaxed: an executor that becomes unreachable meanwhile is not due yet, and earlier ones are counted.
         if self.unreachable.load(Ordering::Relaxed) > 0 {

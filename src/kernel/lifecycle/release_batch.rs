@@ -4,12 +4,14 @@
 //! The thread that moves an executor to `Vacant` records it here and [flushes](Core::flush_releases) the batch when it
 //! is full or before a decision that depends on the room there is. In between, the sums count too much, never too
 //! little, so that no cap is exceeded and no drain ends early. Instead of four contended words per executor, this
-//! changes two (the executor's and its agent's), and two more per batch.
+//! changes two (the executor's and its agent's), and two more per batch. With plain ids, it changes one more for each
+//! run of executors whose numbers are in the same page.
 
 use crate::ids::ExecutorId;
 use crate::kernel::Core;
 use crate::kernel::state::admission::AdmissionState;
 use crate::kernel::state::executors::{Allocation, CellStage, CellState};
+use crate::kernel::state::numbers::NumberRun;
 use crate::resources::MilliCpus;
 use crate::sync::Ordering;
 
@@ -24,6 +26,8 @@ pub(crate) struct ReleaseBatch<const N: usize> {
     counted: u32,
     cores: MilliCpus,
     gpus: u64,
+    /// Used if the kernel has a table of numbers.
+    numbers: NumberRun,
     /// By how much to lower the executor limit.
     lower_limit_by: u32,
     /// Whether an agent was excluded that plans may have been made for.
@@ -39,6 +43,7 @@ impl<const N: usize> ReleaseBatch<N> {
             counted: 0,
             cores: MilliCpus::ZERO,
             gpus: 0,
+            numbers: NumberRun::EMPTY,
             lower_limit_by: 0,
             invalidates_plans: false,
         }
@@ -69,12 +74,12 @@ impl Core {
         if matches!(before.stage, CellStage::Unreachable | CellStage::GivenUp) {
             self.unreachable.fetch_sub(1, Ordering::Relaxed);
         }
-        if let Some(index) = &self.by_sequence {
-            index.remove(&id.sequence);
-        }
         if batch.len == N {
             // Callers flush before a batch is full; this is a safeguard.
             self.flush_releases(batch);
+        }
+        if let Some(numbers) = &self.numbers {
+            numbers.retire_later(id.sequence, &mut batch.numbers);
         }
         batch.slots[batch.len] = id.slot;
         batch.agents[batch.len] = allocation.agent;
@@ -113,12 +118,22 @@ impl Core {
                 ref slots => self.executors.free_all(slots),
             }
         }
+        if let Some(numbers) = &self.numbers {
+            numbers.retire_all(&batch.numbers);
+        }
         // This is last: a thread that finds the agent without executors and forgets it knows that no drain of a kernel
         // that is still open lists any of them. They are not counted, and their cells don't say how they ended.
         for agent in &batch.agents[..batch.len] {
             self.agents.release(*agent, 1);
         }
         *batch = ReleaseBatch::new();
+    }
+
+    /// A number that was handed out is of no use any more: its executor has ended, or was not admitted.
+    pub(crate) fn retire_number(&self, sequence: u64) {
+        if let Some(numbers) = &self.numbers {
+            numbers.retire(sequence, 1);
+        }
     }
 
     /// Subtracts one allocation from the shared sums. Wakes the drain if it was the last one.

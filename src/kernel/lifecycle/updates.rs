@@ -107,16 +107,30 @@ impl Core {
     pub(crate) fn find_executor(&self, text: &str) -> Option<ExecutorId> {
         match self.ids.parse(text) {
             Some(Parsed::Id(id)) => self.unless_adopted(id),
-            Some(Parsed::Sequence(sequence)) => self.find_by_sequence(sequence),
+            Some(Parsed::Sequence(sequence)) => self.find_by_number(sequence).map(|(id, _)| id),
             None => self.adopted.find(text),
         }
     }
 
     /// Not inlined: ids that contain their slot don't pay for it.
     #[inline(never)]
-    fn find_by_sequence(&self, sequence: u64) -> Option<ExecutorId> {
-        let slot = self.by_sequence.as_ref()?.get(&sequence)?;
-        Some(ExecutorId { sequence, slot })
+    fn find_by_number(&self, sequence: u64) -> Option<Found<'_>> {
+        self.locate_by_number(sequence).filter(|found| self.holds_number(found))
+    }
+
+    /// The cell to which a number leads. It may hold another executor, or none.
+    #[inline(never)]
+    fn locate_by_number(&self, sequence: u64) -> Option<Found<'_>> {
+        let slot = self.numbers.as_ref()?.find(sequence)?;
+        Some((ExecutorId { sequence, slot }, self.executors.get(slot)?))
+    }
+
+    /// Whether a cell that was found by a number holds the executor with this number, and the executor is live.
+    #[inline(never)]
+    fn holds_number(&self, (id, executor): &Found<'_>) -> bool {
+        let state = executor.state();
+        // An adopted executor has another name.
+        state.sequence == id.sequence && state.stage.live() && !self.adopted.has_number(id.sequence)
     }
 
     /// The id, unless an adopted executor has its sequence number: such an executor has another text.
@@ -161,26 +175,35 @@ impl Core {
         outcomes: &mut Vec<Outcome>,
     ) {
         outcomes.reserve(updates.len());
+        let by_number = self.numbers.is_some();
         let mut batch = ReleaseBatch::<UPDATES_AHEAD>::new();
         for ahead in updates.chunks(UPDATES_AHEAD) {
             let located = self.locate(ahead);
             for (update, located) in ahead.iter().zip(&located) {
-                let found = located.or_else(|| self.find_cell(update.executor));
+                let found = match located {
+                    Some(found) if !by_number || self.holds_number(found) => Some(*found),
+                    _ => self.find_cell(update.executor),
+                };
                 self.apply(update, found, limit, now, &mut batch, |outcome| outcomes.push(outcome));
             }
             self.flush_releases(&mut batch);
         }
     }
 
-    /// Finds the cells of those updates whose ids contain their slot, and prefetches the lines that the updates will
-    /// change. It uses short loops, so that the processor waits for many lines at a time.
+    /// Finds the cells of updates, but for adopted executors, and prefetches the lines that the updates will change.
+    /// With plain ids, a cell may hold another executor. It uses short loops, so that the processor waits for many
+    /// lines at a time.
     fn locate(&self, updates: &[StatusUpdate<'_>]) -> [Option<Found<'_>>; UPDATES_AHEAD] {
         let mut located = [None; UPDATES_AHEAD];
         for (located, update) in located.iter_mut().zip(updates) {
-            if let Some(Parsed::Id(id)) = self.ids.parse(update.executor)
-                && let Some(id) = self.unless_adopted(id)
-            {
-                *located = self.executors.get(id.slot).map(|cell| (id, cell));
+            match self.ids.parse(update.executor) {
+                Some(Parsed::Id(id)) => {
+                    if let Some(id) = self.unless_adopted(id) {
+                        *located = self.executors.get(id.slot).map(|cell| (id, cell));
+                    }
+                }
+                Some(Parsed::Sequence(sequence)) => *located = self.locate_by_number(sequence),
+                None => {}
             }
         }
         // The cell or the agent may be another's by now; nothing is decided by them here.
@@ -309,7 +332,7 @@ impl Core {
     ) -> Outcome {
         let known = match found {
             Some((id, state)) => self.may_have_made(id, state),
-            // Plain ids of ended executors are not in the index any more. Relaxed: the number is only compared.
+            // Plain ids of ended executors lead nowhere. Relaxed: the number is only compared.
             None => match self.ids.parse(update.executor) {
                 Some(Parsed::Sequence(sequence)) => {
                     sequence < self.sequence.load(Ordering::Relaxed)

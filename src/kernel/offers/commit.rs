@@ -44,6 +44,8 @@ pub(crate) struct Plan {
     /// The stack of free cells that the handler prefers.
     stack: u32,
     first_sequence: u64,
+    /// Scratch memory for [`NumberTable::insert`](crate::kernel::state::numbers::NumberTable::insert).
+    spare_pages: Vec<u32>,
     /// Whether an executor failed recently on one of the plan's agents.
     any_failed: bool,
 }
@@ -99,9 +101,6 @@ impl Core {
         }
         for (position, cell) in plan.cells.iter().enumerate() {
             let id = plan.id(position);
-            if let Some(index) = &self.by_sequence {
-                index.insert(id.sequence, *cell);
-            }
             if let Some(executor) = self.executors.get(*cell) {
                 executor.publish(id.sequence);
             }
@@ -196,6 +195,11 @@ impl Core {
         }
         // Relaxed: the numbers are unique; the states of the cells publish them.
         plan.first_sequence = self.sequence.fetch_add(count as u64, Ordering::Relaxed);
+        if let Some(numbers) = &self.numbers
+            && !numbers.insert(plan.first_sequence, &plan.cells, &mut plan.spare_pages)
+        {
+            return false;
+        }
         let config = &policy.config;
         ExecutorCell::before_reserving();
         for (position, at) in plan.order.iter().enumerate() {
@@ -277,10 +281,12 @@ impl Core {
             return;
         }
         for (position, cell) in plan.cells.iter().enumerate().skip(keep) {
+            let sequence = plan.id(position).sequence;
             if let Some(executor) = self.executors.get(*cell) {
-                executor.withdraw(plan.id(position).sequence);
+                executor.withdraw(sequence);
             }
             self.executors.free(*cell);
+            self.retire_number(sequence);
         }
         plan.cells.truncate(keep);
         if let ExecutorGpus::Exactly(each) = policy.config.executor_gpus {

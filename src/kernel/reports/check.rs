@@ -27,9 +27,10 @@ impl Core {
         let mut cores = 0u64;
         let mut gpus = 0u64;
         let mut unreachable = 0u64;
-        let mut indexed = 0;
+        let mut live = 0;
         let mut on_agent: HashMap<u32, u32> = HashMap::new();
         for (id, executor, state) in self.live() {
+            live += 1;
             let allocation = executor.allocation();
             if allocation.agent != NO_AGENT {
                 *on_agent.entry(allocation.agent).or_default() += 1;
@@ -40,12 +41,11 @@ impl Core {
                 cores += allocation.resources.cores.millis();
                 gpus += u64::from(allocation.resources.gpus.get());
             }
-            if let Some(index) = &self.by_sequence {
+            if let Some(numbers) = &self.numbers {
                 // Adopted executors are found by their own names.
                 let own = self.adopted.name(id).is_none();
-                indexed += usize::from(own);
-                let found = index.get(&id.sequence);
-                agree("slot of an executor in the index", found, own.then_some(id.slot))?;
+                let found = numbers.find(id.sequence);
+                agree("slot of an executor by its number", found, own.then_some(id.slot))?;
             }
         }
         let reserved =
@@ -66,8 +66,9 @@ impl Core {
         }
         agree("executors on forgotten agents", on_agent.len(), 0)?;
         agree("agents in the map", self.agents.len(), agents)?;
-        if let Some(index) = &self.by_sequence {
-            agree("executors in the index", index.len(), indexed)?;
+        if let Some(numbers) = &self.numbers {
+            let next = self.sequence.load(crate::sync::Ordering::Relaxed);
+            agree("numbers that are not retired", numbers.live(next), live)?;
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ pub(crate) mod drain;
 pub(crate) mod executors;
 pub(crate) mod locality;
 pub(crate) mod near_miss;
+pub(crate) mod numbers;
 pub(crate) mod offer_watchdog;
 pub(crate) mod offered;
 pub(crate) mod policy;

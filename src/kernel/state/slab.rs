@@ -1,7 +1,8 @@
 //! A slab: a growing table of cells that never move, with lists of the free ones.
 //!
 //! Cells live in segments, so that an index finds its cell in a few instructions and growing moves nothing. Each
-//! segment is twice as long as the one before, up to 65 536 cells (4 MiB); all further ones have that length. Cells are
+//! segment is twice as long as the one before, up to 65 536 cells of a line (4 MiB), or fewer that are
+//! [larger](SlabCell::LINES_BITS); all further ones have that length. Cells are
 //! reused and never deallocated: the table is as large as the most cells that were in use at a time, plus at most one
 //! segment.
 //!
@@ -34,13 +35,13 @@ use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UntrackedOnceLock};
 
-/// The length of the first segment, as a power of two.
+/// The length of the first segment in lines, as a power of two.
 const FIRST_BITS: u32 = crate::sync::SLAB_FIRST_BITS;
-/// The length of the longest segments, as a power of two.
+/// The length of the longest segments in lines, as a power of two.
 const LONGEST_BITS: u32 = crate::sync::SLAB_LONGEST_BITS;
 /// The number of segments whose lengths double, up to the first of the longest.
 const DOUBLING: usize = (LONGEST_BITS - FIRST_BITS) as usize + 1;
-/// The maximum number of further segments: room for at least 2²⁶ cells.
+/// The maximum number of further segments: room for at least 2²⁶ cells of a line.
 const FURTHER: usize = 1 << (crate::sync::SLAB_CELLS_BITS - LONGEST_BITS);
 /// The number of stacks of free cells.
 const STACKS: usize = if cfg!(all(loom, test)) { 2 } else { 8 };
@@ -52,6 +53,9 @@ pub(crate) trait SlabCell: Default {
     /// What is kept of a cell in an array of its own, so that a search through all cells reads little memory; `()` if
     /// there is nothing.
     type Hint: Default;
+
+    /// The size of a cell in cache lines, as a power of two, rounded up.
+    const LINES_BITS: u32 = 0;
 
     /// The word for the index of the next free cell or, while the cell is in use, the stack that it returns to. Only
     /// the slab may use it.
@@ -102,13 +106,13 @@ impl<T: SlabCell> Slab<T> {
 
     /// Returns the cell at `index`, if its segment is allocated.
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
-        let (segment, offset) = place(index);
+        let (segment, offset) = place::<T>(index);
         self.segment(segment)?.cells.get(offset)
     }
 
     /// Returns the cell at `index` and its hint, if their segment is allocated.
     pub(crate) fn get_with_hint(&self, index: u32) -> Option<(&T, &T::Hint)> {
-        let (segment, offset) = place(index);
+        let (segment, offset) = place::<T>(index);
         let segment = self.segment(segment)?;
         Some((segment.cells.get(offset)?, segment.hints.get(offset)?))
     }
@@ -128,11 +132,11 @@ impl<T: SlabCell> Slab<T> {
     ) -> impl Iterator<Item = (u32, &T)> {
         // Relaxed: as in `iter`.
         let cell_count = self.cell_count.load(Ordering::Relaxed);
-        let last = place(cell_count.saturating_sub(1)).0;
+        let last = place::<T>(cell_count.saturating_sub(1)).0;
         let segments = (0..=last).filter_map(|segment| Some((segment, self.segment(segment)?)));
         let found = segments.flat_map(move |(segment, Cells { cells, hints })| {
             let hints = hints.iter().enumerate().filter(move |(_, hint)| is_wanted(hint));
-            hints.filter_map(move |(at, _)| Some((first(segment) + at as u32, cells.get(at)?)))
+            hints.filter_map(move |(at, _)| Some((first::<T>(segment) + at as u32, cells.get(at)?)))
         });
         found.filter(move |(index, _)| *index < cell_count)
     }
@@ -141,12 +145,12 @@ impl<T: SlabCell> Slab<T> {
     pub(crate) fn grow_ahead(&self) {
         // Relaxed: a hint; claims allocate what is missing.
         let cell_count = self.cell_count.load(Ordering::Relaxed);
-        let (segment, offset) = place(cell_count);
+        let (segment, offset) = place::<T>(cell_count);
         if offset == 0 && cell_count > 0 {
             // The last segment is exactly full: this one is next.
             self.allocate(segment);
         }
-        if length(segment) - offset <= length(segment) / 4 {
+        if length::<T>(segment) - offset <= length::<T>(segment) / 4 {
             self.allocate(segment + 1);
         }
     }
@@ -291,7 +295,7 @@ impl<T: SlabCell> Slab<T> {
 
     fn grow(&self, count: usize) -> Option<std::ops::Range<u32>> {
         let count = u32::try_from(count).ok()?;
-        let is_room = |end: &u32| place(*end).0 < DOUBLING + FURTHER;
+        let is_room = |end: &u32| place::<T>(*end).0 < DOUBLING + FURTHER;
         let room = |cell_count: u32| cell_count.checked_add(count).filter(is_room);
         let mut start = self.cell_count.load(Ordering::Relaxed);
         loop {
@@ -308,7 +312,8 @@ impl<T: SlabCell> Slab<T> {
             }
         }
         let end = start + count;
-        (place(start).0..=place(end.saturating_sub(1)).0).for_each(|at| self.allocate(at));
+        (place::<T>(start).0..=place::<T>(end.saturating_sub(1)).0)
+            .for_each(|at| self.allocate(at));
         Some(start..end)
     }
 
@@ -323,37 +328,50 @@ impl<T: SlabCell> Slab<T> {
         };
         if let Some(place) = place {
             place.get_or_init(|| Cells {
-                cells: std::iter::repeat_with(T::default).take(length(segment)).collect(),
-                hints: std::iter::repeat_with(T::Hint::default).take(length(segment)).collect(),
+                cells: std::iter::repeat_with(T::default).take(length::<T>(segment)).collect(),
+                hints: std::iter::repeat_with(T::Hint::default)
+                    .take(length::<T>(segment))
+                    .collect(),
             });
         }
     }
 }
 
+/// The number of cells in the first segment, as a power of two.
+const fn first_bits<T: SlabCell>() -> u32 {
+    FIRST_BITS - T::LINES_BITS
+}
+
+/// The number of cells in the longest segments, as a power of two.
+const fn longest_bits<T: SlabCell>() -> u32 {
+    LONGEST_BITS - T::LINES_BITS
+}
+
 /// The number of cells in a segment.
-fn length(segment: usize) -> usize {
-    1 << (FIRST_BITS + segment as u32).min(LONGEST_BITS)
+fn length<T: SlabCell>(segment: usize) -> usize {
+    1 << (first_bits::<T>() + segment as u32).min(longest_bits::<T>())
 }
 
 /// The index of the first cell in a segment.
-fn first(segment: usize) -> u32 {
-    let doubled = (1u32 << (FIRST_BITS + segment.min(DOUBLING) as u32)) - (1 << FIRST_BITS);
-    doubled + ((segment.saturating_sub(DOUBLING) as u32) << LONGEST_BITS)
+fn first<T: SlabCell>(segment: usize) -> u32 {
+    let shortest = 1 << first_bits::<T>();
+    let doubled = (1u32 << (first_bits::<T>() + segment.min(DOUBLING) as u32)) - shortest;
+    doubled + ((segment.saturating_sub(DOUBLING) as u32) << longest_bits::<T>())
 }
 
 /// The segment of an index and its offset in the segment.
 #[inline]
-fn place(index: u32) -> (usize, usize) {
-    let shifted = u64::from(index) + (1 << FIRST_BITS);
-    let beyond = shifted.checked_sub(2 << LONGEST_BITS);
+fn place<T: SlabCell>(index: u32) -> (usize, usize) {
+    let shifted = u64::from(index) + (1 << first_bits::<T>());
+    let beyond = shifted.checked_sub(2 << longest_bits::<T>());
     match beyond {
         None => {
-            let segment = shifted.ilog2() - FIRST_BITS;
-            (segment as usize, (shifted - (1 << (segment + FIRST_BITS))) as usize)
+            let segment = shifted.ilog2() - first_bits::<T>();
+            (segment as usize, (shifted - (1 << (segment + first_bits::<T>()))) as usize)
         }
         Some(beyond) => {
-            let segment = DOUBLING + (beyond >> LONGEST_BITS) as usize;
-            (segment, (beyond & ((1 << LONGEST_BITS) - 1)) as usize)
+            let segment = DOUBLING + (beyond >> longest_bits::<T>()) as usize;
+            (segment, (beyond & ((1 << longest_bits::<T>()) - 1)) as usize)
         }
     }
 }
@@ -381,12 +399,12 @@ mod tests {
         let slab = Slab::<Plain>::new();
         let mut indices = Vec::new();
         for claimed in 0..300_000u32 {
-            let (segment, offset) = place(claimed);
+            let (segment, offset) = place::<Plain>(claimed);
             assert!(claimed == 0 || slab.get(claimed).is_some(), "{claimed} is not there");
             assert!(slab.claim(1, &mut indices));
             slab.grow_ahead();
-            let next = slab.get(claimed + (length(segment) - offset) as u32).is_some();
-            assert_eq!(next, offset + 1 >= length(segment) / 4 * 3, "after {claimed}");
+            let next = slab.get(claimed + (length::<Plain>(segment) - offset) as u32).is_some();
+            assert_eq!(next, offset + 1 >= length::<Plain>(segment) / 4 * 3, "after {claimed}");
         }
     }
 
@@ -402,18 +420,37 @@ mod tests {
         assert!(slab.get(1 << FIRST_BITS).is_some());
     }
 
-    /// Goal: every index has its own place. Method: walk over the borders of segments.
-    #[test]
-    fn places_follow_each_other() {
+    /// A cell of more than 16 lines.
+    #[derive(Default)]
+    struct Large(AtomicU32);
+
+    impl SlabCell for Large {
+        type Hint = ();
+        const LINES_BITS: u32 = 5;
+
+        fn next_free(&self) -> &AtomicU32 {
+            &self.0
+        }
+    }
+
+    fn walk<T: SlabCell>(cells: u32) {
         let mut expected = (0, 0);
-        for index in 0..500_000u32 {
-            assert_eq!(place(index), expected, "{index}");
-            assert_eq!(first(expected.0) + expected.1 as u32, index);
+        for index in 0..cells {
+            assert_eq!(place::<T>(index), expected, "{index}");
+            assert_eq!(first::<T>(expected.0) + expected.1 as u32, index);
             expected.1 += 1;
-            if expected.1 == length(expected.0) {
+            if expected.1 == length::<T>(expected.0) {
                 expected = (expected.0 + 1, 0);
             }
         }
+    }
+
+    /// Goal: every index has its own place. Method: walk over the borders of segments, of cells of a line and of larger
+    /// ones.
+    #[test]
+    fn places_follow_each_other() {
+        walk::<Plain>(500_000);
+        walk::<Large>(20_000);
     }
 
     /// Goal: cells that are freed together are claimed one by one, each from the stack that it came from. Method: free

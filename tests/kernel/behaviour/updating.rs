@@ -54,6 +54,48 @@ fn plain_ids_of_ended_executors_are_known() {
     assert_eq!(fixture.kernel.executor_name(next).to_string(), "1", "numbers are not reused");
 }
 
+/// Goal: the number of an executor that has ended leads to no other executor, though its cell is used again; nor does
+/// any text that is no number of an executor. Method: executors in one cell, one after the other, and texts around the
+/// limits of numbers.
+#[test]
+fn numbers_lead_to_their_own_executors_only() {
+    let mut fixture = Fixture::with_ids(&Setup::default(), IdScheme::plain());
+    let first = fixture.start_on("S1", 0);
+    fixture.update(first, TaskState::Finished, 1);
+    let second = fixture.start_on("S1", 2);
+    assert_eq!(fixture.kernel.executor_id("0"), None, "it has ended");
+    assert_eq!(fixture.kernel.executor_id("1"), Some(second));
+    let unknown = [
+        "2",
+        "255",
+        "256",
+        "65536",
+        "281474976710655",
+        "281474976710656",
+        "18446744073709551615",
+        "18446744073709551616",
+        "01",
+        "+1",
+        "-1",
+        " 1",
+        "1.0",
+    ];
+    for (name, count) in unknown.iter().zip(1..) {
+        assert_eq!(fixture.kernel.executor_id(name), None, "{name}");
+        let failed = StatusUpdate::new(name, TaskState::Failed);
+        let outcome = fixture.kernel.status_update(&failed, at(3));
+        assert_eq!((outcome.executor, outcome.change), (None, Change::UnknownExecutor), "{name}");
+        assert_eq!(fixture.kernel.unknown_updates(), count);
+    }
+    let outcomes = ["0", "1", "2"].map(|name| StatusUpdate::new(name, TaskState::Failed));
+    let mut told = Vec::new();
+    fixture.kernel.status_updates(&outcomes, at(4), &mut told);
+    let executors: Vec<Option<ExecutorId>> = told.iter().map(|outcome| outcome.executor).collect();
+    assert_eq!(executors, [None, Some(second), None]);
+    assert_eq!(fixture.executors(), 0);
+    fixture.kernel.check().unwrap();
+}
+
 /// Goal: ids are unique across restarts. Method: two kernels of different epochs; an update for the other's executor.
 #[test]
 fn ids_differ_between_epochs() {
