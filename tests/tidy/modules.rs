@@ -2,7 +2,7 @@
 //!
 //! A path is followed through re-exports to the file that defines its last name, so that `use crate::kernel::Handler`
 //! is an import of `src/kernel/offers/handler.rs`. Unit tests (`#[cfg(test)]`) and modules that are mounted from
-//! outside `src` (`#[path]`) are left out, as are names that only the body of a macro's call mentions.
+//! outside `src` (`#[path]`) are left out, as are single names that only the body of a macro's call mentions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -210,10 +210,63 @@ impl<'ast> Visit<'ast> for Module {
         syn::visit::visit_path(self, path);
     }
 
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        // Whatever the macro makes of its tokens, a path among them is most likely one.
+        self.paths.extend(paths_in(&call.tokens.to_string()));
+        syn::visit::visit_macro(self, call);
+    }
+
     fn visit_item_use(&mut self, import: &'ast syn::ItemUse) {
         // Those within functions count too; those of the module have been read already, and counting twice is harmless.
         self.read_use(&import.tree, &mut Vec::new());
     }
+}
+
+/// The paths of two and more segments in a text of tokens; strings are skipped.
+fn paths_in(tokens: &str) -> Vec<Vec<String>> {
+    let is_name = |it: char| it.is_alphanumeric() || it == '_';
+    let (mut paths, mut path, mut rest) = (Vec::new(), Vec::new(), tokens);
+    // Whether the next name goes on with the path.
+    let mut goes_on = false;
+    while let Some(first) = rest.chars().next() {
+        let length = if is_name(first) {
+            let name = rest.split(|it| !is_name(it)).next().unwrap_or_default();
+            if !goes_on {
+                paths.push(std::mem::take(&mut path));
+            }
+            path.push(name.to_owned());
+            goes_on = false;
+            name.len()
+        } else if let Some(string) = rest.strip_prefix('"') {
+            let mut is_escaped = false;
+            let end = string.find(|it| {
+                let ends = it == '"' && !is_escaped;
+                is_escaped = it == '\\' && !is_escaped;
+                ends
+            });
+            end.map_or(rest.len(), |end| end + 2)
+        } else if rest.starts_with("'\"'") {
+            3
+        } else if rest.starts_with("::") {
+            goes_on = true;
+            2
+        } else {
+            goes_on &= first.is_whitespace();
+            first.len_utf8()
+        };
+        rest = &rest[length..];
+    }
+    paths.push(path);
+    paths.retain(|path| path.len() > 1);
+    paths
+}
+
+/// Goal: an import is seen within a macro's call, too. Method: tokens with paths, names, strings and calls.
+#[test]
+fn paths_within_macros_are_found() {
+    let tokens = r#"{ "a::b \" c::d" : json :: cores (it) , x . y , Kind::A , "" , '"' : crate :: text :: of ( q ) }"#;
+    let found: Vec<String> = paths_in(tokens).iter().map(|path| path.join("::")).collect();
+    assert_eq!(found, ["json::cores", "Kind::A", "crate::text::of"]);
 }
 
 #[derive(PartialEq, Eq)]
