@@ -29,7 +29,7 @@ use super::permits::{PermitLimits, Permits};
 use super::pod_state::PodState;
 use super::pods::{PodChange, PodRef, Pods};
 use super::reflector::Observation;
-use super::removal::{RemovalEnd, remove};
+use super::removal::{Removal, RemovalEnd, remove};
 use crate::engine::cluster_manager::{
     Event, EventSink, ExecutorRequest, OwnedOffer, OwnedResource,
 };
@@ -55,7 +55,7 @@ pub(super) type Epoch = Arc<Mutex<u64>>;
 /// The end of a request.
 enum RequestEnd {
     Created { executor: String, created: CreationEnd },
-    Removed { executor: String, pod: PodRef, removed: RemovalEnd },
+    Removed { executor: String, pod: PodRef, how: Removal, removed: RemovalEnd },
     ConfirmedGone { executor: String, pod: PodRef, last: Option<PodState> },
     Renewed { lease: Lease, result: Result<Instant, LeaseError> },
 }
@@ -188,7 +188,7 @@ impl KubernetesActor {
         let expiry = self.pods.next_expiry(self.config.start_timeout);
         let expiry = expiry.filter(|_| self.holds_lease(now));
         let permits = self.may_create(now).then(|| self.permits.next_at()).flatten();
-        let times = [renewal, connection, expiry, permits];
+        let times = [renewal, connection, expiry, permits, self.pods.next_left(now)];
         let longest = now + Duration::from_secs(60);
         times.into_iter().flatten().min().unwrap_or(longest).min(longest)
     }
@@ -206,6 +206,7 @@ impl KubernetesActor {
     fn open_permits(&mut self) {
         let now = Instant::now();
         let Some(request) = self.request.filter(|_| self.may_create(now)) else { return };
+        self.permits.set_leaving(self.pods.leaving(now));
         let opened = self.permits.open(self.pods.creating(), self.pods.pending(), now);
         if opened.is_empty() {
             return;
@@ -295,7 +296,7 @@ impl KubernetesActor {
                 let changes = self.pods.confirmed_gone(&executor, &pod, last);
                 self.apply(changes);
             }
-            RequestEnd::Removed { executor, pod, removed } => {
+            RequestEnd::Removed { executor, pod, how, removed } => {
                 self.removing.remove(&pod);
                 match removed {
                     RemovalEnd::Accepted => {}
@@ -304,10 +305,10 @@ impl KubernetesActor {
                         self.apply(changes);
                     }
                     RemovalEnd::Failed(why) => {
-                        let why = format!("deletion of the pod of {executor}: {why}");
+                        let why = format!("removal of the pod of {executor}: {why}");
                         self.events.send(Event::CallFailed { why });
                         if self.pods.must_remove_again(&executor, &pod) {
-                            self.remove_after(executor, pod, None, REMOVAL_PAUSE);
+                            self.remove_after(executor, pod, how, REMOVAL_PAUSE);
                         }
                     }
                 }
@@ -323,18 +324,20 @@ impl KubernetesActor {
                 PodChange::Waiting { executor, why } => {
                     self.events.send(Event::Waiting { executor, why });
                 }
-                PodChange::Remove { executor, pod, grace } => self.remove(executor, pod, grace),
+                PodChange::Remove { executor, pod, grace } => {
+                    self.remove(executor, pod, Removal::Delete(grace));
+                }
                 PodChange::Confirm { executor, pod, last } => self.confirm(executor, pod, last),
                 PodChange::Ended => self.permits.ended(),
             }
         }
     }
 
-    fn remove(&mut self, executor: String, pod: PodRef, grace: Option<u64>) {
-        self.remove_after(executor, pod, grace, Duration::ZERO);
+    fn remove(&mut self, executor: String, pod: PodRef, how: Removal) {
+        self.remove_after(executor, pod, how, Duration::ZERO);
     }
 
-    fn remove_after(&mut self, executor: String, pod: PodRef, grace: Option<u64>, pause: Duration) {
+    fn remove_after(&mut self, executor: String, pod: PodRef, how: Removal, pause: Duration) {
         if self.is_refused || !self.removing.insert(pod.clone()) {
             return;
         }
@@ -344,8 +347,8 @@ impl KubernetesActor {
             sleep(pause).await;
             // Closed never: the permit is there in any case.
             let _turn = removals.acquire().await;
-            let removed = remove(&api, &pod, grace, &mut validity).await;
-            RequestEnd::Removed { executor, pod, removed }
+            let removed = remove(&api, &pod, how, &mut validity).await;
+            RequestEnd::Removed { executor, pod, how, removed }
         });
     }
 
@@ -406,8 +409,12 @@ impl KubernetesActor {
         if self.is_refused {
             return;
         }
-        let recovered =
-            if self.is_registered { Vec::new() } else { Pods::recovered(pods, &self.creator) };
+        let recovered = if self.is_registered {
+            Vec::new()
+        } else {
+            self.pods.leave_out(pods, &self.creator, now);
+            Pods::recovered(pods, &self.creator)
+        };
         let again = self.is_registered || !recovered.is_empty();
         if self.is_registered {
             self.events.send(Event::Disconnected);

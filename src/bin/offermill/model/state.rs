@@ -59,6 +59,10 @@ pub(crate) struct RunState {
     bound: u64,
     /// Why the cluster took the last executor that it was asked for not at all, if none has run since.
     denied: Option<String>,
+    /// How many executors the cluster didn't take at all. They have no records.
+    pub(crate) denials: u64,
+    /// How many of `unreplaced` were counted as replaced by an executor that the cluster then didn't take.
+    counted_before: u64,
     /// The address of all executors, if agents are on this machine. Else it is their agent's host name.
     pub(crate) local_address: Option<String>,
 }
@@ -103,6 +107,8 @@ impl RunState {
             replaced: 0,
             bound: 0,
             denied: None,
+            denials: 0,
+            counted_before: 0,
             local_address: None,
         }
     }
@@ -269,7 +275,11 @@ impl RunState {
             replaced.replaced_by = Some(record.name.clone());
             replaced.name.clone()
         });
-        self.replaced += u64::from(replaces.is_some());
+        match (&replaces, self.counted_before) {
+            (None, _) => {}
+            (Some(_), 0) => self.replaced += 1,
+            (Some(_), _) => self.counted_before -= 1,
+        }
         RunEvent::Placed { record, replaces }
     }
 
@@ -381,7 +391,9 @@ impl RunState {
                     Fate::Killed => ExecutorState::Killed,
                     _ => ExecutorState::Lost,
                 };
-                self.change(at, executor, state, message).map(RunEvent::Ended)
+                let record = self.change(at, executor, state, message)?;
+                self.forget_denied(&record);
+                Some(RunEvent::Ended(record))
             }
             _ if state == TaskState::Killing => {
                 self.change(at, executor, ExecutorState::Ending, message).map(RunEvent::Ending)
