@@ -121,6 +121,10 @@ const BAD: &[(&[&str], &str)] = &[
         "spark.kubernetes.executor.podTemplateFile (--conf) is \"t.yaml\", but must be a file with a template of pods (",
     ),
     (
+        &["-c", "spark.kubernetes.executor.decommissionLabel=a b"],
+        "spark.kubernetes.executor.decommissionLabel (--conf) is \"a b=\", but must be a key and a value of",
+    ),
+    (
         &["-c", "spark.kubernetes.executor.podTemplateFile=empty"],
         "spark.kubernetes.executor.podTemplateFile (--conf) is \"empty\", but must be a file with a pod",
     ),
@@ -271,7 +275,7 @@ fn settings_without_effect_are_named_once() {
         "spark.conf",
         "spark.kubernetes.driver.pod.name x\nspark.kubernetes.executor.podNamePrefix y\n\
          spark.kubernetes.executor.deleteOnTermination false\nspark.kubernetes.executor.rollPolicy ID\n\
-         spark.kubernetes.allocation.batch.delay 1s\nspark.kubernetes.executor.decommissionLabel z\n\
+         spark.kubernetes.allocation.batch.delay 1s\nspark.kubernetes.decommission.script z\n\
          spark.mesos.role etl\nspark.executor.memoryOverhead 1g\n",
     );
     let flags = ["--properties-file", "spark.conf", "--print-config"];
@@ -280,7 +284,7 @@ fn settings_without_effect_are_named_once() {
     assert_eq!(
         ended.errors,
         "offermill: ignored, as executors are ended without being decommissioned before: \
-         spark.kubernetes.executor.decommissionLabel\n\
+         spark.kubernetes.decommission.script\n\
          offermill: ignored, as pods are named after the run: spark.kubernetes.executor.podNamePrefix\n\
          offermill: ignored, as pods are watched, and created as soon as they are wanted: \
          spark.kubernetes.allocation.batch.delay\n\

@@ -279,3 +279,31 @@ fn ended_pods_stay_if_they_are_to() {
     cleaner.delete(false).unwrap();
     assert!(names().is_empty() && server.state().leases.is_empty());
 }
+
+/// Goal: pods are labelled before their executors are ended, and ended even if they can't be labelled. Method: a kill
+/// with and without the right; an end by itself, which is no such end.
+#[test]
+fn pods_that_are_ended_are_labelled_before() {
+    let server = ApiServer::start();
+    let mut labelling = config(&server.url);
+    labelling.end_label = Some(("ending".to_owned(), "now".to_owned()));
+    let framework = Framework::start(labelling, 1);
+    framework.launch(3);
+    for number in 0..3 {
+        framework.wait_state(&format!("etl-1-{number}.0"), TaskState::Running);
+    }
+    server.state().is_silent = true;
+    framework.kill("etl-1-0.0");
+    eventually(PATIENCE, "it is to be deleted", || {
+        let pod = server.state().pods["etl-1-0-0"]["metadata"].clone();
+        let is_ending = !pod["deletionTimestamp"].is_null() && pod["labels"]["ending"] == "now";
+        if is_ending { Ok(()) } else { Err(pod.to_string()) }
+    });
+    server.state().is_silent = false;
+    server.state().failing = vec![("PATCH", 403)];
+    framework.kill("etl-1-1.0");
+    framework.wait_state("etl-1-1.0", TaskState::Killed);
+    server.exit("etl-1-2-0", 0);
+    framework.wait_state("etl-1-2.0", TaskState::Finished);
+    assert_eq!(server.count("PATCH"), 2);
+}

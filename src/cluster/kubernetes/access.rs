@@ -21,8 +21,8 @@ const RIGHTS: [(&str, &str, &[&str]); 2] = [
     (LEASE_GROUP, "leases", &["create", "get", "update", "delete"]),
 ];
 
-/// The right that a run needs in addition if pods stay that have ended.
-const RIGHT_TO_KEEP: (&str, &str, &[&str]) = ("", "pods", &["patch"]);
+/// The right that a run needs in addition if it labels pods after their creation.
+const RIGHT_TO_LABEL: (&str, &str, &[&str]) = ("", "pods", &["patch"]);
 
 /// Why a run can't begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,15 +35,15 @@ enum AccessError {
 
 use AccessError::{Denied, Failed};
 
-/// Asks until there are answers, within `patience`. `keeps_ended` says whether pods stay that have ended.
+/// Asks until there are answers, within `patience`. `labels_pods` says whether the run labels pods after their creation.
 ///
 /// # Errors
 /// Says what is missing, or why there are no answers.
-pub(super) async fn check(api: &Api, patience: Duration, keeps_ended: bool) -> Result<(), String> {
+pub(super) async fn check(api: &Api, patience: Duration, labels_pods: bool) -> Result<(), String> {
     let began = Instant::now();
     let mut backoff = Backoff::default();
     loop {
-        match try_check(api, keeps_ended).await {
+        match try_check(api, labels_pods).await {
             Ok(()) => return Ok(()),
             Err(Denied(why)) => return Err(why),
             Err(Failed(why)) if began.elapsed() >= patience => {
@@ -54,9 +54,9 @@ pub(super) async fn check(api: &Api, patience: Duration, keeps_ended: bool) -> R
     }
 }
 
-async fn try_check(api: &Api, keeps_ended: bool) -> Result<(), AccessError> {
+async fn try_check(api: &Api, labels_pods: bool) -> Result<(), AccessError> {
     check_version(&answered(api.version().await)?)?;
-    check_rights(api, keeps_ended).await?;
+    check_rights(api, labels_pods).await?;
     check_namespace(api).await
 }
 
@@ -103,9 +103,9 @@ fn check_version(answer: &ApiAnswer) -> Result<(), AccessError> {
 }
 
 /// Asks for each right, all at once.
-async fn check_rights(api: &Api, keeps_ended: bool) -> Result<(), AccessError> {
+async fn check_rights(api: &Api, labels_pods: bool) -> Result<(), AccessError> {
     let mut missing = Vec::new();
-    let rights = RIGHTS.into_iter().chain(keeps_ended.then_some(RIGHT_TO_KEEP));
+    let rights = RIGHTS.into_iter().chain(labels_pods.then_some(RIGHT_TO_LABEL));
     for (group, resource, verbs) in rights {
         let mut denied = Vec::new();
         for verb in verbs {

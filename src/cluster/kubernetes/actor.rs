@@ -325,7 +325,11 @@ impl KubernetesActor {
                     self.events.send(Event::Waiting { executor, why });
                 }
                 PodChange::Remove { executor, pod, grace } => {
-                    self.remove(executor, pod, Removal::Delete(grace));
+                    let how = match (grace, &self.config.end_label) {
+                        (Some(grace), Some(label)) => Removal::End { label: label.clone(), grace },
+                        _ => Removal::Delete(grace),
+                    };
+                    self.remove(executor, pod, how);
                 }
                 PodChange::Confirm { executor, pod, last } => self.confirm(executor, pod, last),
                 PodChange::Ended => self.permits.ended(),
@@ -347,7 +351,7 @@ impl KubernetesActor {
             sleep(pause).await;
             // Closed never: the permit is there in any case.
             let _turn = removals.acquire().await;
-            let removed = remove(&api, &pod, how, &mut validity).await;
+            let removed = remove(&api, &pod, &how, &mut validity).await;
             RequestEnd::Removed { executor, pod, how, removed }
         });
     }

@@ -176,9 +176,14 @@ impl Api {
         self.send(Method::DELETE, format!("{}/{}", self.pods(), pod.name), Some(&options)).await
     }
 
-    /// Labels a pod as one whose end was applied, if it has this uid.
-    pub(super) async fn acknowledge_pod(&self, pod: &PodRef) -> Result<ApiAnswer, String> {
-        let mut metadata = json!({ "labels": { ACKNOWLEDGED_LABEL: "true" } });
+    /// Gives a pod a label, if it has this uid.
+    pub(super) async fn label_pod(
+        &self,
+        pod: &PodRef,
+        label: &str,
+        value: &str,
+    ) -> Result<ApiAnswer, String> {
+        let mut metadata = json!({ "labels": { label: value } });
         if let (Some(metadata), Some(uid)) = (metadata.as_object_mut(), &pod.uid) {
             metadata.insert("uid".to_owned(), uid.as_str().into());
         }

@@ -87,6 +87,9 @@ pub struct KubernetesConfig {
     ///
     /// [`RunCleaner`]: super::RunCleaner
     pub keeps_ended: bool,
+    /// A label, with its value, that pods get before the manager ends their executors, so that others can tell those that
+    /// are about to end. The right to patch pods is needed for it.
+    pub end_label: Option<(String, String)>,
     /// Whether the manager asks, before the run begins, whether the address is an API server's, the namespace exists,
     /// and its user has the rights that it needs. If not, it gives up at once, and names what is missing. Up to 14
     /// requests.
@@ -153,6 +156,7 @@ impl KubernetesConfig {
             lease_duration: Duration::from_secs(15),
             at_end: PodsAtEnd::default(),
             keeps_ended: false,
+            end_label: None,
             checks_access: false,
             is_for_kernel: false,
             selection: NodeSelection::Everywhere,
@@ -229,6 +233,11 @@ impl KubernetesConfig {
         KubernetesConfig { start_timeout, ..self }
     }
 
+    /// Whether pods are labelled after their creation.
+    pub(super) fn labels_pods(&self) -> bool {
+        self.keeps_ended || self.end_label.is_some()
+    }
+
     /// Checks the values that don't depend on the cluster.
     pub(super) fn check(&self) -> Result<(), Error> {
         self.check_connection()?;
@@ -283,6 +292,16 @@ impl KubernetesConfig {
                 let allowed = "a key and a value of at most 63 letters, digits, '-', '_' and '.'";
                 return Err(Error::setting(name, format!("{key}={value}"), allowed));
             }
+        }
+        if let Some((key, value)) = &self.end_label
+            && (!is_label_key(key) || !is_label_value(value))
+        {
+            let allowed = "a key and a value of at most 63 letters, digits, '-', '_' and '.'";
+            return Err(Error::setting(
+                "label of pods that end",
+                format!("{key}={value}"),
+                allowed,
+            ));
         }
         for (secret, path) in &self.secret_mounts {
             if !is_domain(secret) || !path.starts_with('/') {

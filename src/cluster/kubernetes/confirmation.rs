@@ -38,7 +38,7 @@ pub(super) async fn confirm_gone(
                     return;
                 }
                 if answer.is_success() && !is_removed {
-                    let _looked_at_again = remove(api, pod, Removal::Delete(None), validity).await;
+                    let _looked_at_again = remove(api, pod, &Removal::Delete(None), validity).await;
                     is_removed = true;
                     backoff.reset();
                 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::api::Api;
 use super::lease_validity::LeaseValidity;
+use super::names::ACKNOWLEDGED_LABEL;
 use super::pods::PodRef;
 use crate::backoff::Backoff;
 
@@ -15,10 +16,12 @@ const ATTEMPTS_MAX: u32 = 8;
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// How a pod is removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Removal {
     /// It is deleted, within this many seconds, or its own grace period.
     Delete(Option<u64>),
+    /// It gets this label, if the server takes it at once, and is deleted within this many seconds.
+    End { label: (String, String), grace: u64 },
     /// It is labelled, and stays.
     Acknowledge,
 }
@@ -38,13 +41,18 @@ pub(super) enum RemovalEnd {
 pub(super) async fn remove(
     api: &Api,
     pod: &PodRef,
-    how: Removal,
+    how: &Removal,
     validity: &mut LeaseValidity,
 ) -> RemovalEnd {
     let request = async || match how {
-        Removal::Delete(grace) => api.delete_pod(pod, grace).await,
-        Removal::Acknowledge => api.acknowledge_pod(pod).await,
+        Removal::Delete(grace) => api.delete_pod(pod, *grace).await,
+        Removal::End { grace, .. } => api.delete_pod(pod, Some(*grace)).await,
+        Removal::Acknowledge => api.label_pod(pod, ACKNOWLEDGED_LABEL, "true").await,
     };
+    if let Removal::End { label: (label, value), .. } = how {
+        // Its end doesn't wait for it.
+        let _labelled = validity.during(api.label_pod(pod, label, value)).await;
+    }
     let mut backoff = Backoff::default();
     let mut why = String::new();
     for _attempt in 0..ATTEMPTS_MAX {

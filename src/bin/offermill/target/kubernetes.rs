@@ -109,6 +109,8 @@ fn with_pods(draft: &SettingsDraft, mut made: KubernetesConfig) -> KubernetesCon
     made.pending_max = settings.pending_max.unwrap_or(usize::MAX);
     made.start_timeout = settings.start_timeout;
     made.keeps_ended = settings.keeps_ended;
+    let end_label = settings.end_label.clone();
+    made.end_label = end_label.map(|label| (label, settings.end_label_value.clone()));
     made
 }
 

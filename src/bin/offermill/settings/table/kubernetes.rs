@@ -209,6 +209,22 @@ pub(super) const KUBERNETES_ROWS: &[OptionRow] = &[
         Ok(())
     }),
     OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.executor.decommissionLabel",
+        "label of pods whose executors are about to be ended",
+    )
+    .library_name("label of pods that end")
+    .derived("none")
+    .read(|draft, given| {
+        draft.kubernetes.end_label = non_empty(given);
+        Ok(())
+    }),
+    OptionRow::spark_on_kubernetes("spark.kubernetes.executor.decommissionLabelValue", "its value")
+        .derived("empty")
+        .read(|draft, given| {
+            given.text.trim().clone_into(&mut draft.kubernetes.end_label_value);
+            Ok(())
+        }),
+    OptionRow::spark_on_kubernetes(
         "spark.kubernetes.executor.podTemplateFile",
         "file with a pod in YAML or JSON, which says what pods have beside all this",
     )

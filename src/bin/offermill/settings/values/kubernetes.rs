@@ -36,6 +36,9 @@ pub(crate) struct KubernetesSettings {
     pub(crate) creations_max: usize,
     pub(crate) pending_max: Option<usize>,
     pub(crate) start_timeout: Duration,
+    /// The label of pods that are about to end, and its value.
+    pub(crate) end_label: Option<String>,
+    pub(crate) end_label_value: String,
     /// Whether pods stay that have ended.
     pub(crate) keeps_ended: bool,
     pub(crate) request_timeout: Duration,
