@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{sleep, sleep_until};
+use tokio::time::{sleep, sleep_until, timeout_at};
 
 use super::affinity::NodeSelection;
 use super::api::Api;
@@ -76,6 +76,8 @@ pub(super) struct KubernetesActor {
     /// By executor: tells a creation what has happened meanwhile.
     creations: HashMap<String, watch::Sender<CreationSignal>>,
     removing: HashSet<PodRef>,
+    /// How many of them are being labelled, to stay.
+    acknowledging: usize,
     /// The pods that are looked at, because they aren't shown any more.
     confirming: HashSet<PodRef>,
     removals: Arc<Semaphore>,
@@ -121,6 +123,7 @@ impl KubernetesActor {
             work: JoinSet::new(),
             creations: HashMap::new(),
             removing: HashSet::new(),
+            acknowledging: 0,
             confirming: HashSet::new(),
             removals: Arc::new(Semaphore::new(REMOVALS_MAX)),
             term: LeaseTerm::new(held_since + lease.duration()),
@@ -298,6 +301,7 @@ impl KubernetesActor {
             }
             RequestEnd::Removed { executor, pod, how, removed } => {
                 self.removing.remove(&pod);
+                self.acknowledging -= usize::from(how == Removal::Acknowledge);
                 match removed {
                     RemovalEnd::Accepted => {}
                     RemovalEnd::Missing => {
@@ -305,7 +309,8 @@ impl KubernetesActor {
                         self.apply(changes);
                     }
                     RemovalEnd::Failed(why) => {
-                        let why = format!("removal of the pod of {executor}: {why}");
+                        let what = if how == Removal::Acknowledge { "label" } else { "deletion" };
+                        let why = format!("{what} of the pod of {executor}: {why}");
                         self.events.send(Event::CallFailed { why });
                         if self.pods.must_remove_again(&executor, &pod) {
                             self.remove_after(executor, pod, how, REMOVAL_PAUSE);
@@ -345,6 +350,7 @@ impl KubernetesActor {
         if self.is_refused || !self.removing.insert(pod.clone()) {
             return;
         }
+        self.acknowledging += usize::from(how == Removal::Acknowledge);
         let mut validity = self.term.validity();
         let (api, removals) = (self.api.clone(), Arc::clone(&self.removals));
         self.work.spawn(async move {
@@ -489,6 +495,15 @@ impl KubernetesActor {
     async fn stop(mut self) -> Result<(), String> {
         let deadline = Instant::now() + STOP_TIMEOUT;
         self.reflector.abort();
+        // What isn't labelled is deleted.
+        let labelled_by = Instant::now() + STOP_TIMEOUT / 4;
+        while self.acknowledging > 0 {
+            match timeout_at(labelled_by.into(), self.work.join_next()).await {
+                Ok(Some(Ok(done))) => self.done(done),
+                Ok(Some(Err(_))) => {}
+                Ok(None) | Err(_) => break,
+            }
+        }
         // A pod that an attempt under way creates has the lease as its owner, and goes with it.
         self.work.shutdown().await;
         if self.has_lost_lease {
