@@ -462,6 +462,8 @@ impl Pods {
             let Some(entry) = self.entries.get_mut(&executor) else { continue };
             let waiting = entry.last.as_ref().map(|last| last.waiting.clone()).unwrap_or_default();
             entry.is_end_requested = true;
+            // Nothing of it runs that would need time.
+            entry.grace = Some(1);
             let state = PodState::rejected(waiting);
             changes.push(PodChange::Updated(entry.update(&executor, &state, false)));
             changes.push(entry.remove(&executor));
