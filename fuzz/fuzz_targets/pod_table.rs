@@ -10,6 +10,8 @@
 #![cfg_attr(fuzzing, no_main)]
 #![allow(dead_code, reason = "of the library's files only a part is used here")]
 
+#[path = "../../src/cluster/kubernetes/leaving.rs"]
+mod leaving;
 #[path = "../../src/cluster/kubernetes/names.rs"]
 mod names;
 #[path = "../../src/cluster/kubernetes/objects.rs"]
@@ -103,7 +105,7 @@ impl Checked {
                 if pod.is_being_deleted() {
                     self.left_out.insert(pod.metadata.uid);
                 }
-                assert!(self.pods.leaving(now) <= self.left_out.len());
+                assert!(self.pods.leaving().count(now) <= self.left_out.len());
                 Vec::new()
             }
             "delete" => {

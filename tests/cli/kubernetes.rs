@@ -118,7 +118,7 @@ const BAD: &[(&[&str], &str)] = &[
     ),
     (
         &["-c", "spark.kubernetes.executor.podTemplateFile=t.yaml"],
-        "spark.kubernetes.executor.podTemplateFile (--conf) is \"t.yaml\", but must be a file with a template of pods (",
+        "spark.kubernetes.executor.podTemplateFile (--conf) is \"t.yaml\", but must be a file with a template",
     ),
     (
         &["-c", "spark.kubernetes.executor.decommissionLabel=a b"],

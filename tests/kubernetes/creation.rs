@@ -78,8 +78,8 @@ fn each_executor_gets_one_pod() {
     assert!(!framework.events().iter().any(is_end));
 }
 
-/// Goal: many creations are in flight at once, within the bound. Method: each takes 150 ms; the most that the server has
-/// seen at a time.
+/// Goal: many creations are in flight at once, within the bound. Method: each takes 150 ms; the most that the server
+/// has seen at a time.
 #[test]
 fn creations_overlap() {
     let server = ApiServer::start();

@@ -52,8 +52,10 @@ fn a_next_run_adopts_executors() {
     second.wait_state("etl-1-0.0", TaskState::Killed);
 }
 
-/// Goal: what a former run has asked to end isn't adopted: it is neither this run's, nor lost. It takes room until it is
-/// gone. Method: a run whose pods end slowly, after it has ended itself; one more is deleted by others and has finished.
+/// Goal: what a former run has asked to end isn't adopted: it is neither this run's, nor lost. It takes room until it
+/// is
+/// gone. Method: a run whose pods end slowly, after it has ended itself; one more is deleted by others and has
+/// finished.
 #[test]
 fn pods_that_are_being_deleted_are_not_adopted() {
     let server = ApiServer::start();

@@ -35,7 +35,8 @@ enum AccessError {
 
 use AccessError::{Denied, Failed};
 
-/// Asks until there are answers, within `patience`. `labels_pods` says whether the run labels pods after their creation.
+/// Asks until there are answers, within `patience`. `labels_pods` says whether the run labels pods after their
+/// creation.
 ///
 /// # Errors
 /// Says what is missing, or why there are no answers.

@@ -13,14 +13,13 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{sleep, sleep_until, timeout_at};
+use tokio::time::{sleep_until, timeout_at};
 
 use super::affinity::NodeSelection;
 use super::api::Api;
 use super::clean_up::clean_up;
 use super::command::ActorCommand;
 use super::config::KubernetesConfig;
-use super::confirmation::confirm_gone;
 use super::creation::{CreationEnd, CreationSignal};
 use super::lease::{Lease, LeaseError};
 use super::lease_validity::LeaseTerm;
@@ -29,13 +28,14 @@ use super::permits::{PermitLimits, Permits};
 use super::pod_state::PodState;
 use super::pods::{PodChange, PodRef, Pods};
 use super::reflector::Observation;
-use super::removal::{Removal, RemovalEnd, remove};
+use super::removal::{Removal, RemovalEnd};
 use crate::engine::cluster_manager::{
     Event, EventSink, ExecutorRequest, OwnedOffer, OwnedResource,
 };
 use crate::resources::{Gpus, MilliCpus, PortRange, Scalar};
 
 mod commands;
+mod removals;
 
 /// The maximum number of deletions in flight.
 const REMOVALS_MAX: usize = 16;
@@ -191,7 +191,7 @@ impl KubernetesActor {
         let expiry = self.pods.next_expiry(self.config.start_timeout);
         let expiry = expiry.filter(|_| self.holds_lease(now));
         let permits = self.may_create(now).then(|| self.permits.next_at()).flatten();
-        let times = [renewal, connection, expiry, permits, self.pods.next_left(now)];
+        let times = [renewal, connection, expiry, permits, self.pods.leaving().next(now)];
         let longest = now + Duration::from_secs(60);
         times.into_iter().flatten().min().unwrap_or(longest).min(longest)
     }
@@ -209,7 +209,7 @@ impl KubernetesActor {
     fn open_permits(&mut self) {
         let now = Instant::now();
         let Some(request) = self.request.filter(|_| self.may_create(now)) else { return };
-        self.permits.set_leaving(self.pods.leaving(now));
+        self.permits.set_leaving(self.pods.leaving().count(now));
         let opened = self.permits.open(self.pods.creating(), self.pods.pending(), now);
         if opened.is_empty() {
             return;
@@ -340,39 +340,6 @@ impl KubernetesActor {
                 PodChange::Ended => self.permits.ended(),
             }
         }
-    }
-
-    fn remove(&mut self, executor: String, pod: PodRef, how: Removal) {
-        self.remove_after(executor, pod, how, Duration::ZERO);
-    }
-
-    fn remove_after(&mut self, executor: String, pod: PodRef, how: Removal, pause: Duration) {
-        if self.is_refused || !self.removing.insert(pod.clone()) {
-            return;
-        }
-        self.acknowledging += usize::from(how == Removal::Acknowledge);
-        let mut validity = self.term.validity();
-        let (api, removals) = (self.api.clone(), Arc::clone(&self.removals));
-        self.work.spawn(async move {
-            sleep(pause).await;
-            // Closed never: the permit is there in any case.
-            let _turn = removals.acquire().await;
-            let removed = remove(&api, &pod, &how, &mut validity).await;
-            RequestEnd::Removed { executor, pod, how, removed }
-        });
-    }
-
-    /// Finds out whether a pod is gone that isn't shown any more.
-    fn confirm(&mut self, executor: String, pod: PodRef, last: Option<PodState>) {
-        if self.is_refused || !self.confirming.insert(pod.clone()) {
-            return;
-        }
-        let mut validity = self.term.validity();
-        let (api, turns) = (self.api.clone(), Arc::clone(&self.removals));
-        self.work.spawn(async move {
-            confirm_gone(&api, &pod, &turns, &mut validity).await;
-            RequestEnd::ConfirmedGone { executor, pod, last }
-        });
     }
 
     /// Ends the creations of pods that are shown: an attempt without an answer took effect, or the answer is to come.

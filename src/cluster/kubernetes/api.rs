@@ -249,7 +249,8 @@ impl Api {
         self.send(Method::DELETE, format!("{}/{name}", self.leases()), Some(&options)).await
     }
 
-    /// Begins a watch of the run's pods whose ends haven't been applied, at a version. The answer has no body if it is a success; its body is a stream.
+    /// Begins a watch of the run's pods whose ends haven't been applied, at a version. The answer has no body if it
+    /// is a success; its body is a stream.
     pub(super) async fn watch(&self, version: &str) -> Result<(ApiAnswer, Option<Body>), String> {
         self.begin_watch(&self.current, WATCH_SECONDS, version).await
     }

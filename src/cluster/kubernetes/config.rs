@@ -82,13 +82,13 @@ pub struct KubernetesConfig {
     /// What becomes of pods when the manager is stopped.
     pub at_end: PodsAtEnd,
     /// Whether pods stay that have ended by themselves, for their logs. Once their ends were applied, they are labelled
-    /// `offermill/acknowledged`, for which the right to patch pods is needed, and take no part in the run any more. They
-    /// and the lease, which is their owner, stay when the manager is stopped, until a [`RunCleaner`] deletes them.
+    /// `offermill/acknowledged`, for which the right to patch pods is needed, and take no part in the run any more.
+    /// They and the lease, which is their owner, stay when the manager is stopped, until a [`RunCleaner`] deletes them.
     ///
     /// [`RunCleaner`]: super::RunCleaner
     pub keeps_ended: bool,
-    /// A label, with its value, that pods get before the manager ends their executors, so that others can tell those that
-    /// are about to end. The right to patch pods is needed for it.
+    /// A label, with its value, that pods get before the manager ends their executors, so that others can tell those
+    /// that are about to end. The right to patch pods is needed for it.
     pub end_label: Option<(String, String)>,
     /// Whether the manager asks, before the run begins, whether the address is an API server's, the namespace exists,
     /// and its user has the rights that it needs. If not, it gives up at once, and names what is missing. Up to 14

@@ -70,6 +70,7 @@ mod creation;
 mod expansion;
 mod lease;
 mod lease_validity;
+mod leaving;
 mod manifest;
 mod names;
 mod objects;

@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
+use super::leaving::LeavingPods;
 use super::names::{CREATOR_LABEL, EXECUTOR_LABEL, pod_name};
 use super::objects::Pod;
 use super::pod_state::{self, KnownPod, PodState};
@@ -77,14 +78,9 @@ pub(super) struct Pods {
     pending: HashSet<String>,
     /// Since when an executor's image or configuration has kept it from starting.
     blocked: HashMap<String, Instant>,
-    /// The uids of former runs' pods that were being deleted when this run began, each with the time until which it
-    /// counts as one that takes room. Their ends are nobody's any more.
-    leaving: HashMap<String, Instant>,
+    /// Pods of former runs that are left out.
+    leaving: LeavingPods,
 }
-
-/// How long a pod that is being deleted counts as one that takes room: the usual grace period, and some more. That of
-/// a node that is silent stays for as long as the node does.
-const LEAVING_MAX: Duration = Duration::from_secs(40);
 
 /// The executor of a pod, whose name follows from the executor's id: others may have given its labels to their pods.
 fn executor_of(pod: &Pod) -> Option<&String> {
@@ -173,17 +169,12 @@ impl Pods {
     /// Leaves out those pods of former runs that are being deleted, as the first list shows them.
     pub(super) fn leave_out(&mut self, pods: &[Pod], creator: &str, now: Instant) {
         let leaving = pods.iter().filter(|pod| is_foreign(pod, creator) && pod.is_being_deleted());
-        self.leaving.extend(leaving.map(|pod| (pod.metadata.uid.clone(), now + LEAVING_MAX)));
+        leaving.for_each(|pod| self.leaving.insert(pod, now));
     }
 
-    /// The number of pods of former runs that are being deleted and still take room.
-    pub(super) fn leaving(&self, now: Instant) -> usize {
-        self.leaving.values().filter(|until| **until > now).count()
-    }
-
-    /// When [`Pods::leaving`] becomes less, if nothing else happens.
-    pub(super) fn next_left(&self, now: Instant) -> Option<Instant> {
-        self.leaving.values().copied().filter(|until| *until > now).min()
+    /// The pods of former runs that are left out.
+    pub(super) fn leaving(&self) -> &LeavingPods {
+        &self.leaving
     }
 
     /// The creation of a pod begins. False if there is a pod of this executor.
@@ -246,9 +237,7 @@ impl Pods {
 
     fn show(&mut self, pod: &Pod, is_listed: bool, now: Instant) -> Vec<PodChange> {
         let Some(executor) = executor_of(pod) else { return Vec::new() };
-        if let Some(until) = self.leaving.get_mut(&pod.metadata.uid) {
-            // What has ended takes no room.
-            *until = if pod_state::has_ended(pod) { now } else { *until };
+        if self.leaving.show(pod, now) {
             return Vec::new();
         }
         let lists = self.lists;
@@ -312,7 +301,7 @@ impl Pods {
 
     /// A pod was deleted, or its labels have changed; this is its last state.
     pub(super) fn deleted(&mut self, pod: &Pod) -> Vec<PodChange> {
-        self.leaving.remove(&pod.metadata.uid);
+        self.leaving.remove(pod);
         let Some(executor) = executor_of(pod) else { return Vec::new() };
         let Some(entry) = self.entries.get(executor) else { return Vec::new() };
         if entry.uid.as_ref().is_some_and(|known| *known != pod.metadata.uid) {
@@ -363,8 +352,7 @@ impl Pods {
     /// The list that was begun last shows these pods. States are reported again where they are ends, because an
     /// acknowledgement may have been lost.
     pub(super) fn listed(&mut self, pods: &[Pod], now: Instant) -> Vec<PodChange> {
-        let uids: HashSet<&String> = pods.iter().map(|pod| &pod.metadata.uid).collect();
-        self.leaving.retain(|uid, _| uids.contains(uid));
+        self.leaving.listed(pods);
         let shown: HashSet<&String> = pods.iter().filter_map(executor_of).collect();
         let is_missing = |(executor, entry): &(&String, &Entry)| {
             entry.listed_from <= self.lists && !shown.contains(executor)

@@ -20,7 +20,8 @@ impl Request {
         pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
     }
 
-    /// Whether an object is one of those that the request selects by labels, each `KEY=VALUE` or `!KEY`, and by its name.
+    /// Whether an object is one of those that the request selects by labels, each `KEY=VALUE` or `!KEY`, and by its
+    /// name.
     pub(super) fn selects(&self, object: &Value) -> bool {
         let name = self.query("fieldSelector").unwrap_or_default();
         let name = name.strip_prefix("metadata.name%3D");

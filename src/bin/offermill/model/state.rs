@@ -1,12 +1,11 @@
 //! The state of a run: records of all executors and agents, updated by the engine's notices.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use offermill::engine::{Clock, Notice, PlacedExecutor};
-use offermill::{Change, Fate, ProcessReport, ResourceSums, TaskState, Timestamp, UpdateReason};
+use offermill::{Change, Fate, ProcessReport, ResourceSums, TaskState, Timestamp};
 
-use crate::model::end_cause::EndCause;
 use crate::model::event::RunEvent;
 use crate::model::executor::{
     AgentExclusion, AgentRecord, ExecutorRecord, ExecutorState, is_short_for,
@@ -15,6 +14,7 @@ use crate::model::target::OnExit;
 use crate::text::clock::time_of;
 
 mod late_binding;
+mod reports;
 
 /// The most ended executors whose records are kept; older ones are only counted.
 const ENDED_KEPT_MAX: usize = 10_000;
@@ -325,40 +325,6 @@ impl RunState {
         agent.counts[state as usize] += 1;
     }
 
-    /// Records when an executor ran, by the cluster's clock.
-    fn record_time(&mut self, executor: &str, state: TaskState, at: Option<SystemTime>) {
-        let number = self.by_name.get(executor);
-        let record = number.and_then(|number| self.records.get_mut(number));
-        let Some(record) = record else { return };
-        match record.running_since {
-            None if state == TaskState::Running => record.running_since = at,
-            // The last one is that of its end.
-            Some(since) => {
-                record.ran_by_cluster = at.and_then(|at| at.duration_since(since).ok());
-            }
-            None => {}
-        }
-    }
-
-    /// Records what the cluster says of an executor's process. Later updates may say less.
-    fn record_process(&mut self, executor: &str, report: Option<Box<ProcessReport>>) {
-        let number = self.by_name.get(executor);
-        let record = number.and_then(|number| self.records.get_mut(number));
-        let (Some(record), Some(report)) = (record, report) else { return };
-        let known = &mut record.process;
-        known.pid = report.pid.or(known.pid);
-        known.sandbox = report.sandbox.or(known.sandbox.take());
-        known.exit = report.exit.or(known.exit);
-    }
-
-    /// Records why an executor ended, before the change of its state.
-    fn record_cause(&mut self, executor: &str, state: TaskState, reason: UpdateReason) {
-        let number = self.by_name.get(executor);
-        let Some(record) = number.and_then(|number| self.records.get_mut(number)) else { return };
-        let has_run = record.state != ExecutorState::Starting;
-        record.cause = Some(EndCause::new(state, reason, record.process.exit, has_run));
-    }
-
     fn updated(
         &mut self,
         at: Timestamp,
@@ -509,6 +475,9 @@ impl RunState {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
+    use offermill::UpdateReason;
     use offermill::resources::{ExecutorResources, Mebibytes, MilliCpus};
     use offermill::{Config, ExecutorId, IdScheme, Kernel, Recovered};
 
