@@ -1,5 +1,5 @@
-//! Pods of former runs that were being deleted when this run began. They are no executors of this run, and their ends are
-//! nobody's any more; but they take room until they are gone.
+//! Pods of former runs that were being deleted when this run began. They are no executors of this run, and their ends
+//! are nobody's any more; but they take room until they are gone.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
