@@ -1,6 +1,7 @@
 //! The table of a Kubernetes run's pods. Whatever a server shows of pods, and in whatever order its answers, its lists,
 //! its watches and the engine's calls come: an executor ends once, with one state; only an end whose pod is there has a
-//! token, the pod's uid; what was reported last is what a reconciliation answers; pods that don't run yet are counted.
+//! token, the pod's uid; what was reported last is what a reconciliation answers; pods that don't run yet are counted;
+//! of a former run's pods that are being deleted nothing is reported.
 //!
 //! Input: a line a step, `WORD EXECUTOR`, the executor a digit, and for what shows a pod its `spec` and `status` as
 //! JSON: `{"spec":{"nodeName":"n1"},"status":{"phase":"Running"}}`.
@@ -9,6 +10,8 @@
 #![cfg_attr(fuzzing, no_main)]
 #![allow(dead_code, reason = "of the library's files only a part is used here")]
 
+#[path = "../../src/cluster/kubernetes/leaving.rs"]
+mod leaving;
 #[path = "../../src/cluster/kubernetes/names.rs"]
 mod names;
 #[path = "../../src/cluster/kubernetes/objects.rs"]
@@ -40,13 +43,16 @@ struct Checked {
     last: BTreeMap<String, Update>,
     /// The pods that were created and not answered.
     unanswered: BTreeSet<String>,
+    /// The uids of pods that are left out.
+    left_out: BTreeSet<String>,
     now: Instant,
 }
 
 fn check(data: &[u8]) {
     let Ok(script) = std::str::from_utf8(data) else { return };
     let (pods, last) = (Pods::default(), BTreeMap::new());
-    let mut checked = Checked { pods, last, unanswered: BTreeSet::new(), now: Instant::now() };
+    let (unanswered, left_out) = (BTreeSet::new(), BTreeSet::new());
+    let mut checked = Checked { pods, last, unanswered, left_out, now: Instant::now() };
     for line in script.lines() {
         let mut words = line.splitn(3, ' ');
         let (Some(word), Some(number)) = (words.next(), words.next()) else { continue };
@@ -89,27 +95,41 @@ impl Checked {
             },
             "show" => {
                 let Some(pod) = pod(number, text).filter(|_| self.may_show(&executor)) else { return };
-                self.pods.observe(&pod, now)
+                let changes = self.pods.observe(&pod, now);
+                assert!(changes.is_empty() || !self.left_out.contains(&pod.metadata.uid));
+                changes
+            }
+            "leave" if !self.last.contains_key(&executor) && !self.is_known(&executor) => {
+                let Some(pod) = pod(number, text) else { return };
+                self.pods.leave_out(std::slice::from_ref(&pod), "c", now);
+                if pod.is_being_deleted() {
+                    self.left_out.insert(pod.metadata.uid);
+                }
+                assert!(self.pods.leaving().count(now) <= self.left_out.len());
+                Vec::new()
             }
             "delete" => {
                 let Some(pod) = pod(number, text) else { return };
+                self.left_out.remove(&pod.metadata.uid);
                 self.pods.deleted(&pod)
             }
             "list" => {
                 self.pods.begin_list();
                 let shown = pod(number, text).filter(|_| self.may_show(&executor));
+                let uid = shown.as_ref().map(|pod| pod.metadata.uid.clone());
+                self.left_out.retain(|left_out| uid.as_ref() == Some(left_out));
                 self.pods.listed(&Vec::from_iter(shown), now)
             }
             "kill" => {
                 let changes = self.pods.kill(&executor, 1);
                 // Answered as a question is, of which an unknown executor is gone.
-                let is_known = self.pods.executors().contains(&executor);
+                let is_known = self.is_known(&executor);
                 if is_known { changes } else { Vec::new() }
             }
             "acknowledge" => {
                 let removed = self.pods.acknowledged(&executor, text.as_bytes());
                 assert!(removed.is_none() || is_over, "only ends are acknowledged");
-                let is_same = |pod: &PodRef| pod.uid.as_deref() == Some(text);
+                let is_same = |(pod, _): &(PodRef, bool)| pod.uid.as_deref() == Some(text);
                 assert!(removed.as_ref().is_none_or(is_same));
                 Vec::new()
             }
@@ -125,8 +145,11 @@ impl Checked {
 
     /// Whether the pod of an executor can be shown: it isn't gone.
     fn may_show(&self, executor: &String) -> bool {
-        let is_known = self.pods.executors().contains(executor);
-        is_known || !self.last.contains_key(executor)
+        self.is_known(executor) || !self.last.contains_key(executor)
+    }
+
+    fn is_known(&self, executor: &String) -> bool {
+        self.pods.executors().contains(executor)
     }
 
     fn apply(&mut self, changes: Vec<PodChange>) {

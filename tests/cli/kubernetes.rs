@@ -34,6 +34,8 @@ fn folder() -> Folder {
         ("open", CANARY, 0o622),
         ("certificate", "-----BEGIN CERTIFICATE-----", 0o644),
         ("empty", "", 0o600),
+        ("deployment.yaml", "apiVersion: v1\nkind: Deployment\n", 0o644),
+        ("pod.yaml", "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: a}]}\n", 0o644),
     ] {
         let path = folder.write(name, text);
         std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
@@ -116,11 +118,66 @@ const BAD: &[(&[&str], &str)] = &[
     ),
     (
         &["-c", "spark.kubernetes.executor.podTemplateFile=t.yaml"],
-        "spark.kubernetes.executor.podTemplateFile (--conf) is \"t.yaml\", but must be left out: pod temp",
+        "spark.kubernetes.executor.podTemplateFile (--conf) is \"t.yaml\", but must be a file with a template",
+    ),
+    (
+        &["-c", "spark.kubernetes.executor.decommissionLabel=a b"],
+        "spark.kubernetes.executor.decommissionLabel (--conf) is \"a b=\", but must be a key and a value of",
+    ),
+    (
+        &["-c", "spark.kubernetes.executor.podTemplateFile=empty"],
+        "spark.kubernetes.executor.podTemplateFile (--conf) is \"empty\", but must be a file with a pod",
+    ),
+    (
+        &["-c", "spark.kubernetes.executor.podTemplateFile=deployment.yaml"],
+        "but must be a file with a pod (its kind is \"Deployment\", not \"Pod\")",
+    ),
+    (
+        &[
+            "-c",
+            "spark.kubernetes.executor.podTemplateFile=pod.yaml",
+            "-c",
+            "spark.kubernetes.executor.podTemplateContainerName=spark",
+        ],
+        "podTemplateFile (--conf) is \"pod.yaml\", but must be a file with a pod with a container named \"spark\"",
+    ),
+    (
+        &["-c", "spark.kubernetes.executor.volumes.hostPath.x=/x"],
+        "spark.kubernetes.executor.volumes.hostPath.x (--conf) must be followed by TYPE.NAME.KEY",
     ),
     (
         &["-c", "spark.kubernetes.executor.volumes.hostPath.x.mount.path=/x"],
-        "but must be left out: volumes other than secrets are not supported",
+        "volume x needs spark.kubernetes.executor.volumes.hostPath.x.options.path",
+    ),
+    (
+        &["-c", "spark.kubernetes.executor.volumes.emptyDir.x.mount.readOnly=true"],
+        "volume x needs spark.kubernetes.executor.volumes.emptyDir.x.mount.path",
+    ),
+    (
+        &["-c", "spark.kubernetes.executor.volumes.iscsi.x.mount.path=/x"],
+        "volumes.iscsi.x.mount.path (--conf) is of a type that isn't supported: hostPath, emptyDir, nfs, persi",
+    ),
+    (
+        &[
+            "-c",
+            "spark.kubernetes.executor.volumes.persistentVolumeClaim.x.options.claimName=OnDemand",
+            "-c",
+            "spark.kubernetes.executor.volumes.persistentVolumeClaim.x.mount.path=/x",
+        ],
+        "but must be the name of a claim that exists: none is created",
+    ),
+    (
+        &[
+            "-c",
+            "spark.kubernetes.executor.volumes.emptyDir.x.options.colour=red",
+            "-c",
+            "spark.kubernetes.executor.volumes.emptyDir.x.mount.path=/x",
+        ],
+        "volumes.emptyDir.x.options.colour (--conf) is no setting of such a volume",
+    ),
+    (
+        &["-c", "spark.kubernetes.executor.volumes.emptyDir.x.mount.path=x"],
+        "mount path of volume x is \"x\", but must be an absolute path in the container",
     ),
     (
         &["-c", "spark.kubernetes.authenticate.caCertFile=nowhere"],
@@ -218,7 +275,7 @@ fn settings_without_effect_are_named_once() {
         "spark.conf",
         "spark.kubernetes.driver.pod.name x\nspark.kubernetes.executor.podNamePrefix y\n\
          spark.kubernetes.executor.deleteOnTermination false\nspark.kubernetes.executor.rollPolicy ID\n\
-         spark.kubernetes.allocation.batch.delay 1s\nspark.kubernetes.executor.decommissionLabel z\n\
+         spark.kubernetes.allocation.batch.delay 1s\nspark.kubernetes.decommission.script z\n\
          spark.mesos.role etl\nspark.executor.memoryOverhead 1g\n",
     );
     let flags = ["--properties-file", "spark.conf", "--print-config"];
@@ -227,15 +284,13 @@ fn settings_without_effect_are_named_once() {
     assert_eq!(
         ended.errors,
         "offermill: ignored, as executors are ended without being decommissioned before: \
-         spark.kubernetes.executor.decommissionLabel\n\
+         spark.kubernetes.decommission.script\n\
          offermill: ignored, as pods are named after the run: spark.kubernetes.executor.podNamePrefix\n\
          offermill: ignored, as pods are watched, and created as soon as they are wanted: \
          spark.kubernetes.allocation.batch.delay\n\
          offermill: ignored, as they are for drivers that Spark starts in the cluster: \
          spark.kubernetes.driver.pod.name\n\
          offermill: ignored, as they aren't supported: spark.kubernetes.executor.rollPolicy\n\
-         offermill: spark.kubernetes.executor.deleteOnTermination (spark.conf, line 3) is ignored: pods are \
-         deleted once their ends were applied\n\
          offermill: ignored, as they mean nothing on k8s://: spark.mesos.role (spark.conf, line 7)\n"
     );
     let ended = run(&folder, &[&["run", "--master", "local"], &flags[..]].concat());

@@ -263,6 +263,95 @@ fn what_executors_wait_for_is_told() {
     assert_eq!(run.end().code, Some(0));
 }
 
+/// Goal: pods have what a template and volumes say, and stay after their ends if they are to. Method: an executor that
+/// finishes, with all of it; what is left is cleaned.
+#[test]
+fn pods_have_templates_and_volumes() {
+    let (server, folder) = (ApiServer::start(), Folder::new());
+    let master = master(&server);
+    folder.write(
+        "pod.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {labels: {team: b, zone: c}}\nspec:\n  containers:\n  - \
+         name: proxy\n    image: p:1\n  - name: main\n    securityContext: {runAsUser: 7}\n",
+    );
+    let volumes = "spark.kubernetes.executor.volumes";
+    let settings = [
+        "spark.kubernetes.executor.podTemplateFile=pod.yaml".to_owned(),
+        "spark.kubernetes.executor.podTemplateContainerName=main".to_owned(),
+        "spark.kubernetes.executor.label.team=a".to_owned(),
+        "spark.kubernetes.executor.deleteOnTermination=false".to_owned(),
+        format!("{volumes}.hostPath.data.options.path=/srv"),
+        format!("{volumes}.hostPath.data.mount.path=/data"),
+        format!("{volumes}.hostPath.data.mount.readOnly=true"),
+        format!("{volumes}.emptyDir.tmp.mount.path=/scratch"),
+        format!("{volumes}.emptyDir.tmp.options.sizeLimit=1Gi"),
+    ];
+    let flags =
+        ["--num-executors", "1", "--until-finished", "--name", "etl", "--namespace", "jobs"];
+    let settings = settings.iter().flat_map(|setting| ["-c", setting.as_str()]);
+    let flags: Vec<&str> = flags.into_iter().chain(settings).collect();
+    let mut run = Run::start(&folder, &arguments(&master, &flags));
+    let names = wait_running(&mut run, 1);
+    let pod = names[0].replace('.', "-");
+    server.exit(&pod, 0);
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{}{}", ended.output, ended.errors);
+    let manifest = server.state().created[0].clone();
+    let labels = &manifest["metadata"]["labels"];
+    assert_eq!((&labels["team"], &labels["zone"]), (&json!("a"), &json!("c")));
+    let containers = &manifest["spec"]["containers"];
+    assert_eq!(
+        (&containers[0]["name"], &containers[1]["name"]),
+        (&json!("executor"), &json!("proxy"))
+    );
+    assert_eq!(containers[0]["securityContext"]["runAsUser"], 7);
+    assert_eq!(containers[0]["image"], "w:1");
+    let expected = json!([
+        { "name": "tmp", "emptyDir": { "sizeLimit": "1Gi" } },
+        { "name": "data", "hostPath": { "path": "/srv" } },
+    ]);
+    assert_eq!(manifest["spec"]["volumes"], expected);
+    let expected = json!([
+        { "name": "tmp", "mountPath": "/scratch", "readOnly": false },
+        { "name": "data", "mountPath": "/data", "readOnly": true },
+    ]);
+    assert_eq!(containers[0]["volumeMounts"], expected);
+    assert_eq!(pods(&server), [pod], "it stays");
+    let cleaned = clean(&folder, &master, &["etl"]);
+    assert_eq!(cleaned.code, Some(0), "{}", cleaned.errors);
+    assert!(pods(&server).is_empty() && server.state().leases.is_empty());
+}
+
+/// Goal: executors for which a quota has no room don't fill the summary: they are counted. What they were to replace is
+/// replaced once. Method: a quota that lets a failed executor be replaced only after some denials.
+#[test]
+fn denied_executors_are_counted() {
+    let (server, folder) = (ApiServer::start(), Folder::new());
+    let master = master(&server);
+    let mut run =
+        Run::start(&folder, &arguments(&master, &["--num-executors", "2", "--name", "etl"]));
+    let names = wait_running(&mut run, 2);
+    server.state().quota = Some(1);
+    server.exit(&names[0].replace('.', "-"), 3);
+    let failed = run.event(|event| event["event"] == "ended");
+    assert_eq!(failed["state"], "failed", "{failed}");
+    for _ in 0..2 {
+        let denied = run.event(|event| event["event"] == "ended");
+        assert_eq!((&denied["cause"], &denied["host"]), (&json!("dropped"), &json!("")));
+    }
+    server.state().quota = None;
+    let third = wait_running(&mut run, 1);
+    run.signal("INT");
+    let ended = run.end();
+    let summary = ended.events().pop().unwrap();
+    let executors = summary["executors"].as_array().unwrap();
+    let listed: Vec<String> = executors.iter().map(|it| text(&it["executor"])).collect();
+    assert_eq!(listed.len(), 3, "{summary}");
+    assert!(listed.contains(&third[0]), "{summary}");
+    assert_eq!(summary["executors_replaced"], 1, "{summary}");
+    assert!(summary["executors_denied"].as_u64().unwrap() >= 2, "{summary}");
+}
+
 /// Goal: commands and journals work as on other clusters. Method: a run that is told to grow and to end one executor,
 /// and whose journal is replayed.
 #[test]

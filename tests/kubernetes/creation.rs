@@ -78,12 +78,12 @@ fn each_executor_gets_one_pod() {
     assert!(!framework.events().iter().any(is_end));
 }
 
-/// Goal: many creations are in flight at once, within the bound. Method: each takes 50 ms; the most that the server has
-/// seen at a time.
+/// Goal: many creations are in flight at once, within the bound. Method: each takes 150 ms; the most that the server
+/// has seen at a time.
 #[test]
 fn creations_overlap() {
     let server = ApiServer::start();
-    server.state().always = Some(Fault::Delay(Duration::from_millis(50)));
+    server.state().always = Some(Fault::Delay(Duration::from_millis(150)));
     let framework = Framework::start(config(&server.url), 1);
     framework.launch(200);
     framework.wait_state("etl-1-199.0", TaskState::Running);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use offermill::TaskState;
+use offermill::cluster::kubernetes::RunCleaner;
 use offermill::engine::cluster_manager::{Call, ClusterManager, Event};
 use serde_json::json;
 
@@ -226,4 +227,83 @@ fn a_pod_on_a_silent_node_is_not_forgotten() {
     server.exit("etl-1-0-0", 143);
     framework.wait_state("etl-1-0.0", TaskState::Killed);
     wait_pods(&server, 0);
+}
+
+/// Goal: pods that are to stay after their ends stay, and count once: neither this run nor the next one reports or
+/// adopts them again. Method: one pod of each end; a failure to label; then the run's end, the next run, and a cleaner.
+#[test]
+fn ended_pods_stay_if_they_are_to() {
+    let server = ApiServer::start();
+    let mut keeping = config(&server.url);
+    keeping.keeps_ended = true;
+    let first = Framework::start(keeping.clone(), 1);
+    first.launch(4);
+    for number in 0..4 {
+        first.wait_state(&format!("etl-1-{number}.0"), TaskState::Running);
+    }
+    server.state().failing = vec![("PATCH", 500)];
+    server.exit("etl-1-0-0", 0);
+    first.wait_state("etl-1-0.0", TaskState::Finished);
+    server.state().failing.clear();
+    server.exit("etl-1-1-0", 3);
+    first.wait_state("etl-1-1.0", TaskState::Failed);
+    first.kill("etl-1-2.0");
+    first.wait_state("etl-1-2.0", TaskState::Killed);
+    let labelled = |name: &str| {
+        let label =
+            server.state().pods[name]["metadata"]["labels"]["offermill/acknowledged"] == "true";
+        if label { Ok(()) } else { Err(String::new()) }
+    };
+    eventually(PATIENCE, "the finished one is labelled", || labelled("etl-1-0-0"));
+    eventually(PATIENCE, "the failed one is labelled", || labelled("etl-1-1-0"));
+    let ends = |framework: &Framework, executor: &str| {
+        framework.updates(executor).iter().filter(|update| update.uuid.is_some()).count()
+    };
+    server.compact();
+    server.end_watches();
+    first.wait_epoch(2);
+    assert_eq!((ends(&first, "etl-1-0.0"), ends(&first, "etl-1-1.0")), (1, 1));
+    first.cluster.stop();
+    assert_eq!(first.cluster.why_left(), None);
+    let names = || server.state().pods.keys().cloned().collect::<Vec<String>>();
+    assert_eq!(names(), ["etl-1-0-0", "etl-1-1-0"], "what was running is deleted");
+    let second = Framework::start(keeping.clone(), 2);
+    second.launch(1);
+    second.wait_state("etl-2-0.0", TaskState::Running);
+    let is_adoption = |event: &Event| matches!(event, Event::Recovered { .. });
+    assert!(!second.events().iter().any(is_adoption));
+    second.cluster.stop();
+    assert_eq!(names(), ["etl-1-0-0", "etl-1-1-0"]);
+    let cleaner = RunCleaner::connect(&keeping).unwrap();
+    assert_eq!(cleaner.pods(), ["etl-1-0-0", "etl-1-1-0"]);
+    cleaner.delete(false).unwrap();
+    assert!(names().is_empty() && server.state().leases.is_empty());
+}
+
+/// Goal: pods are labelled before their executors are ended, and ended even if they can't be labelled. Method: a kill
+/// with and without the right; an end by itself, which is no such end.
+#[test]
+fn pods_that_are_ended_are_labelled_before() {
+    let server = ApiServer::start();
+    let mut labelling = config(&server.url);
+    labelling.end_label = Some(("ending".to_owned(), "now".to_owned()));
+    let framework = Framework::start(labelling, 1);
+    framework.launch(3);
+    for number in 0..3 {
+        framework.wait_state(&format!("etl-1-{number}.0"), TaskState::Running);
+    }
+    server.state().is_silent = true;
+    framework.kill("etl-1-0.0");
+    eventually(PATIENCE, "it is to be deleted", || {
+        let pod = server.state().pods["etl-1-0-0"]["metadata"].clone();
+        let is_ending = !pod["deletionTimestamp"].is_null() && pod["labels"]["ending"] == "now";
+        if is_ending { Ok(()) } else { Err(pod.to_string()) }
+    });
+    server.state().is_silent = false;
+    server.state().failing = vec![("PATCH", 403)];
+    framework.kill("etl-1-1.0");
+    framework.wait_state("etl-1-1.0", TaskState::Killed);
+    server.exit("etl-1-2-0", 0);
+    framework.wait_state("etl-1-2.0", TaskState::Finished);
+    assert_eq!(server.count("PATCH"), 2);
 }

@@ -52,6 +52,45 @@ fn a_next_run_adopts_executors() {
     second.wait_state("etl-1-0.0", TaskState::Killed);
 }
 
+/// Goal: what a former run has asked to end isn't adopted: it is neither this run's, nor lost. It takes room until it
+/// is
+/// gone. Method: a run whose pods end slowly, after it has ended itself; one more is deleted by others and has
+/// finished.
+#[test]
+fn pods_that_are_being_deleted_are_not_adopted() {
+    let server = ApiServer::start();
+    let first = Framework::start(config(&server.url), 1);
+    first.launch(3);
+    for number in 0..3 {
+        first.wait_state(&format!("etl-1-{number}.0"), TaskState::Running);
+    }
+    server.state().is_silent = true;
+    first.cluster.stop();
+    server.exit("etl-1-2-0", 0);
+    assert_eq!(server.state().pods.len(), 3, "their node takes its time");
+    let second = Framework::start(config(&server.url), 2);
+    second.launch(2);
+    second.wait_epoch(1);
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(server.state().created.len(), 3, "two of the former ones still run");
+    server.remove("etl-1-2-0");
+    server.exit("etl-1-0-0", 143);
+    server.remove("etl-1-0-0");
+    second.wait_state("etl-2-0.0", TaskState::Running);
+    assert_eq!(server.state().created.len(), 4, "one of the former ones still runs");
+    server.compact();
+    server.end_watches();
+    second.wait_epoch(2);
+    server.remove("etl-1-1-0");
+    second.wait_state("etl-2-1.0", TaskState::Running);
+    let of_the_first = second.events().into_iter().filter(|event| match event {
+        Event::Recovered { .. } => true,
+        Event::Update(update) => update.executor.starts_with("etl-1"),
+        _ => false,
+    });
+    assert_eq!(of_the_first.collect::<Vec<Event>>(), []);
+}
+
 /// Goal: two runs of one name never create pods at the same time. Method: a second run while the first one is active;
 /// then the first one finds its lease held by another.
 #[test]

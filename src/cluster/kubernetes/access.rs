@@ -21,6 +21,9 @@ const RIGHTS: [(&str, &str, &[&str]); 2] = [
     (LEASE_GROUP, "leases", &["create", "get", "update", "delete"]),
 ];
 
+/// The right that a run needs in addition if it labels pods after their creation.
+const RIGHT_TO_LABEL: (&str, &str, &[&str]) = ("", "pods", &["patch"]);
+
 /// Why a run can't begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum AccessError {
@@ -32,15 +35,16 @@ enum AccessError {
 
 use AccessError::{Denied, Failed};
 
-/// Asks until there are answers, within `patience`.
+/// Asks until there are answers, within `patience`. `labels_pods` says whether the run labels pods after their
+/// creation.
 ///
 /// # Errors
 /// Says what is missing, or why there are no answers.
-pub(super) async fn check(api: &Api, patience: Duration) -> Result<(), String> {
+pub(super) async fn check(api: &Api, patience: Duration, labels_pods: bool) -> Result<(), String> {
     let began = Instant::now();
     let mut backoff = Backoff::default();
     loop {
-        match try_check(api).await {
+        match try_check(api, labels_pods).await {
             Ok(()) => return Ok(()),
             Err(Denied(why)) => return Err(why),
             Err(Failed(why)) if began.elapsed() >= patience => {
@@ -51,9 +55,9 @@ pub(super) async fn check(api: &Api, patience: Duration) -> Result<(), String> {
     }
 }
 
-async fn try_check(api: &Api) -> Result<(), AccessError> {
+async fn try_check(api: &Api, labels_pods: bool) -> Result<(), AccessError> {
     check_version(&answered(api.version().await)?)?;
-    check_rights(api).await?;
+    check_rights(api, labels_pods).await?;
     check_namespace(api).await
 }
 
@@ -100,9 +104,10 @@ fn check_version(answer: &ApiAnswer) -> Result<(), AccessError> {
 }
 
 /// Asks for each right, all at once.
-async fn check_rights(api: &Api) -> Result<(), AccessError> {
+async fn check_rights(api: &Api, labels_pods: bool) -> Result<(), AccessError> {
     let mut missing = Vec::new();
-    for (group, resource, verbs) in RIGHTS {
+    let rights = RIGHTS.into_iter().chain(labels_pods.then_some(RIGHT_TO_LABEL));
+    for (group, resource, verbs) in rights {
         let mut denied = Vec::new();
         for verb in verbs {
             let answer = answered(api.review(verb, group, resource).await)?;

@@ -13,14 +13,13 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{sleep, sleep_until};
+use tokio::time::{sleep_until, timeout_at};
 
 use super::affinity::NodeSelection;
 use super::api::Api;
 use super::clean_up::clean_up;
 use super::command::ActorCommand;
 use super::config::KubernetesConfig;
-use super::confirmation::confirm_gone;
 use super::creation::{CreationEnd, CreationSignal};
 use super::lease::{Lease, LeaseError};
 use super::lease_validity::LeaseTerm;
@@ -29,13 +28,14 @@ use super::permits::{PermitLimits, Permits};
 use super::pod_state::PodState;
 use super::pods::{PodChange, PodRef, Pods};
 use super::reflector::Observation;
-use super::removal::{RemovalEnd, remove};
+use super::removal::{Removal, RemovalEnd};
 use crate::engine::cluster_manager::{
     Event, EventSink, ExecutorRequest, OwnedOffer, OwnedResource,
 };
 use crate::resources::{Gpus, MilliCpus, PortRange, Scalar};
 
 mod commands;
+mod removals;
 
 /// The maximum number of deletions in flight.
 const REMOVALS_MAX: usize = 16;
@@ -55,7 +55,7 @@ pub(super) type Epoch = Arc<Mutex<u64>>;
 /// The end of a request.
 enum RequestEnd {
     Created { executor: String, created: CreationEnd },
-    Removed { executor: String, pod: PodRef, removed: RemovalEnd },
+    Removed { executor: String, pod: PodRef, how: Removal, removed: RemovalEnd },
     ConfirmedGone { executor: String, pod: PodRef, last: Option<PodState> },
     Renewed { lease: Lease, result: Result<Instant, LeaseError> },
 }
@@ -76,6 +76,8 @@ pub(super) struct KubernetesActor {
     /// By executor: tells a creation what has happened meanwhile.
     creations: HashMap<String, watch::Sender<CreationSignal>>,
     removing: HashSet<PodRef>,
+    /// How many of them are being labelled, to stay.
+    acknowledging: usize,
     /// The pods that are looked at, because they aren't shown any more.
     confirming: HashSet<PodRef>,
     removals: Arc<Semaphore>,
@@ -121,6 +123,7 @@ impl KubernetesActor {
             work: JoinSet::new(),
             creations: HashMap::new(),
             removing: HashSet::new(),
+            acknowledging: 0,
             confirming: HashSet::new(),
             removals: Arc::new(Semaphore::new(REMOVALS_MAX)),
             term: LeaseTerm::new(held_since + lease.duration()),
@@ -188,7 +191,7 @@ impl KubernetesActor {
         let expiry = self.pods.next_expiry(self.config.start_timeout);
         let expiry = expiry.filter(|_| self.holds_lease(now));
         let permits = self.may_create(now).then(|| self.permits.next_at()).flatten();
-        let times = [renewal, connection, expiry, permits];
+        let times = [renewal, connection, expiry, permits, self.pods.leaving().next(now)];
         let longest = now + Duration::from_secs(60);
         times.into_iter().flatten().min().unwrap_or(longest).min(longest)
     }
@@ -206,6 +209,7 @@ impl KubernetesActor {
     fn open_permits(&mut self) {
         let now = Instant::now();
         let Some(request) = self.request.filter(|_| self.may_create(now)) else { return };
+        self.permits.set_leaving(self.pods.leaving().count(now));
         let opened = self.permits.open(self.pods.creating(), self.pods.pending(), now);
         if opened.is_empty() {
             return;
@@ -295,8 +299,9 @@ impl KubernetesActor {
                 let changes = self.pods.confirmed_gone(&executor, &pod, last);
                 self.apply(changes);
             }
-            RequestEnd::Removed { executor, pod, removed } => {
+            RequestEnd::Removed { executor, pod, how, removed } => {
                 self.removing.remove(&pod);
+                self.acknowledging -= usize::from(how == Removal::Acknowledge);
                 match removed {
                     RemovalEnd::Accepted => {}
                     RemovalEnd::Missing => {
@@ -304,10 +309,11 @@ impl KubernetesActor {
                         self.apply(changes);
                     }
                     RemovalEnd::Failed(why) => {
-                        let why = format!("deletion of the pod of {executor}: {why}");
+                        let what = if how == Removal::Acknowledge { "label" } else { "deletion" };
+                        let why = format!("{what} of the pod of {executor}: {why}");
                         self.events.send(Event::CallFailed { why });
                         if self.pods.must_remove_again(&executor, &pod) {
-                            self.remove_after(executor, pod, None, REMOVAL_PAUSE);
+                            self.remove_after(executor, pod, how, REMOVAL_PAUSE);
                         }
                     }
                 }
@@ -323,43 +329,17 @@ impl KubernetesActor {
                 PodChange::Waiting { executor, why } => {
                     self.events.send(Event::Waiting { executor, why });
                 }
-                PodChange::Remove { executor, pod, grace } => self.remove(executor, pod, grace),
+                PodChange::Remove { executor, pod, grace } => {
+                    let how = match (grace, &self.config.end_label) {
+                        (Some(grace), Some(label)) => Removal::End { label: label.clone(), grace },
+                        _ => Removal::Delete(grace),
+                    };
+                    self.remove(executor, pod, how);
+                }
                 PodChange::Confirm { executor, pod, last } => self.confirm(executor, pod, last),
                 PodChange::Ended => self.permits.ended(),
             }
         }
-    }
-
-    fn remove(&mut self, executor: String, pod: PodRef, grace: Option<u64>) {
-        self.remove_after(executor, pod, grace, Duration::ZERO);
-    }
-
-    fn remove_after(&mut self, executor: String, pod: PodRef, grace: Option<u64>, pause: Duration) {
-        if self.is_refused || !self.removing.insert(pod.clone()) {
-            return;
-        }
-        let mut validity = self.term.validity();
-        let (api, removals) = (self.api.clone(), Arc::clone(&self.removals));
-        self.work.spawn(async move {
-            sleep(pause).await;
-            // Closed never: the permit is there in any case.
-            let _turn = removals.acquire().await;
-            let removed = remove(&api, &pod, grace, &mut validity).await;
-            RequestEnd::Removed { executor, pod, removed }
-        });
-    }
-
-    /// Finds out whether a pod is gone that isn't shown any more.
-    fn confirm(&mut self, executor: String, pod: PodRef, last: Option<PodState>) {
-        if self.is_refused || !self.confirming.insert(pod.clone()) {
-            return;
-        }
-        let mut validity = self.term.validity();
-        let (api, turns) = (self.api.clone(), Arc::clone(&self.removals));
-        self.work.spawn(async move {
-            confirm_gone(&api, &pod, &turns, &mut validity).await;
-            RequestEnd::ConfirmedGone { executor, pod, last }
-        });
     }
 
     /// Ends the creations of pods that are shown: an attempt without an answer took effect, or the answer is to come.
@@ -406,8 +386,12 @@ impl KubernetesActor {
         if self.is_refused {
             return;
         }
-        let recovered =
-            if self.is_registered { Vec::new() } else { Pods::recovered(pods, &self.creator) };
+        let recovered = if self.is_registered {
+            Vec::new()
+        } else {
+            self.pods.leave_out(pods, &self.creator, now);
+            Pods::recovered(pods, &self.creator)
+        };
         let again = self.is_registered || !recovered.is_empty();
         if self.is_registered {
             self.events.send(Event::Disconnected);
@@ -478,6 +462,15 @@ impl KubernetesActor {
     async fn stop(mut self) -> Result<(), String> {
         let deadline = Instant::now() + STOP_TIMEOUT;
         self.reflector.abort();
+        // What isn't labelled is deleted.
+        let labelled_by = Instant::now() + STOP_TIMEOUT / 4;
+        while self.acknowledging > 0 {
+            match timeout_at(labelled_by.into(), self.work.join_next()).await {
+                Ok(Some(Ok(done))) => self.done(done),
+                Ok(Some(Err(_))) => {}
+                Ok(None) | Err(_) => break,
+            }
+        }
         // A pod that an attempt under way creates has the lease as its owner, and goes with it.
         self.work.shutdown().await;
         if self.has_lost_lease {

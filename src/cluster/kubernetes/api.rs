@@ -10,7 +10,7 @@ use kube::client::Body;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::names::RUN_LABEL;
+use super::names::{ACKNOWLEDGED_LABEL, RUN_LABEL};
 use super::objects::ApiFailure;
 use super::pods::PodRef;
 use super::token_file::TokenFile;
@@ -32,8 +32,10 @@ pub(super) const WATCH_SILENCE_MAX: Duration = Duration::from_secs(WATCH_SECONDS
 pub(super) struct Api {
     client: Client,
     namespace: String,
-    /// The selector of the run's pods, as part of a URL.
-    selector: String,
+    /// The selector of all pods of the run, as part of a URL.
+    all: String,
+    /// The selector of those whose ends haven't been applied.
+    current: String,
     timeout: Duration,
     /// The file with the token, if the client has none of its own.
     token_file: Option<TokenFile>,
@@ -83,8 +85,9 @@ impl ApiAnswer {
 
 impl Api {
     pub(super) fn new(client: Client, namespace: String, run: &str, timeout: Duration) -> Api {
-        let selector = format!("labelSelector={}%3D{run}", RUN_LABEL.replace('/', "%2F"));
-        Api { client, namespace, selector, timeout, token_file: None }
+        let all = format!("labelSelector={}%3D{run}", encoded(RUN_LABEL));
+        let current = format!("{all}%2C%21{}", encoded(ACKNOWLEDGED_LABEL));
+        Api { client, namespace, all, current, timeout, token_file: None }
     }
 
     /// Sends the token of a file with each request.
@@ -173,14 +176,40 @@ impl Api {
         self.send(Method::DELETE, format!("{}/{}", self.pods(), pod.name), Some(&options)).await
     }
 
-    /// Deletes all pods of the run.
-    pub(super) async fn delete_pods(&self) -> Result<ApiAnswer, String> {
-        self.send(Method::DELETE, format!("{}?{}", self.pods(), self.selector), None).await
+    /// Gives a pod a label, if it has this uid.
+    pub(super) async fn label_pod(
+        &self,
+        pod: &PodRef,
+        label: &str,
+        value: &str,
+    ) -> Result<ApiAnswer, String> {
+        let mut metadata = json!({ "labels": { label: value } });
+        if let (Some(metadata), Some(uid)) = (metadata.as_object_mut(), &pod.uid) {
+            metadata.insert("uid".to_owned(), uid.as_str().into());
+        }
+        let patch = json!({ "metadata": metadata });
+        self.send(Method::PATCH, format!("{}/{}", self.pods(), pod.name), Some(&patch)).await
     }
 
-    /// Lists a page of the run's pods, as they are now: a list from the server's cache could lack pods that exist.
+    /// Deletes all pods of the run, or those whose ends haven't been applied.
+    pub(super) async fn delete_pods(&self, and_acknowledged: bool) -> Result<ApiAnswer, String> {
+        let selector = if and_acknowledged { &self.all } else { &self.current };
+        self.send(Method::DELETE, format!("{}?{selector}", self.pods()), None).await
+    }
+
+    /// Lists a page of the run's pods whose ends haven't been applied, as they are now: a list from the server's cache
+    /// could lack pods that exist.
     pub(super) async fn page(&self, next: &str) -> Result<ApiAnswer, String> {
-        let mut path = format!("{}?{}&limit={PAGE_PODS}", self.pods(), self.selector);
+        self.page_of(&self.current, next).await
+    }
+
+    /// Lists a page of all pods of the run.
+    pub(super) async fn page_of_all(&self, next: &str) -> Result<ApiAnswer, String> {
+        self.page_of(&self.all, next).await
+    }
+
+    async fn page_of(&self, selector: &str, next: &str) -> Result<ApiAnswer, String> {
+        let mut path = format!("{}?{selector}&limit={PAGE_PODS}", self.pods());
         if !next.is_empty() {
             path.push_str(&format!("&continue={}", encoded(next)));
         }
@@ -220,9 +249,10 @@ impl Api {
         self.send(Method::DELETE, format!("{}/{name}", self.leases()), Some(&options)).await
     }
 
-    /// Begins a watch of the run's pods at a version. The answer has no body if it is a success; its body is a stream.
+    /// Begins a watch of the run's pods whose ends haven't been applied, at a version. The answer has no body if it
+    /// is a success; its body is a stream.
     pub(super) async fn watch(&self, version: &str) -> Result<(ApiAnswer, Option<Body>), String> {
-        self.begin_watch(&self.selector, WATCH_SECONDS, version).await
+        self.begin_watch(&self.current, WATCH_SECONDS, version).await
     }
 
     /// Begins a watch of the pod of this name at a version, for a second, as [`Api::watch`].
@@ -276,11 +306,16 @@ impl Api {
         path: String,
         body: Option<&Value>,
     ) -> Result<(ApiAnswer, Body), String> {
+        let content = if method == Method::PATCH {
+            "application/merge-patch+json"
+        } else {
+            "application/json"
+        };
         let mut request = Request::builder()
             .method(method)
             .uri(path)
             .header(header::ACCEPT, "application/json")
-            .header(header::CONTENT_TYPE, "application/json");
+            .header(header::CONTENT_TYPE, content);
         if let Some(token_file) = &self.token_file {
             request = request.header(header::AUTHORIZATION, token_file.header()?);
         }

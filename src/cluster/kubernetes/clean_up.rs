@@ -3,7 +3,7 @@
 //!    the lease; past that, only if the server says that it does. Else the pods may be another run's, and all is left.
 //! 2. The run's pods are deleted, if they aren't to stay. One that comes into being later has the lease as its owner,
 //!    and goes with it.
-//! 3. The lease is deleted, in the version that this run has written, or given back.
+//! 3. The lease is deleted, in the version that this run has written; or given back, if pods stay.
 
 use std::time::Instant;
 
@@ -36,8 +36,13 @@ pub(super) async fn clean_up(
         PodsAtEnd::Leave => {
             vec![("release of the lease", limited(lease.release(api), deadline).await)]
         }
+        // Pods that stay have the lease as their owner.
+        PodsAtEnd::Delete if config.keeps_ended => vec![
+            ("deletion of the pods", deleted(within(api.delete_pods(false), by[1]).await)),
+            ("release of the lease", limited(lease.release(api), deadline).await),
+        ],
         PodsAtEnd::Delete => vec![
-            ("deletion of the pods", deleted(within(api.delete_pods(), by[1]).await)),
+            ("deletion of the pods", deleted(within(api.delete_pods(true), by[1]).await)),
             ("deletion of the lease", limited(lease.delete(api), deadline).await),
         ],
     };

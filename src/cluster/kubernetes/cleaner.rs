@@ -72,7 +72,7 @@ impl RunCleaner {
             runtime.map_err(|error| Error::cluster_from("Kubernetes: no event loop", error))?;
         let connecting = async {
             let api = client::connect(config).await?;
-            access::check(&api, config.connect_timeout).await?;
+            access::check(&api, config.connect_timeout, false).await?;
             let (pods, lease) = (pods(&api).await?, lease(&api, &config.name).await?);
             Ok((api, pods, lease))
         };
@@ -118,7 +118,7 @@ impl RunCleaner {
     /// If the run is alive; and if something couldn't be deleted.
     pub fn delete(self, is_forced: bool) -> Result<(), CleanError> {
         let RunCleaner { runtime, api, mut config, lease, .. } = self;
-        config.at_end = PodsAtEnd::Delete;
+        (config.at_end, config.keeps_ended) = (PodsAtEnd::Delete, false);
         runtime.block_on(async {
             let mut taken = Lease::new(&config.name, &creator(), config.lease_duration);
             let refused = |error| match error {
@@ -153,7 +153,7 @@ impl RunCleaner {
 async fn pods(api: &Api) -> Result<Vec<String>, String> {
     let (mut names, mut next) = (Vec::new(), String::new());
     loop {
-        let answer = api.page(&next).await?;
+        let answer = api.page_of_all(&next).await?;
         if !answer.is_success() {
             return Err(answer.why());
         }

@@ -200,7 +200,7 @@ async fn connect(
 ) -> Result<(Api, Lease, Instant), String> {
     let api = client::connect(config).await?;
     if config.checks_access {
-        access::check(&api, config.connect_timeout).await?;
+        access::check(&api, config.connect_timeout, config.labels_pods()).await?;
     }
     let mut lease = Lease::new(&config.name, creator, config.lease_duration);
     let acquired = lease.acquire(&api, config.connect_timeout).await;

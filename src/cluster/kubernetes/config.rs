@@ -6,6 +6,8 @@ use std::time::Duration;
 use super::affinity::NodeSelection;
 use super::api_server::ApiServer;
 use super::names::{RUN_NAME_BYTES_MAX, is_domain, is_label_key, is_label_value, is_name};
+use super::pod_template::PodTemplate;
+use super::volumes::PodVolume;
 use crate::config::{Config, ExecutorCores, ExecutorGpus};
 use crate::error::Error;
 use crate::resources::{Gpus, MilliCpus};
@@ -57,6 +59,10 @@ pub struct KubernetesConfig {
     pub cpu_limit: Option<MilliCpus>,
     /// Secrets of the namespace, each with the folder of the container in which its values are files.
     pub secret_mounts: BTreeMap<String, String>,
+    /// Volumes that are mounted into the executors' containers.
+    pub volumes: Vec<PodVolume>,
+    /// What pods have beside what these settings say.
+    pub template: Option<PodTemplate>,
     /// The grace period of pods whose end others request. `None` takes the server's default.
     pub termination_grace: Option<Duration>,
     /// The maximum number of creations in flight.
@@ -75,8 +81,17 @@ pub struct KubernetesConfig {
     pub lease_duration: Duration,
     /// What becomes of pods when the manager is stopped.
     pub at_end: PodsAtEnd,
+    /// Whether pods stay that have ended by themselves, for their logs. Once their ends were applied, they are labelled
+    /// `offermill/acknowledged`, for which the right to patch pods is needed, and take no part in the run any more.
+    /// They and the lease, which is their owner, stay when the manager is stopped, until a [`RunCleaner`] deletes them.
+    ///
+    /// [`RunCleaner`]: super::RunCleaner
+    pub keeps_ended: bool,
+    /// A label, with its value, that pods get before the manager ends their executors, so that others can tell those
+    /// that are about to end. The right to patch pods is needed for it.
+    pub end_label: Option<(String, String)>,
     /// Whether the manager asks, before the run begins, whether the address is an API server's, the namespace exists,
-    /// and its user has the rights that it needs. If not, it gives up at once, and names what is missing. Up to 13
+    /// and its user has the rights that it needs. If not, it gives up at once, and names what is missing. Up to 14
     /// requests.
     pub checks_access: bool,
     /// Whether [`KubernetesConfig::for_kernel`] was called, without which a constraint would be ignored.
@@ -130,6 +145,8 @@ impl KubernetesConfig {
             cpu_request: None,
             cpu_limit: None,
             secret_mounts: BTreeMap::new(),
+            volumes: Vec::new(),
+            template: None,
             termination_grace: None,
             creations_max: 16,
             pending_max: usize::MAX,
@@ -138,6 +155,8 @@ impl KubernetesConfig {
             connect_timeout: Duration::from_secs(60),
             lease_duration: Duration::from_secs(15),
             at_end: PodsAtEnd::default(),
+            keeps_ended: false,
+            end_label: None,
             checks_access: false,
             is_for_kernel: false,
             selection: NodeSelection::Everywhere,
@@ -214,6 +233,11 @@ impl KubernetesConfig {
         KubernetesConfig { start_timeout, ..self }
     }
 
+    /// Whether pods are labelled after their creation.
+    pub(super) fn labels_pods(&self) -> bool {
+        self.keeps_ended || self.end_label.is_some()
+    }
+
     /// Checks the values that don't depend on the cluster.
     pub(super) fn check(&self) -> Result<(), Error> {
         self.check_connection()?;
@@ -269,12 +293,23 @@ impl KubernetesConfig {
                 return Err(Error::setting(name, format!("{key}={value}"), allowed));
             }
         }
+        if let Some((key, value)) = &self.end_label
+            && (!is_label_key(key) || !is_label_value(value))
+        {
+            let allowed = "a key and a value of at most 63 letters, digits, '-', '_' and '.'";
+            return Err(Error::setting(
+                "label of pods that end",
+                format!("{key}={value}"),
+                allowed,
+            ));
+        }
         for (secret, path) in &self.secret_mounts {
             if !is_domain(secret) || !path.starts_with('/') {
                 let allowed = "the name of a secret, and an absolute path in the container";
                 return Err(Error::setting("secret mount", format!("{secret}={path}"), allowed));
             }
         }
+        self.volumes.iter().try_for_each(PodVolume::check)?;
         if let Some(key) = self.annotations.keys().find(|key| !is_label_key(key)) {
             let allowed = "a key of at most 63 letters, digits, '-', '_' and '.'";
             return Err(Error::setting("annotation", key, allowed));

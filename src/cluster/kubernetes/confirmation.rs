@@ -10,7 +10,7 @@ use super::api::Api;
 use super::lease_validity::LeaseValidity;
 use super::objects::Pod;
 use super::pods::PodRef;
-use super::removal::remove;
+use super::removal::{Removal, remove};
 use crate::backoff::Backoff;
 
 /// The longest pause between two looks.
@@ -38,7 +38,7 @@ pub(super) async fn confirm_gone(
                     return;
                 }
                 if answer.is_success() && !is_removed {
-                    let _looked_at_again = remove(api, pod, None, validity).await;
+                    let _looked_at_again = remove(api, pod, &Removal::Delete(None), validity).await;
                     is_removed = true;
                     backoff.reset();
                 }

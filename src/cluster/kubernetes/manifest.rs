@@ -18,6 +18,7 @@ use super::names::{
 use super::pod_state::EXECUTOR_CONTAINER;
 use super::quantity::{of_cores, of_memory};
 use super::resources_annotation::{RESOURCES_ANNOTATION, written_resources};
+use super::volumes::PodVolume;
 use crate::launch::{Command, CommandForm, Container, ContainerKind, SecretSource, Setup, Volume};
 use crate::resources::{ExecutorResources, Gpus};
 
@@ -78,6 +79,7 @@ pub(super) fn pod(
     set(&mut spec, "tolerations", list(config.tolerations.iter().map(toleration)));
     let volumes = volumes(setup).enumerate();
     let volumes = volumes.map(|(at, volume)| volume_source(at, volume));
+    let volumes = volumes.chain(config.volumes.iter().map(PodVolume::source));
     let secrets = config.secret_mounts.keys().enumerate().map(|(at, secret)| {
         json!({ "name": secret_volume_name(at), "secret": { "secretName": secret } })
     });
@@ -112,7 +114,11 @@ pub(super) fn pod(
     let metadata = json!({
         "name": name, "labels": labels, "annotations": annotations, "ownerReferences": [owner],
     });
-    Ok(json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec }))
+    let mut pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec });
+    if let Some(template) = &config.template {
+        template.apply(&mut pod);
+    }
+    Ok(pod)
 }
 
 fn container(config: &KubernetesConfig, launch: &PodLaunch) -> Result<Value, String> {
@@ -144,7 +150,8 @@ fn container(config: &KubernetesConfig, launch: &PodLaunch) -> Result<Value, Str
     let secrets = config.secret_mounts.values().enumerate().map(
         |(at, path)| json!({ "name": secret_volume_name(at), "mountPath": path, "readOnly": true }),
     );
-    set(&mut container, "volumeMounts", list(mounts.chain(secrets)));
+    let volumes = config.volumes.iter().map(PodVolume::mount);
+    set(&mut container, "volumeMounts", list(mounts.chain(volumes).chain(secrets)));
     let fixed = resources.port.map(|port| json!({ "containerPort": port, "hostPort": port }));
     let mapped = own.into_iter().flat_map(|it| &it.port_mappings).map(|it| {
         let protocol = it.protocol.as_str().to_uppercase();

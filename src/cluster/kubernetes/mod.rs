@@ -70,18 +70,21 @@ mod creation;
 mod expansion;
 mod lease;
 mod lease_validity;
+mod leaving;
 mod manifest;
 mod names;
 mod objects;
 mod permits;
 mod pod_history;
 mod pod_state;
+mod pod_template;
 mod pods;
 mod quantity;
 mod reflector;
 mod removal;
 mod resources_annotation;
 mod token_file;
+mod volumes;
 mod watch_stream;
 
 #[cfg(test)]
@@ -93,3 +96,5 @@ pub use cleaner::{CleanError, RunCleaner, RunLease};
 pub use cluster::KubernetesCluster;
 pub use config::{KubernetesConfig, PodsAtEnd, Toleration};
 pub use names::run_name;
+pub use pod_template::PodTemplate;
+pub use volumes::{PodVolume, PodVolumeSource};

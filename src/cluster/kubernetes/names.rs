@@ -18,6 +18,9 @@ pub(super) const CREATOR_LABEL: &str = "offermill/creator";
 /// The label with the executor's id.
 pub(super) const EXECUTOR_LABEL: &str = "offermill/executor";
 
+/// The label of pods whose ends were applied and that stay. Lists and watches leave them out.
+pub(super) const ACKNOWLEDGED_LABEL: &str = "offermill/acknowledged";
+
 /// The maximum number of bytes of a pod's name. A pod's name is its host name and the value of a label, too: 63 bytes,
 /// of which controllers that derive names take up to 11.
 pub(super) const POD_NAME_BYTES_MAX: usize = 52;

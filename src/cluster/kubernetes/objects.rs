@@ -23,6 +23,13 @@ pub(super) struct Pod {
     pub(super) status: PodStatus,
 }
 
+impl Pod {
+    /// Whether its deletion was requested.
+    pub(super) fn is_being_deleted(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+}
+
 /// The metadata of any object.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]

@@ -8,6 +8,7 @@
 //! * After a denial no permit is opened for a while: 1 s, then twice as long each time, at most 60 s, until a pod was
 //!   created. If one of the own pods ends, which frees what it used, the wait ends.
 //! * Pods that wait for a node or start count towards a maximum, because schedulers slow down with each.
+//! * Pods of a former run that are being deleted take the room of executors that are wanted, until they are gone.
 //! * A permit that was answered isn't opened again at once: the number that is wanted is known only a moment later. One
 //!   that was declined is opened again after the time that the decline names, when more is wanted, or with a revival.
 
@@ -38,6 +39,8 @@ pub(super) struct Permits {
     limits: PermitLimits,
     /// The number of executors that are wanted.
     wanted: usize,
+    /// How many of them must wait for pods that are being deleted.
+    leaving: usize,
     is_suppressed: bool,
     open: HashSet<u64>,
     next: u64,
@@ -53,6 +56,7 @@ impl Permits {
         Permits {
             limits,
             wanted: 0,
+            leaving: 0,
             is_suppressed: false,
             open: HashSet::new(),
             next: 0,
@@ -75,6 +79,11 @@ impl Permits {
         surplus
     }
 
+    /// Sets how many pods of a former run are being deleted and still take room.
+    pub(super) fn set_leaving(&mut self, pods: usize) {
+        self.leaving = pods;
+    }
+
     /// Opens the permits that may be opened now. `creating` and `pending` are the numbers of pods that are being
     /// created, and that were created and don't run yet.
     pub(super) fn open(&mut self, creating: usize, pending: usize, now: Instant) -> Vec<u64> {
@@ -84,7 +93,7 @@ impl Permits {
         }
         self.closed_until = None;
         let open = self.open.len();
-        let wanted = self.wanted.saturating_sub(self.held.len());
+        let wanted = self.wanted.saturating_sub(self.held.len() + self.leaving);
         let room = self.window.saturating_sub(creating);
         let pending_room = self.limits.pending_max.saturating_sub(creating + pending);
         let count = wanted.min(room).min(pending_room).saturating_sub(open);
@@ -200,6 +209,11 @@ mod tests {
         assert_eq!(permits.request(9).len(), 0);
         assert_eq!(permits.open(0, 8, now).len(), 1, "ten may be pending");
         assert!(permits.open(0, 9, now).is_empty());
+        permits.void();
+        permits.set_leaving(8);
+        assert_eq!(permits.open(0, 0, now).len(), 1, "eight of nine are still there");
+        permits.set_leaving(7);
+        assert_eq!(permits.open(0, 0, now).len(), 1);
     }
 
     /// Goal: a denial that lasts is met by few requests. Method: five minutes in which each pod is denied, at once

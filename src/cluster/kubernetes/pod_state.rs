@@ -106,16 +106,20 @@ pub(super) fn container_id(pod: &Pod) -> Option<&str> {
     executor_container(pod)?.container_id.as_deref().filter(|id| !id.is_empty())
 }
 
+/// Whether all containers of a pod have ended.
+pub(super) fn has_ended(pod: &Pod) -> bool {
+    matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"))
+}
+
 /// Reads the state of an executor from its pod.
 pub(super) fn read(pod: &Pod, known: KnownPod<'_>) -> PodState {
     let container = executor_container(pod);
     let is_other_container =
         container_id(pod).is_some_and(|now| known.container_id.is_some_and(|before| before != now));
     let pod_ip = pod.status.pod_ip.as_str();
-    let has_ended = matches!(pod.status.phase.as_deref(), Some("Succeeded" | "Failed"));
     if is_other_container || is_other_address(known.pod_ip, pod_ip) {
         let why = "its node has lost its container and started another".to_owned();
-        if has_ended {
+        if has_ended(pod) {
             return PodState::new(TaskState::Gone).saying(why);
         }
         return PodState { is_replaced: true, ..PodState::new(TaskState::Killing).saying(why) };
@@ -129,9 +133,7 @@ pub(super) fn read(pod: &Pod, known: KnownPod<'_>) -> PodState {
         (_, Some(_)) => failed(pod, terminated, known),
         (Some("Unknown"), None) => unreachable(pod),
         (Some("Running"), None) if is_node_silent(pod) => unreachable(pod),
-        (Some("Running"), None) if pod.metadata.deletion_timestamp.is_some() => {
-            PodState::new(TaskState::Killing)
-        }
+        (Some("Running"), None) if pod.is_being_deleted() => PodState::new(TaskState::Killing),
         (Some("Running"), None) => PodState::new(TaskState::Running),
         _ => not_started(pod, container),
     }
@@ -189,7 +191,7 @@ fn failed(pod: &Pod, terminated: Option<&Terminated>, known: KnownPod<'_>) -> Po
         let end = ended(TaskState::Failed, terminated);
         return end.because(cause).saying(why);
     }
-    if pod.metadata.deletion_timestamp.is_some() {
+    if pod.is_being_deleted() {
         let end = ended(TaskState::Gone, terminated);
         let why = joined(&[Some("its pod was deleted by others"), Some(&end.message)]);
         return end.saying(why);

@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
+use super::leaving::LeavingPods;
 use super::names::{CREATOR_LABEL, EXECUTOR_LABEL, pod_name};
 use super::objects::Pod;
 use super::pod_state::{self, KnownPod, PodState};
@@ -55,6 +56,8 @@ struct Entry {
     is_end_requested: bool,
     /// Whether the pod is deleted because it runs another container than the executor's.
     is_replaced: bool,
+    /// Whether all its containers have ended.
+    is_over: bool,
     /// The grace period of that deletion, in seconds.
     grace: Option<u64>,
     last: Option<PodState>,
@@ -75,12 +78,19 @@ pub(super) struct Pods {
     pending: HashSet<String>,
     /// Since when an executor's image or configuration has kept it from starting.
     blocked: HashMap<String, Instant>,
+    /// Pods of former runs that are left out.
+    leaving: LeavingPods,
 }
 
 /// The executor of a pod, whose name follows from the executor's id: others may have given its labels to their pods.
 fn executor_of(pod: &Pod) -> Option<&String> {
     let executor = pod.metadata.labels.get(EXECUTOR_LABEL)?;
     (pod_name(executor).as_ref() == Some(&pod.metadata.name)).then_some(executor)
+}
+
+/// Whether another program than this one has created a pod.
+fn is_foreign(pod: &Pod, creator: &str) -> bool {
+    pod.metadata.labels.get(CREATOR_LABEL).is_none_or(|label| label != creator)
 }
 
 impl Entry {
@@ -94,6 +104,7 @@ impl Entry {
             pod_ip: String::new(),
             is_end_requested: false,
             is_replaced: false,
+            is_over: false,
             grace: None,
             last: None,
             listed_from,
@@ -153,6 +164,17 @@ impl Pods {
     /// The number of pods that were created and don't run yet.
     pub(super) fn pending(&self) -> usize {
         self.pending.len()
+    }
+
+    /// Leaves out those pods of former runs that are being deleted, as the first list shows them.
+    pub(super) fn leave_out(&mut self, pods: &[Pod], creator: &str, now: Instant) {
+        let leaving = pods.iter().filter(|pod| is_foreign(pod, creator) && pod.is_being_deleted());
+        leaving.for_each(|pod| self.leaving.insert(pod, now));
+    }
+
+    /// The pods of former runs that are left out.
+    pub(super) fn leaving(&self) -> &LeavingPods {
+        &self.leaving
     }
 
     /// The creation of a pod begins. False if there is a pod of this executor.
@@ -215,6 +237,9 @@ impl Pods {
 
     fn show(&mut self, pod: &Pod, is_listed: bool, now: Instant) -> Vec<PodChange> {
         let Some(executor) = executor_of(pod) else { return Vec::new() };
+        if self.leaving.show(pod, now) {
+            return Vec::new();
+        }
         let lists = self.lists;
         let entry = self
             .entries
@@ -232,6 +257,7 @@ impl Pods {
         if entry.node.is_empty() {
             entry.node.clone_from(&pod.spec.node_name);
         }
+        entry.is_over = pod_state::has_ended(pod);
         let known = entry.known();
         let state = pod_state::read(pod, known);
         if entry.container_id.is_none() {
@@ -275,6 +301,7 @@ impl Pods {
 
     /// A pod was deleted, or its labels have changed; this is its last state.
     pub(super) fn deleted(&mut self, pod: &Pod) -> Vec<PodChange> {
+        self.leaving.remove(pod);
         let Some(executor) = executor_of(pod) else { return Vec::new() };
         let Some(entry) = self.entries.get(executor) else { return Vec::new() };
         if entry.uid.as_ref().is_some_and(|known| *known != pod.metadata.uid) {
@@ -325,6 +352,7 @@ impl Pods {
     /// The list that was begun last shows these pods. States are reported again where they are ends, because an
     /// acknowledgement may have been lost.
     pub(super) fn listed(&mut self, pods: &[Pod], now: Instant) -> Vec<PodChange> {
+        self.leaving.listed(pods);
         let shown: HashSet<&String> = pods.iter().filter_map(executor_of).collect();
         let is_missing = |(executor, entry): &(&String, &Entry)| {
             entry.listed_from <= self.lists && !shown.contains(executor)
@@ -347,11 +375,10 @@ impl Pods {
         changes
     }
 
-    /// The executors of former runs in a list, for the kernel to adopt.
+    /// The executors of former runs in a list, for the kernel to adopt. Those that are being deleted aren't: their
+    /// ends were asked for.
     pub(super) fn recovered(pods: &[Pod], creator: &str) -> Vec<RecoveredExecutor> {
-        let foreign = pods.iter().filter(|pod| {
-            pod.metadata.labels.get(CREATOR_LABEL).is_none_or(|label| label != creator)
-        });
+        let foreign = pods.iter().filter(|pod| is_foreign(pod, creator) && !pod.is_being_deleted());
         let recovered = foreign.filter_map(|pod| {
             let executor = executor_of(pod)?;
             let resources = pod.metadata.annotations.get(RESOURCES_ANNOTATION)?;
@@ -395,11 +422,11 @@ impl Pods {
         entry.uid.is_some().then(|| entry.remove(executor)).into_iter().collect()
     }
 
-    /// An end was applied: the pod to delete, if it is the one of the token.
-    pub(super) fn acknowledged(&self, executor: &str, token: &[u8]) -> Option<PodRef> {
+    /// An end was applied: the pod to remove, if it is the one of the token; and whether all its containers have ended.
+    pub(super) fn acknowledged(&self, executor: &str, token: &[u8]) -> Option<(PodRef, bool)> {
         let entry = self.entries.get(executor)?;
         let is_same = entry.uid.as_ref().is_some_and(|uid| uid.as_bytes() == token);
-        (is_same && entry.has_ended()).then(|| entry.pod_ref())
+        (is_same && entry.has_ended()).then(|| (entry.pod_ref(), entry.is_over))
     }
 
     /// The deletion of a pod has failed. Whether it must be repeated: the engine repeats its kills, but acknowledges an
@@ -423,6 +450,8 @@ impl Pods {
             let Some(entry) = self.entries.get_mut(&executor) else { continue };
             let waiting = entry.last.as_ref().map(|last| last.waiting.clone()).unwrap_or_default();
             entry.is_end_requested = true;
+            // Nothing of it runs that would need time.
+            entry.grace = Some(1);
             let state = PodState::rejected(waiting);
             changes.push(PodChange::Updated(entry.update(&executor, &state, false)));
             changes.push(entry.remove(&executor));

@@ -20,7 +20,8 @@ impl Request {
         pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
     }
 
-    /// Whether an object is one of those that the request selects by labels, each `KEY=VALUE`, and by its name.
+    /// Whether an object is one of those that the request selects by labels, each `KEY=VALUE` or `!KEY`, and by its
+    /// name.
     pub(super) fn selects(&self, object: &Value) -> bool {
         let name = self.query("fieldSelector").unwrap_or_default();
         let name = name.strip_prefix("metadata.name%3D");
@@ -28,10 +29,15 @@ impl Request {
             return false;
         }
         let selector = self.query("labelSelector").unwrap_or_default();
-        let selector = selector.replace("%2F", "/").replace("%3D", "=").replace("%2C", ",");
+        let marks = [("%2F", "/"), ("%3D", "="), ("%2C", ","), ("%21", "!")];
+        let selector = marks.iter().fold(selector, |text, (code, mark)| text.replace(code, mark));
         let labels = &object["metadata"]["labels"];
-        let pairs = selector.split(',').filter_map(|pair| pair.split_once('='));
-        pairs.into_iter().all(|(key, value)| labels[key] == value)
+        let selects = |part: &str| match (part.split_once('='), part.strip_prefix('!')) {
+            (Some((key, value)), _) => labels[key] == value,
+            (None, Some(key)) => labels[key].is_null(),
+            (None, None) => part.is_empty(),
+        };
+        selector.split(',').all(selects)
     }
 
     /// The request as `VERB path`, with `LIST` and `WATCH` for what reads many.

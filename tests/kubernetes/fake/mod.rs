@@ -247,6 +247,22 @@ impl State {
         (201, answer)
     }
 
+    /// Merges labels into a pod, if it has the uid that the patch names.
+    fn patch(&mut self, name: &str, patch: &Value) -> (u16, Value) {
+        let Some(mut pod) = self.pods.get(name).cloned() else {
+            return (404, objects::failure(404, &format!("pods \"{name}\" not found")));
+        };
+        let uid = &patch["metadata"]["uid"];
+        if !uid.is_null() && *uid != pod["metadata"]["uid"] {
+            return (409, objects::failure(409, "the UID in the precondition does not match"));
+        }
+        for (key, value) in patch["metadata"]["labels"].as_object().into_iter().flatten() {
+            pod["metadata"]["labels"][key] = value.clone();
+        }
+        self.put(name, pod.clone());
+        (200, pod)
+    }
+
     /// Deletes a pod as its node would: a running one ends with 143, and is gone.
     fn delete(&mut self, name: &str, options: &Value) -> (u16, Value) {
         let Some(pod) = self.pods.get(name).cloned() else {
@@ -378,6 +394,7 @@ fn answer(shared: &Shared, request: &Request) -> (u16, Value) {
     match (request.method.as_str(), kind, name) {
         ("GET", "pods", None) => list(&state, request),
         ("GET", "pods", Some(name)) => objects::found(state.pods.get(&name)),
+        ("PATCH", "pods", Some(name)) => state.patch(&name, &request.body),
         ("DELETE", "pods", Some(name)) => state.delete(&name, &request.body),
         ("DELETE", "pods", None) => {
             let selected = state.pods.iter().filter(|(_, pod)| request.selects(pod));

@@ -14,7 +14,7 @@ use crate::framework::Framework;
 /// The rules of the role in the guide.
 fn rules() -> Value {
     let guide = include_str!("../../../docs/kubernetes.md");
-    let yaml = guide.split("rules:\n").nth(1).unwrap().split("```").next().unwrap();
+    let yaml = guide.split("rules:\n").nth(1).unwrap().split("---").next().unwrap();
     let words = |line: &str| -> Vec<String> {
         let inner = line.split('[').nth(1).unwrap().trim_end_matches(']');
         inner.split(',').map(|word| word.trim().trim_matches('"').to_owned()).collect()

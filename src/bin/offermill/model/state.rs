@@ -1,12 +1,11 @@
 //! The state of a run: records of all executors and agents, updated by the engine's notices.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use offermill::engine::{Clock, Notice, PlacedExecutor};
-use offermill::{Change, Fate, ProcessReport, ResourceSums, TaskState, Timestamp, UpdateReason};
+use offermill::{Change, Fate, ProcessReport, ResourceSums, TaskState, Timestamp};
 
-use crate::model::end_cause::EndCause;
 use crate::model::event::RunEvent;
 use crate::model::executor::{
     AgentExclusion, AgentRecord, ExecutorRecord, ExecutorState, is_short_for,
@@ -15,6 +14,7 @@ use crate::model::target::OnExit;
 use crate::text::clock::time_of;
 
 mod late_binding;
+mod reports;
 
 /// The most ended executors whose records are kept; older ones are only counted.
 const ENDED_KEPT_MAX: usize = 10_000;
@@ -59,6 +59,10 @@ pub(crate) struct RunState {
     bound: u64,
     /// Why the cluster took the last executor that it was asked for not at all, if none has run since.
     denied: Option<String>,
+    /// How many executors the cluster didn't take at all. They have no records.
+    pub(crate) denials: u64,
+    /// How many of `unreplaced` were counted as replaced by an executor that the cluster then didn't take.
+    counted_before: u64,
     /// The address of all executors, if agents are on this machine. Else it is their agent's host name.
     pub(crate) local_address: Option<String>,
 }
@@ -103,6 +107,8 @@ impl RunState {
             replaced: 0,
             bound: 0,
             denied: None,
+            denials: 0,
+            counted_before: 0,
             local_address: None,
         }
     }
@@ -269,7 +275,11 @@ impl RunState {
             replaced.replaced_by = Some(record.name.clone());
             replaced.name.clone()
         });
-        self.replaced += u64::from(replaces.is_some());
+        match (&replaces, self.counted_before) {
+            (None, _) => {}
+            (Some(_), 0) => self.replaced += 1,
+            (Some(_), _) => self.counted_before -= 1,
+        }
         RunEvent::Placed { record, replaces }
     }
 
@@ -315,40 +325,6 @@ impl RunState {
         agent.counts[state as usize] += 1;
     }
 
-    /// Records when an executor ran, by the cluster's clock.
-    fn record_time(&mut self, executor: &str, state: TaskState, at: Option<SystemTime>) {
-        let number = self.by_name.get(executor);
-        let record = number.and_then(|number| self.records.get_mut(number));
-        let Some(record) = record else { return };
-        match record.running_since {
-            None if state == TaskState::Running => record.running_since = at,
-            // The last one is that of its end.
-            Some(since) => {
-                record.ran_by_cluster = at.and_then(|at| at.duration_since(since).ok());
-            }
-            None => {}
-        }
-    }
-
-    /// Records what the cluster says of an executor's process. Later updates may say less.
-    fn record_process(&mut self, executor: &str, report: Option<Box<ProcessReport>>) {
-        let number = self.by_name.get(executor);
-        let record = number.and_then(|number| self.records.get_mut(number));
-        let (Some(record), Some(report)) = (record, report) else { return };
-        let known = &mut record.process;
-        known.pid = report.pid.or(known.pid);
-        known.sandbox = report.sandbox.or(known.sandbox.take());
-        known.exit = report.exit.or(known.exit);
-    }
-
-    /// Records why an executor ended, before the change of its state.
-    fn record_cause(&mut self, executor: &str, state: TaskState, reason: UpdateReason) {
-        let number = self.by_name.get(executor);
-        let Some(record) = number.and_then(|number| self.records.get_mut(number)) else { return };
-        let has_run = record.state != ExecutorState::Starting;
-        record.cause = Some(EndCause::new(state, reason, record.process.exit, has_run));
-    }
-
     fn updated(
         &mut self,
         at: Timestamp,
@@ -381,7 +357,9 @@ impl RunState {
                     Fate::Killed => ExecutorState::Killed,
                     _ => ExecutorState::Lost,
                 };
-                self.change(at, executor, state, message).map(RunEvent::Ended)
+                let record = self.change(at, executor, state, message)?;
+                self.forget_denied(&record);
+                Some(RunEvent::Ended(record))
             }
             _ if state == TaskState::Killing => {
                 self.change(at, executor, ExecutorState::Ending, message).map(RunEvent::Ending)
@@ -497,6 +475,9 @@ impl RunState {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
+    use offermill::UpdateReason;
     use offermill::resources::{ExecutorResources, Mebibytes, MilliCpus};
     use offermill::{Config, ExecutorId, IdScheme, Kernel, Recovered};
 

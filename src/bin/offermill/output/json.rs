@@ -106,6 +106,7 @@ impl Renderer for JsonRenderer {
                 "executors": summary_executors(summary),
                 "executors_not_listed": summary.run_state.forgotten,
                 "executors_replaced": summary.run_state.replaced,
+                "executors_denied": summary.run_state.denials,
                 "finished_before": summary.run_state.finished_before,
                 "agents": summary_agents(summary.run_state),
                 "offers": offers(&summary.counts),

@@ -138,6 +138,9 @@ fn notes(summary: &Summary<'_>) -> Vec<(String, String, Style)> {
     if run_state.replaced > 0 {
         add("replaced", count(run_state.replaced, "executor"), plain());
     }
+    if run_state.denials > 0 {
+        add("denied", format!("{} by the cluster", count(run_state.denials, "executor")), plain());
+    }
     for exclusion in summary.exclusions().take(AGENTS_LISTED_MAX) {
         add("excluded", exclusion_at_end(exclusion), plain().yellow());
     }

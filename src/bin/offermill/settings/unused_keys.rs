@@ -79,11 +79,7 @@ const UNUSED_ON_KUBERNETES: &[ReasonWithKeys] = &[
     ("pods are named after the run", &["spark.kubernetes.executor.podNamePrefix"]),
     (
         "executors are ended without being decommissioned before",
-        &[
-            "spark.kubernetes.decommission.script",
-            "spark.kubernetes.executor.decommissionLabel",
-            "spark.kubernetes.executor.decommissionLabelValue",
-        ],
+        &["spark.kubernetes.decommission.script"],
     ),
     (
         "executors are asked to end within --shutdown-timeout",

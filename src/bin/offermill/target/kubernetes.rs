@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offermill::cluster::kubernetes::{ApiServer, KubernetesCluster, KubernetesConfig};
+use offermill::cluster::kubernetes::{ApiServer, KubernetesCluster, KubernetesConfig, PodTemplate};
 use offermill::private_files::{FileAccess, open_input};
 use offermill::{Config, Error};
 
@@ -16,8 +16,12 @@ use crate::settings::file_access::report_file_access;
 use crate::settings::sources::Sourced;
 use crate::target::PreparedTarget;
 
+mod volumes;
+
 /// The largest file with certificates, in bytes.
 const CERTIFICATE_BYTES_MAX: u64 = 4 << 20;
+/// The most bytes that are read of a template: more than one may have.
+const TEMPLATE_BYTES_MAX: u64 = 2 << 20;
 /// The longest that the cluster's stop may take: the manager gives up after 4 s.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -30,7 +34,13 @@ pub(super) fn prepare(
     config: &Config,
 ) -> Option<PreparedTarget> {
     let made = connection(draft, &text, address, name)?;
-    let made = with_pods(draft, made);
+    let mut made = with_pods(draft, made);
+    let problems_before = draft.problems.len();
+    made.template = read_template(draft);
+    made.volumes = volumes::volumes(draft);
+    if draft.problems.len() > problems_before {
+        return None;
+    }
     let cluster = made.for_kernel(config).and_then(KubernetesCluster::new);
     let cluster = cluster.map_err(|error| report(draft, &error)).ok()?;
     let cluster = Arc::new(cluster);
@@ -98,6 +108,9 @@ fn with_pods(draft: &SettingsDraft, mut made: KubernetesConfig) -> KubernetesCon
     made.creations_max = settings.creations_max;
     made.pending_max = settings.pending_max.unwrap_or(usize::MAX);
     made.start_timeout = settings.start_timeout;
+    made.keeps_ended = settings.keeps_ended;
+    let end_label = settings.end_label.clone();
+    made.end_label = end_label.map(|label| (label, settings.end_label_value.clone()));
     made
 }
 
@@ -139,6 +152,34 @@ fn api_server(draft: &mut SettingsDraft, text: &str, address: &ApiAddress) -> Op
     let token_file = settings.token_file.as_ref().map(|(_, path)| path.clone());
     let server = ApiServer::Url { url, token, token_file, key_pair, authorities };
     (draft.problems.len() == problems_before).then_some(server)
+}
+
+/// Reads the template of pods. A file that can't be read, that another user may have written, or that is no template is
+/// reported.
+fn read_template(draft: &mut SettingsDraft) -> Option<PodTemplate> {
+    let (given, path) = draft.kubernetes.template_file.clone()?;
+    let read = open_input(&path).and_then(|file| {
+        FileAccess::of(&file)?.check_author()?;
+        let mut text = String::new();
+        file.take(TEMPLATE_BYTES_MAX).read_to_string(&mut text)?;
+        Ok(text)
+    });
+    let text = match read {
+        Ok(text) => text,
+        Err(error) => {
+            draft.reject(&given, &format!("a file with a template of pods ({error})"));
+            return None;
+        }
+    };
+    let template = PodTemplate::read(&text, draft.kubernetes.template_container.as_deref());
+    match &template {
+        Ok(_) => {}
+        Err(error) => match error.invalid_setting() {
+            Some(setting) => draft.reject(&given, &format!("a file with {}", setting.allowed)),
+            None => draft.report_error(error),
+        },
+    }
+    template.ok()
 }
 
 /// Reads the certificates of authorities. A file that can't be read, or that another user may have written, is

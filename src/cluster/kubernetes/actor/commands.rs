@@ -10,6 +10,7 @@ use crate::cluster::kubernetes::command::ActorCommand;
 use crate::cluster::kubernetes::creation::{CreationSignal, PodCreation, WaitingNotice};
 use crate::cluster::kubernetes::manifest::{self, PodContext, PodLaunch};
 use crate::cluster::kubernetes::names::pod_name;
+use crate::cluster::kubernetes::removal::Removal;
 use crate::engine::cluster_manager::{Event, ExecutorRequest, Update};
 use crate::status::{TaskState, UpdateReason};
 
@@ -61,8 +62,11 @@ impl KubernetesActor {
                 }
             }
             ActorCommand::Acknowledge { executor, token } => {
-                if let Some(pod) = self.pods.acknowledged(&executor, &token) {
-                    self.remove(executor, pod, None);
+                if let Some((pod, is_over)) = self.pods.acknowledged(&executor, &token) {
+                    // Other containers of the pod would run on.
+                    let stays = self.config.keeps_ended && is_over;
+                    let how = if stays { Removal::Acknowledge } else { Removal::Delete(None) };
+                    self.remove(executor, pod, how);
                 }
             }
             ActorCommand::Select(selection) => self.selection = selection,

@@ -3,4 +3,5 @@
 mod affinity;
 mod manifest;
 mod pod_state;
+mod pod_template;
 mod pods;

@@ -95,7 +95,8 @@ fn an_acknowledgement_names_its_pod() {
         matches!(&ended[0], PodChange::Updated(update) if update.uuid.as_deref() == Some(b"u1"))
     );
     assert_eq!(pods.acknowledged("e-1-0.0", b"u2"), None);
-    assert_eq!(pods.acknowledged("e-1-0.0", b"u1").unwrap().uid.as_deref(), Some("u1"));
+    let (acknowledged, is_over) = pods.acknowledged("e-1-0.0", b"u1").unwrap();
+    assert_eq!((acknowledged.uid.as_deref(), is_over), (Some("u1"), true));
 }
 
 /// Goal: a pod that others have created under an executor's name is deleted, and isn't the executor. Method: another

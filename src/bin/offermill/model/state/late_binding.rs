@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use offermill::TaskState;
 
 use super::RunState;
+use crate::model::end_cause::EndCause;
 use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::target::OnExit;
 use crate::model::waiting::{PlacementProgress, StartDelays};
@@ -79,6 +80,29 @@ impl RunState {
             }
             TaskState::Running => self.denied = None,
             _ => {}
+        }
+    }
+
+    /// Forgets an executor that has just ended, if the cluster hasn't taken it: for as long as a quota is full, there
+    /// is one after another of them, and nothing ran. It is counted, and its replacement is that of the one before it.
+    pub(super) fn forget_denied(&mut self, ended: &ExecutorRecord) {
+        let is_denied = self.on_exit == OnExit::Left
+            && ended.agent_id.is_empty()
+            && ended.cause == Some(EndCause::Dropped);
+        if !is_denied {
+            return;
+        }
+        // It is the last that has ended.
+        let Some(number) = self.ended.pop_back() else { return };
+        self.records.remove(&number);
+        self.unreplaced.retain(|unreplaced| *unreplaced != number);
+        self.counts[ended.state as usize] -= 1;
+        self.denials += 1;
+        let is_former = |former: &ExecutorRecord| former.replaced_by.as_ref() == Some(&ended.name);
+        if let Some((former, record)) = self.records.iter_mut().find(|(_, it)| is_former(it)) {
+            record.replaced_by = None;
+            self.unreplaced.push_front(*former);
+            self.counted_before += 1;
         }
     }
 }

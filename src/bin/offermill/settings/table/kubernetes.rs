@@ -199,28 +199,78 @@ pub(super) const KUBERNETES_ROWS: &[OptionRow] = &[
         draft.kubernetes.start_timeout = positive_duration(draft, given, TimeUnit::Milliseconds)?;
         Ok(())
     }),
-    OptionRow::spark_on_kubernetes("spark.kubernetes.executor.deleteOnTermination", "true")
-        .default("true")
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.executor.deleteOnTermination",
+        "true or false: whether pods that have ended are deleted",
+    )
+    .default("true")
+    .read(|draft, given| {
+        draft.kubernetes.keeps_ended = !parse_bool(&given.name, &given.text)?;
+        Ok(())
+    }),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.executor.decommissionLabel",
+        "label of pods whose executors are about to be ended",
+    )
+    .library_name("label of pods that end")
+    .derived("none")
+    .read(|draft, given| {
+        draft.kubernetes.end_label = non_empty(given);
+        Ok(())
+    }),
+    OptionRow::spark_on_kubernetes("spark.kubernetes.executor.decommissionLabelValue", "its value")
+        .derived("empty")
         .read(|draft, given| {
-            if !parse_bool(&given.name, &given.text)? {
-                let why = "pods are deleted once their ends were applied";
-                draft.remarks.push(format!("{} is ignored: {why}", given.name));
-            }
+            given.text.trim().clone_into(&mut draft.kubernetes.end_label_value);
             Ok(())
         }),
-    OptionRow::spark_on_kubernetes("spark.kubernetes.executor.podTemplateFile", "not supported")
-        .derived("none")
-        .read(|draft, given| {
-            draft.reject(given, "left out: pod templates are not supported");
-            Ok(())
-        }),
-    OptionRow::spark_on_kubernetes("spark.kubernetes.executor.volumes.", "not supported")
-        .derived("none")
-        .read(|draft, given| {
-            draft.reject(given, "left out: volumes other than secrets are not supported");
-            Ok(())
-        }),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.executor.podTemplateFile",
+        "file with a pod in YAML or JSON, which says what pods have beside all this",
+    )
+    .derived("none")
+    .read(|draft, given| {
+        let file = non_empty(given).map(|path| (given.clone(), path.into()));
+        draft.kubernetes.template_file = file;
+        Ok(())
+    }),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.executor.podTemplateContainerName",
+        "name of the executor's container in it",
+    )
+    .derived("the first one")
+    .read(|draft, given| {
+        draft.kubernetes.template_container = non_empty(given);
+        Ok(())
+    }),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.executor.volumes.",
+        "TYPE.NAME.mount.path and so on: hostPath, emptyDir, nfs, persistentVolumeClaim",
+    )
+    .derived("none")
+    .read(|draft, given| {
+        read_volume_key(draft, given);
+        Ok(())
+    }),
 ];
+
+/// Takes a key of a volume apart: its type, its name, and the rest.
+fn read_volume_key(draft: &mut SettingsDraft, given: &Sourced) {
+    let key = given.key.strip_prefix("spark.kubernetes.executor.volumes.").unwrap_or_default();
+    match key.splitn(3, '.').collect::<Vec<&str>>()[..] {
+        [kind, name, rest] if !name.is_empty() && !rest.is_empty() => {
+            let volume = (kind.to_owned(), name.to_owned());
+            let keys = draft.kubernetes.volume_keys.entry(volume).or_default();
+            keys.insert(rest.to_owned(), given.clone());
+        }
+        _ => {
+            let name = &given.name;
+            draft.problems.push(format!(
+                "{name} must be followed by TYPE.NAME.KEY, as in hostPath.data.mount.path"
+            ));
+        }
+    }
+}
 
 /// Reads an image.
 fn read_image(draft: &mut SettingsDraft, given: &Sourced) -> Result<(), Error> {

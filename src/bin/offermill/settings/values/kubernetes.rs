@@ -28,10 +28,19 @@ pub(crate) struct KubernetesSettings {
     pub(crate) cpu_request: Option<MilliCpus>,
     pub(crate) cpu_limit: Option<MilliCpus>,
     pub(crate) secret_mounts: BTreeMap<String, String>,
+    pub(crate) template_file: Option<(Sourced, PathBuf)>,
+    pub(crate) template_container: Option<String>,
+    /// What was given of volumes, by type and name: each key after that, and its value.
+    pub(crate) volume_keys: BTreeMap<(String, String), BTreeMap<String, Sourced>>,
     pub(crate) termination_grace: Option<Duration>,
     pub(crate) creations_max: usize,
     pub(crate) pending_max: Option<usize>,
     pub(crate) start_timeout: Duration,
+    /// The label of pods that are about to end, and its value.
+    pub(crate) end_label: Option<String>,
+    pub(crate) end_label_value: String,
+    /// Whether pods stay that have ended.
+    pub(crate) keeps_ended: bool,
     pub(crate) request_timeout: Duration,
     pub(crate) connect_timeout: Duration,
     pub(crate) lease_duration: Duration,
