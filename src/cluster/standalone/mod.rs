@@ -10,6 +10,8 @@
 //!
 //! | room | content |
 //! |---|---|
+//! | `master/` | the master's logic: frameworks, workers, offers, executors |
 //! | `protocol/` | the messages between a master and its workers, their bounds and their frames |
 
+pub mod master;
 pub mod protocol;
