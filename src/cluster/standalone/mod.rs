@@ -10,8 +10,10 @@
 //!
 //! | room | content |
 //! |---|---|
+//! | `server/` | the master's server, its credentials and its journal |
 //! | `master/` | the master's logic: frameworks, workers, offers, executors |
 //! | `protocol/` | the messages between a master and its workers, their bounds and their frames |
 
 pub mod master;
 pub mod protocol;
+pub mod server;
