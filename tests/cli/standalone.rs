@@ -52,7 +52,7 @@ impl RunningMaster {
 
     /// The flags of a run on this master.
     fn flags(&self) -> [String; 4] {
-        let master = format!("mesos://127.0.0.1:{}", self.port);
+        let master = format!("offermill://127.0.0.1:{}", self.port);
         let user = "offermill.mesos.user=nobody".to_owned();
         ["--master".to_owned(), master, "-c".to_owned(), user]
     }
@@ -63,6 +63,8 @@ struct HandWorker {
     stream: BufReader<TcpStream>,
     records: RecordReader,
     updates: u32,
+    /// What was heard before it was waited for.
+    heard: Vec<Value>,
 }
 
 impl HandWorker {
@@ -81,7 +83,8 @@ impl HandWorker {
         );
         stream.write_all(head.as_bytes()).unwrap();
         let records = RecordReader::new(1 << 20);
-        let mut worker = HandWorker { stream: BufReader::new(stream), records, updates: 0 };
+        let mut worker =
+            HandWorker { stream: BufReader::new(stream), records, updates: 0, heard: Vec::new() };
         worker.say(subscribe);
         worker
     }
@@ -124,10 +127,15 @@ impl HandWorker {
         }
     }
 
+    /// The next message of this type. Others are kept for later: acknowledgements and launches may overtake each other.
     fn hear_a(&mut self, kind: &str) -> Value {
-        let message = self.hear();
-        assert_eq!(message["type"], kind, "{message}");
-        message
+        loop {
+            if let Some(at) = self.heard.iter().position(|message| message["type"] == kind) {
+                return self.heard.remove(at);
+            }
+            let message = self.hear();
+            self.heard.push(message);
+        }
     }
 
     /// Reports a state of the executor that was launched, and waits for the acknowledgement.
@@ -274,7 +282,9 @@ fn credentials_are_needed_once_there_are_any() {
     let header = "authorization: Bearer 0123456789abcdef\r\n";
     let mut worker = HandWorker::connect(&master, &subscribe(), header);
     worker.hear_a("SUBSCRIBED");
-    let secret = |file| ["--principal", "etl", "--secret-file", file, "--num-executors", "1"];
+    let plain = "--allow-plain-secret";
+    let secret =
+        |file| ["--principal", "etl", "--secret-file", file, plain, "--num-executors", "1"];
     let refused = start_run(&folder, &master, &secret("bad"), &["true"]).end();
     assert_eq!(refused.code, Some(4), "{}\n{}", refused.output, refused.errors);
     let flags = [&secret("good")[..], &["--until-finished"]].concat();
