@@ -255,7 +255,7 @@ fn executors_outlive_their_master() {
     worker.updates = 100;
     let subscribed = worker.hear_a("SUBSCRIBED");
     assert_eq!((&subscribed["id"], &subscribed["term"]), (&id, &json!(2)));
-    run.event_named("resumed");
+    run.event(|event| event["event"] == "registered" && event["again"] == true);
     worker.report(&launch, "FINISHED");
     let ended = run.end();
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.output, ended.errors);

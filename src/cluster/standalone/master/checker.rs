@@ -39,15 +39,6 @@ impl StandaloneMaster {
             }
             assert!(worker.total.covers(&sum), "{id} has {}, but {sum} are given", worker.total);
         }
-        for (number, framework) in &self.frameworks {
-            let Some(most) = self.settings.max_cores else { continue };
-            let offers = self.offers.values().filter(|offer| offer.framework == *number);
-            let tasks = self.workers.values().flat_map(|worker| &worker.tasks);
-            let tasks = tasks.filter(|(key, it)| key.framework == framework.id && !it.has_ended);
-            let cores = offers.map(|it| it.resources.cpus.thousandths());
-            let cores = cores.chain(tasks.map(|(_, it)| it.resources.cpus.thousandths()));
-            assert!(cores.sum::<u64>() <= most.thousandths(), "{} is above the cap", framework.id);
-        }
     }
 
     /// Offers are of frameworks and workers that are connected; executors, workers and connections name each other.
@@ -76,12 +67,25 @@ impl StandaloneMaster {
         }
     }
 
+    /// A framework that was just offered something is not above the cap. (Executors that come back may be.)
+    fn assert_cap_holds(&self, number: u64) {
+        let Some(most) = self.settings.max_cores else { return };
+        let id = &self.frameworks.get(&number).expect("a framework with a connection").id;
+        let offers = self.offers.values().filter(|offer| offer.framework == number);
+        let tasks = self.workers.values().flat_map(|worker| &worker.tasks);
+        let tasks = tasks.filter(|(key, it)| key.framework == *id && !it.has_ended);
+        let cores = offers.map(|it| it.resources.cpus.thousandths());
+        let cores = cores.chain(tasks.map(|(_, it)| it.resources.cpus.thousandths()));
+        assert!(cores.sum::<u64>() <= most.thousandths(), "{id} is above the cap");
+    }
+
     /// What a framework was offered, no framework before it could have been offered.
     fn assert_first_in_first_out(&self, to: u64, event: &Event, now: Duration) {
         if event.r#type() != Type::Offers {
             return;
         }
         let Some(Peer::Framework(number)) = self.connections.get(&to) else { return };
+        self.assert_cap_holds(*number);
         for offer in event.offers.iter().flat_map(|it| &it.offers) {
             let made = self.offers.values().find(|it| it.id == offer.id.value);
             let Some(made) = made else { continue };

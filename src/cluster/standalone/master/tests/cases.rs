@@ -8,7 +8,7 @@ use crate::cluster::standalone::protocol::{
     ReportedState, WorkerCall, WorkerEvent, WorkerSubscribe,
 };
 use crate::mesos_v1::messages::call::{self, Type};
-use crate::mesos_v1::messages::{Call, Filters, TaskState};
+use crate::mesos_v1::messages::{Call, Filters, FrameworkId, FrameworkInfo, TaskState};
 
 fn seconds(number: u64) -> Duration {
     Duration::from_secs(number)
@@ -198,4 +198,30 @@ fn ends_free_resources_at_once() {
     world.deliver();
     assert!(offer_of(&world, 1).is_some());
     assert!(world.workers[0].running.is_empty(), "its end was acknowledged");
+}
+
+/// Goal: a framework is taken over by nobody else. Method: its id, subscribed with another principal.
+#[test]
+fn another_principal_takes_over_nothing() {
+    let mut world = TestWorld::new(1, 1, None);
+    world.subscribe_framework(0);
+    world.connect_worker(0);
+    let offer = offer_of(&world, 0).unwrap();
+    world.accept(0, &offer, 1.0, None);
+    let framework_info = FrameworkInfo {
+        id: world.frameworks[0].id.clone().map(|value| FrameworkId { value }),
+        principal: Some("mallory".to_owned()),
+        ..FrameworkInfo::default()
+    };
+    let subscribe = call::Subscribe { framework_info, ..call::Subscribe::default() };
+    world.master.framework_subscribes(1000, subscribe, world.now);
+    let actions = world.master.take_actions();
+    let told = actions.iter().find_map(|action| match action {
+        MasterAction::TellFramework { to: 1000, event } => event.error.clone(),
+        _ => None,
+    });
+    assert_eq!(told.unwrap().message, "Framework has another principal");
+    assert!(actions.contains(&MasterAction::Close(1000)));
+    assert_eq!(world.master.counts().executors, 1);
+    assert!(world.frameworks[0].connection.is_some());
 }

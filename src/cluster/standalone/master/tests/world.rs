@@ -1,6 +1,6 @@
 //! [`TestWorld`]: workers and frameworks around a master, in virtual time, with connections that break.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use crate::cluster::standalone::master::{
@@ -53,6 +53,7 @@ pub(super) struct TestWorld {
     max_cores: Option<Scalar>,
     numbers: u64,
     launched: HashSet<ExecutorKey>,
+    undelivered: VecDeque<MasterAction>,
 }
 
 impl TestWorld {
@@ -68,6 +69,7 @@ impl TestWorld {
             max_cores,
             numbers: 0,
             launched: HashSet::new(),
+            undelivered: VecDeque::new(),
         }
     }
 
@@ -76,21 +78,22 @@ impl TestWorld {
         self.numbers
     }
 
-    /// Judges the master, and delivers what it wants done, until nothing more follows.
+    /// Judges what a call wants done, at the state that the call left.
+    fn judge(&mut self) {
+        let actions = self.master.take_actions();
+        self.master.assert_sound(&actions, self.now);
+        self.undelivered.extend(actions);
+    }
+
+    /// Delivers what the master wants done, until nothing more follows.
     pub(super) fn deliver(&mut self) {
-        loop {
-            let actions = self.master.take_actions();
-            self.master.assert_sound(&actions, self.now);
-            if actions.is_empty() {
-                return;
-            }
-            for action in actions {
-                match action {
-                    MasterAction::Record(entry) => self.journal.push(entry),
-                    MasterAction::TellWorker { to, event } => self.tell_worker(to, event),
-                    MasterAction::TellFramework { to, event } => self.tell_framework(to, &event),
-                    MasterAction::Close(connection) => self.hang_up(connection),
-                }
+        self.judge();
+        while let Some(action) = self.undelivered.pop_front() {
+            match action {
+                MasterAction::Record(entry) => self.journal.push(entry),
+                MasterAction::TellWorker { to, event } => self.tell_worker(to, event),
+                MasterAction::TellFramework { to, event } => self.tell_framework(to, &event),
+                MasterAction::Close(connection) => self.hang_up(connection),
             }
         }
     }
@@ -112,7 +115,7 @@ impl TestWorld {
             worker.breaks = false;
             worker.connection = None;
             self.master.connection_closed(to, self.now);
-            return;
+            return self.judge();
         }
         match event {
             WorkerEvent::Subscribed { id, term } => {
@@ -191,7 +194,9 @@ impl TestWorld {
         let id = found.and_then(|framework| framework.id.clone());
         let framework_id = id.map(|value| FrameworkId { value });
         let call = Call { r#type: Some(of.into()), framework_id, ..call };
-        self.master.framework_calls(connection, call, self.now).is_ok()
+        let is_taken = self.master.framework_calls(connection, call, self.now).is_ok();
+        self.judge();
+        is_taken
     }
 
     /// A framework's call, with all that follows.
@@ -322,6 +327,7 @@ impl TestWorld {
 
     /// The master ends without a goodbye, and another begins with its journal.
     pub(super) fn restart_master(&mut self) {
+        self.undelivered.clear();
         self.term += 1;
         self.now = Duration::ZERO;
         for worker in &mut self.workers {
