@@ -274,6 +274,16 @@ impl Drop for ProcessGroup {
     }
 }
 
+/// Kills an executor whose start was given up earlier, and reaps it on a thread of its own.
+pub(crate) fn discard(mut group: ProcessGroup) {
+    group.kill();
+    let reap = move || {
+        let _how = group.reap();
+    };
+    // If no thread can be started, a zombie stays behind.
+    let _no_thread = Builder::new().name("offermill-reap".into()).spawn(reap);
+}
+
 /// The argument list to execute. Fails if the command needs more than a process.
 fn arguments(command: &Command) -> Result<Cow<'_, [String]>, StartError> {
     if let Some(what) = command.setup.as_ref().and_then(|setup| setup.unsupported_by_process()) {
