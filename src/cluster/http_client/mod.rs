@@ -1,0 +1,13 @@
+//! An HTTP client for masters, which other masters may stand in for: addresses, connections over TCP or TLS, calls one
+//! at a time, and streams of records.
+
+mod http;
+mod masters;
+mod record_stream;
+mod tls;
+
+pub(crate) use http::{Authorization, Connection, Http, SharedHttp, Unanswered, is_other_leader};
+pub use masters::{Master, Masters};
+pub(crate) use record_stream::{RecordStream, StreamItem};
+pub use tls::ClientCertificate;
+pub(crate) use tls::{TlsFiles, TlsOptions};
