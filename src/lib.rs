@@ -223,6 +223,7 @@
 //!   chooses a version of k8s-openapi.
 //! * `local`: the embedded cluster, executors as child processes of this machine. Unix.
 //! * `spark`: registers with Spark's external shuffle services. No dependencies.
+//! * `standalone`: a master and workers for a few machines. Brings what `mesos` and `local` do. Unix.
 //! * `serde`: `Serialize` and `Deserialize` on snapshots, reports, explanations, notices and other plain data.
 //! * `tracing`: events of the crate `tracing` from the engine and the cluster managers.
 //! * `cli`: the command line. A program which links the library doesn't need it.

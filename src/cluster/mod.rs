@@ -1,5 +1,5 @@
 //! Cluster managers: implementations of [`ClusterManager`](crate::engine::cluster_manager::ClusterManager) for the
-//! embedded cluster, Kubernetes, Mesos, and the simulator's cluster.
+//! embedded cluster, Kubernetes, Mesos, and the simulator's cluster; and a standalone master with its workers.
 
 #[cfg(feature = "mesos")]
 mod http_client;
@@ -19,3 +19,7 @@ pub mod mesos;
 
 #[cfg(feature = "simulated")]
 pub mod simulated;
+
+#[cfg(feature = "standalone")]
+#[doc(hidden)]
+pub mod standalone;

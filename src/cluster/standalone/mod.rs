@@ -1,0 +1,15 @@
+//! The standalone cluster: a master of this crate's own, and workers that start executors on their machines. For a few
+//! machines without Mesos and without Kubernetes.
+//!
+//! ```text
+//! frameworks ── Mesos' v1 scheduler API ──► master ◄── worker protocol ── workers ──► executors
+//! ```
+//!
+//! To a framework the master is a Mesos master: `cluster::mesos` is the client, unchanged. Workers dial out and listen
+//! nowhere; each holds one connection, on which both sides send RecordIO frames with JSON messages.
+//!
+//! | room | content |
+//! |---|---|
+//! | `protocol/` | the messages between a master and its workers, their bounds and their frames |
+
+pub mod protocol;

@@ -1,0 +1,202 @@
+//! Bounds of what messages may contain, checked after they were parsed and before anything else is done with them.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use super::EXECUTORS_MAX;
+use super::call::{ExecutorUpdate, ReportedState, WorkerCall, WorkerSubscribe};
+use super::event::{ExecutorCommand, ExecutorKey, ExecutorLaunch, WorkerEvent};
+use crate::foreign_text::id_problem;
+
+/// The most bytes of a sentence, a name of an attribute or its value.
+pub(super) const TEXT_BYTES_MAX: usize = 4096;
+/// The most attributes.
+const ATTRIBUTES_MAX: usize = 256;
+/// The most unacknowledged updates of a worker: an executor starts, runs, is asked to end, and ends.
+const UPDATES_MAX: usize = 4 * EXECUTORS_MAX;
+/// The most arguments, and the most variables, of a command.
+const COMMAND_PARTS_MAX: usize = 8192;
+/// The most bytes of a command with its variables: Linux allows some MiB at most.
+const COMMAND_BYTES_MAX: usize = 2 << 20;
+/// The longest grace period, in milliseconds: a year.
+const GRACE_MAX: u64 = 365 * 24 * 3600 * 1000;
+
+/// Why a message that could be parsed is refused, in a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfit(String);
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unfit {}
+
+impl WorkerCall {
+    /// Checks the bounds of all parts.
+    ///
+    /// # Errors
+    /// With what is out of bounds.
+    pub fn check(&self) -> Result<(), Unfit> {
+        match self {
+            WorkerCall::Subscribe(subscribe) => subscribe.check(),
+            WorkerCall::Update(update) => update.check(),
+            WorkerCall::Heartbeat | WorkerCall::Leave => Ok(()),
+        }
+    }
+}
+
+impl WorkerEvent {
+    /// Checks the bounds of all parts.
+    ///
+    /// # Errors
+    /// With what is out of bounds.
+    pub fn check(&self) -> Result<(), Unfit> {
+        match self {
+            WorkerEvent::Subscribed { id, .. } => check_id("a worker's id", id),
+            WorkerEvent::Refused { why, .. } => check_text("the reason of a refusal", why),
+            WorkerEvent::Launch(launch) => launch.check(),
+            WorkerEvent::Kill { key, grace, .. } => {
+                key.check()?;
+                check_grace(*grace)
+            }
+            WorkerEvent::Ack { key, uuid } => {
+                key.check()?;
+                check_uuid(uuid)
+            }
+            WorkerEvent::ShutdownFramework { framework, .. } => {
+                check_id("a framework's id", framework)
+            }
+            WorkerEvent::Drain { grace, .. } => check_grace(*grace),
+            WorkerEvent::Heartbeat => Ok(()),
+        }
+    }
+}
+
+impl WorkerSubscribe {
+    fn check(&self) -> Result<(), Unfit> {
+        if let Some(id) = &self.id {
+            check_id("a worker's id", id)?;
+        }
+        check_id("a worker's session", &self.session)?;
+        check_id("a worker's host name", &self.hostname)?;
+        check_id("a worker's address", &self.address)?;
+        at_most("attributes", self.attributes.len(), ATTRIBUTES_MAX)?;
+        for attribute in &self.attributes {
+            check_id("an attribute's name", &attribute.name)?;
+            check_text("an attribute's value", &attribute.value)?;
+        }
+        at_most("executors", self.executors.len(), EXECUTORS_MAX)?;
+        let mut seen = HashSet::new();
+        for held in &self.executors {
+            held.key.check()?;
+            if !seen.insert(&held.key) {
+                return Err(Unfit(format!("executor {} is listed twice", held.key.executor)));
+            }
+        }
+        at_most("unacknowledged updates", self.unacknowledged.len(), UPDATES_MAX)?;
+        self.unacknowledged.iter().try_for_each(ExecutorUpdate::check)
+    }
+}
+
+impl ExecutorUpdate {
+    fn check(&self) -> Result<(), Unfit> {
+        self.key.check()?;
+        check_uuid(&self.uuid)?;
+        if !self.timestamp.is_finite() || self.timestamp < 0.0 {
+            return Err(Unfit("the time of an update must not be negative".to_owned()));
+        }
+        self.message.as_ref().map_or(Ok(()), |message| check_text("a message", message))
+    }
+
+    /// An update at this time, in seconds since 1970, with no message and no process id.
+    #[must_use]
+    pub fn new(
+        key: ExecutorKey,
+        uuid: String,
+        state: ReportedState,
+        timestamp: f64,
+    ) -> ExecutorUpdate {
+        ExecutorUpdate { key, uuid, state, timestamp, message: None, pid: None }
+    }
+
+    /// Sets the message, cut to what is allowed.
+    #[must_use]
+    pub fn with_message(self, message: String) -> ExecutorUpdate {
+        let message = crate::foreign_text::cut(message, TEXT_BYTES_MAX);
+        ExecutorUpdate { message: Some(message), ..self }
+    }
+}
+
+impl ExecutorKey {
+    fn check(&self) -> Result<(), Unfit> {
+        check_id("a framework's id", &self.framework)?;
+        check_id("an executor's id", &self.executor)
+    }
+}
+
+impl ExecutorLaunch {
+    fn check(&self) -> Result<(), Unfit> {
+        self.key.check()?;
+        check_text("a framework's name", &self.name)?;
+        check_grace(self.grace)?;
+        self.command.check()
+    }
+}
+
+impl ExecutorCommand {
+    /// Checks the bounds of all parts, and that the system can start it.
+    ///
+    /// # Errors
+    /// With what is out of bounds.
+    pub fn check(&self) -> Result<(), Unfit> {
+        if self.argv.first().is_none_or(String::is_empty) {
+            return Err(Unfit("a command must begin with a program".to_owned()));
+        }
+        at_most("arguments", self.argv.len(), COMMAND_PARTS_MAX)?;
+        at_most("variables", self.environment.len(), COMMAND_PARTS_MAX)?;
+        let variables = self.environment.iter().flat_map(|(name, value)| [name, value]);
+        let parts = || self.argv.iter().chain(variables.clone()).chain(&self.user);
+        if parts().any(|part| part.contains('\0')) {
+            return Err(Unfit("a command must not contain the character NUL".to_owned()));
+        }
+        at_most("bytes in a command", parts().map(String::len).sum(), COMMAND_BYTES_MAX)?;
+        match self.environment.iter().find(|(name, _)| name.is_empty() || name.contains('=')) {
+            Some(_) => Err(Unfit("a variable's name must not be empty or contain '='".to_owned())),
+            None => Ok(()),
+        }
+    }
+}
+
+fn check_id(what: &str, id: &str) -> Result<(), Unfit> {
+    if id.is_empty() {
+        return Err(Unfit(format!("{what} must not be empty")));
+    }
+    id_problem(what, id).map_or(Ok(()), |why| Err(Unfit(why)))
+}
+
+fn check_text(what: &str, text: &str) -> Result<(), Unfit> {
+    if text.len() <= TEXT_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Unfit(format!("{what} has {} bytes, but {TEXT_BYTES_MAX} is the most", text.len())))
+}
+
+fn check_uuid(uuid: &str) -> Result<(), Unfit> {
+    if uuid.len() == 32 && uuid.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+        return Ok(());
+    }
+    Err(Unfit("an update's uuid must be 32 hexadecimal digits in lower case".to_owned()))
+}
+
+fn check_grace(grace: u64) -> Result<(), Unfit> {
+    if grace <= GRACE_MAX {
+        return Ok(());
+    }
+    Err(Unfit(format!("a grace period is {grace} ms, but {GRACE_MAX} ms is the most")))
+}
+
+fn at_most(what: &str, count: usize, most: usize) -> Result<(), Unfit> {
+    if count <= most { Ok(()) } else { Err(Unfit(format!("{count} {what}; {most} is the most"))) }
+}

@@ -1,0 +1,64 @@
+//! The worker protocol: what a worker and its master tell each other.
+//!
+//! **No stability promise.** This module is public only for this project's command line, tests and fuzz targets.
+//!
+//! A worker opens one connection and sends `POST /api/v1/worker` with `Content-Type: application/json`, and where the
+//! master wants credentials, `Authorization`. The bodies of the request and of its response are open as long as the
+//! connection is. Each is a stream of [records](crate::mesos_v1::record_io): the worker's are [`WorkerCall`]s, the
+//! master's are [`WorkerEvent`]s, in JSON. The master's response begins once the worker's first record is answered.
+//!
+//! | direction | messages |
+//! |---|---|
+//! | worker → master | `SUBSCRIBE` (first, and once), `UPDATE`, `HEARTBEAT`, `LEAVE` |
+//! | master → worker | `SUBSCRIBED` or `REFUSED` (first, and once), `LAUNCH`, `KILL`, `ACK`, `SHUTDOWN_FRAMEWORK`, `DRAIN`, `HEARTBEAT` |
+//!
+//! # Rules
+//! * **Heartbeats.** Each side sends one every [`HEARTBEAT_SECONDS`]. A side that has received nothing for
+//!   [`SILENCE_SECONDS`] closes the connection.
+//! * **Terms.** Each leadership of a master has a higher term than all before it. A worker remembers the highest term
+//!   that it was ever told, on disk, and tells it in `SUBSCRIBE`. It closes a connection whose `SUBSCRIBED` or command
+//!   bears a lower one, and obeys nothing that came on it.
+//! * **One connection.** Before a worker sends `SUBSCRIBE` on a new connection, it stops reading the one before. What
+//!   it lists are all executors that it holds then, with those whose end isn't acknowledged yet.
+//! * **No doubles.** The master counts a `LAUNCH` that is absent from the next `SUBSCRIBE` as dropped. So a worker that
+//!   lists an executor has it, and one that doesn't list it never starts it. Launches have ascending sequence numbers
+//!   on each connection, beginning at 1; a worker ignores one whose executor it has already.
+//! * **Updates** of an executor are sent in their order, at once, and again with the next `SUBSCRIBE`, until they are
+//!   acknowledged with their `uuid`; and again on the same connection if none came for [`RESEND_SECONDS`]. Different
+//!   updates have different `uuid`s, also when a worker starts anew.
+//! * **Identity.** A worker without an id gets one, and keeps it on disk. `session` is random and chosen when the
+//!   worker's process starts: the master takes a new connection of the same id and session in the place of the one
+//!   before, and refuses another session with this id, or with this address under another id, until the worker before
+//!   is gone or has fallen silent.
+//! * **Leaving.** `LEAVE` is sent when no executor runs any more and all ends are acknowledged, or when the worker
+//!   gives up waiting for that. The master forgets the worker, and reports what it thinks runs there as gone.
+
+mod amounts;
+mod call;
+mod checks;
+mod event;
+mod frame;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
+
+pub use amounts::WorkerResources;
+pub use call::{
+    ExecutorUpdate, HeldExecutor, ReportedState, WorkerAttribute, WorkerCall, WorkerSubscribe,
+};
+pub use checks::Unfit;
+pub use event::{ExecutorCommand, ExecutorKey, ExecutorLaunch, WorkerEvent};
+pub use frame::{UnreadableMessage, decode_call, decode_event, frame_call, frame_event};
+
+/// The path of the worker protocol.
+pub const WORKER_PATH: &str = "/api/v1/worker";
+/// The interval of heartbeats, in seconds.
+pub const HEARTBEAT_SECONDS: u64 = 15;
+/// The silence after which a connection counts as dead, in seconds.
+pub const SILENCE_SECONDS: u64 = 60;
+/// The time after which a worker sends an update that wasn't acknowledged again, in seconds.
+pub const RESEND_SECONDS: u64 = 10;
+/// The most bytes of one message.
+pub const MESSAGE_BYTES_MAX: usize = 8 << 20;
+/// The most executors of one worker, running or with an end that isn't acknowledged.
+pub const EXECUTORS_MAX: usize = 4096;
