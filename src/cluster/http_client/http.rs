@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
@@ -21,6 +21,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use zeroize::Zeroizing;
 
 use super::masters::Master;
+use super::request_body::RequestBody;
 use crate::config::text::format_duration;
 use crate::launch::Secret;
 
@@ -111,7 +112,7 @@ impl Http {
         &self,
         connection: &mut Connection,
         header: Option<(&HeaderName, &HeaderValue)>,
-        body: Vec<u8>,
+        body: impl Into<RequestBody>,
     ) -> Result<Response<Incoming>, Unanswered> {
         let unsent = |why: String| Unanswered { why, is_unsent: true };
         let mut request = Request::post(self.path)
@@ -124,7 +125,7 @@ impl Http {
         if let Some(Authorization { header, .. }) = &self.authorization {
             request = request.header(AUTHORIZATION, header);
         }
-        let request = request.body(Full::new(Bytes::from(body)));
+        let request = request.body(body.into());
         let request = request.map_err(|error| unsent(error.to_string()))?;
         let answering = async {
             connection.sender.ready().await.map_err(|error| unsent(plain(&error)))?;
@@ -250,7 +251,7 @@ impl fmt::Debug for Http {
 /// A connection over which calls are sent, one after the other.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    sender: SendRequest<Full<Bytes>>,
+    sender: SendRequest<RequestBody>,
     host: HeaderValue,
     _driver: Driver,
 }
@@ -280,7 +281,7 @@ pub(crate) struct Unanswered {
     pub(crate) is_unsent: bool,
 }
 
-async fn shake_hands<S>(stream: S) -> Result<(SendRequest<Full<Bytes>>, JoinHandle<()>), String>
+async fn shake_hands<S>(stream: S) -> Result<(SendRequest<RequestBody>, JoinHandle<()>), String>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {

@@ -23,7 +23,7 @@ use super::supervisor::{StopRequest, Supervisor, panic_text};
 use super::task;
 use super::tear_down::{TearDown, TearDownOutcome};
 use super::user::default_user;
-use crate::cluster::http_client::{Http, TlsFiles};
+use crate::cluster::http_client::TlsFiles;
 use crate::config::Config;
 use crate::engine::cluster_manager::{
     Accept, Call, ClusterManager, Event, EventSink, ReadOffers, ReconcileTask, RecoveredExecutor,

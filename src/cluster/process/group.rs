@@ -81,6 +81,12 @@ impl StartError {
         StartError { why: why.into(), kind: StartErrorKind::Unsupported }
     }
 
+    /// A start that took too long.
+    #[cfg(feature = "standalone")]
+    pub(crate) fn given_up(why: &str) -> StartError {
+        StartError::failed(why)
+    }
+
     pub(crate) fn from_io(what: &str, error: &io::Error) -> StartError {
         let kind = match Errno::from_io_error(error) {
             Some(Errno::MFILE | Errno::NFILE | Errno::AGAIN) => StartErrorKind::LimitReached,

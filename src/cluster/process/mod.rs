@@ -18,6 +18,8 @@ pub(crate) use group::{
 };
 pub(crate) use process_event::{ProcessEvent, ProcessEventSink};
 pub(crate) use running::{RunPhase, RunningExecutor, RunningExecutors};
+#[cfg(feature = "standalone")]
+pub(crate) use sandbox::WorkFolder;
 pub(crate) use sandbox::{Sandboxes, is_valid_name};
 pub(crate) use starting::{StartRequest, StartingExecutor, StartingExecutors};
 #[cfg(test)]

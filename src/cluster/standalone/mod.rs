@@ -11,5 +11,7 @@
 //! | room | content |
 //! |---|---|
 //! | `protocol/` | the messages between a master and its workers, their bounds and their frames |
+//! | `worker/` | a worker: its connection, its executors, and the logic between them, without input and output |
 
 pub mod protocol;
+pub mod worker;
