@@ -12,6 +12,7 @@ use crate::replay::arguments::ReplayArguments;
 use crate::settings::flags::RunArguments;
 use crate::settings::table;
 use crate::simulate::arguments::SimulateArguments;
+use crate::worker::arguments::WorkerArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -144,6 +145,8 @@ pub(crate) enum Action {
     Clean(CleanArguments),
     /// Print what an executor on a local agent has printed
     Logs(LogsArguments),
+    /// Run executors of a standalone master on this machine
+    Worker(Box<WorkerArguments>),
     /// Test the kernel on a simulated cluster, with faults and in virtual time
     Simulate(Box<SimulateArguments>),
     /// Replay the events of a recorded run or scenario and print the decisions

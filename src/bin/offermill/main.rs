@@ -12,6 +12,7 @@
 //! | room | content |
 //! |---|---|
 //! | `run/` | `offermill run`: the session between the engine, signals, clients and the renderer |
+//! | `worker/` | `offermill worker`: the library's worker, its settings and what is told of it |
 //! | `logs/`, `replay/`, `simulate/`, `constraints.rs`, `control/ctl.rs`, `clean.rs` | the other subcommands |
 //! | `record/`, `scenario/` | journals, and the format of their files |
 //! | `control/` | the socket and the commands that it accepts |
@@ -44,6 +45,7 @@ mod signals;
 mod simulate;
 mod target;
 mod text;
+mod worker;
 
 use std::process::ExitCode;
 
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Action::Clean(arguments) => clean::clean(&arguments),
         Action::Logs(arguments) => logs::print_logs(&arguments),
         Action::Ctl(arguments) => control::ctl::send_command(&arguments),
+        Action::Worker(arguments) => worker::run_worker(&arguments),
         Action::Completions { shell } => completions(shell),
     };
     ExitCode::from(exit.code())

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use crate::cluster::http_client::{ClientCertificate, Masters};
 use crate::cluster::process::machine;
-use crate::cluster::standalone::protocol::{HEARTBEAT_SECONDS, WorkerAttribute, WorkerResources};
+use crate::cluster::standalone::protocol::{
+    HEARTBEAT_SECONDS, WorkerAttribute, WorkerCall, WorkerResources, WorkerSubscribe,
+};
 use crate::error::Error;
 use crate::launch::Secret;
 use crate::resources::{Mebibytes, MilliCpus, Scalar};
@@ -114,6 +116,7 @@ impl WorkerConfig {
             let allowed = "false, or there must be a CA file, whose authorities alone are trusted";
             return Err(Error::setting("CA file only", "true", allowed));
         }
+        self.check_registration()?;
         if self.cores == MilliCpus::ZERO {
             return Err(Error::setting("cores", "0", "more than 0"));
         }
@@ -131,6 +134,27 @@ impl WorkerConfig {
                 let allowed = format!("{} ms to a year", least.as_millis());
                 return Err(Error::setting(name, format!("{} s", value.as_secs_f64()), allowed));
             }
+        }
+        Ok(())
+    }
+
+    /// Checks what the master is told, part by part, as the master does.
+    fn check_registration(&self) -> Result<(), Error> {
+        let one = || "1".to_owned();
+        let address = self.address.as_ref().unwrap_or(&self.hostname);
+        let attributes = self.attributes.iter().map(|it| format!("{}:{}", it.name, it.value));
+        let attributes = attributes.collect::<Vec<_>>().join(";");
+        for (name, value, hostname, address, attributes) in [
+            ("host name", &self.hostname, self.hostname.clone(), one(), Vec::new()),
+            ("address", address, one(), address.clone(), Vec::new()),
+            ("attributes", &attributes, one(), one(), self.attributes.clone()),
+        ] {
+            let session = one();
+            let told =
+                WorkerSubscribe { session, hostname, address, attributes, ..Default::default() };
+            WorkerCall::Subscribe(Box::new(told)).check().map_err(|unfit| {
+                Error::setting(name, value, format!("one that masters take ({unfit})"))
+            })?;
         }
         Ok(())
     }

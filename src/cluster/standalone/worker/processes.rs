@@ -43,7 +43,8 @@ impl WorkerProcesses {
     /// Starts an executor, as soon as there is room, in a sandbox of this worker.
     pub(super) fn start(&mut self, launch: ExecutorLaunch, worker_id: &str) -> Option<WorkerInput> {
         let names = [&launch.key.framework, &launch.key.executor];
-        if let Some(bad) = names.into_iter().find(|name| !is_valid_name(name)) {
+        let bad = names.into_iter().find(|name| !is_valid_name(name)).cloned();
+        if let Some(bad) = bad {
             let message = format!("not started: {bad:?} is not allowed as the name of a folder");
             return Some(ended(launch.key, ReportedState::Failed, message));
         }

@@ -100,10 +100,10 @@ impl World {
         match step {
             Step::Launch { framework, executor, repeats_sequence } => {
                 if self.is_connected {
-                    // A master chooses the id of an executor once; one that is launched again is a repetition.
-                    self.sequence += u64::from(!repeats_sequence || self.sequence == 0);
+                    let is_new = !repeats_sequence || self.sequence == 0;
+                    self.sequence += u64::from(is_new);
                     let key = key(&format!("f{framework}"), &format!("e{executor}"));
-                    *self.launches.entry(key.clone()).or_default() += 1;
+                    *self.launches.entry(key.clone()).or_default() += u32::from(is_new);
                     self.to_worker.push(launch(key, self.sequence, self.term));
                 }
             }
@@ -220,6 +220,7 @@ impl World {
     fn deliver(&mut self, event: WorkerEvent) {
         if let WorkerEvent::ShutdownFramework { framework, term } = &event
             && *term == self.term
+            && self.worker.is_subscribed()
         {
             self.shut_down.insert(framework.clone());
         }
@@ -275,7 +276,7 @@ impl World {
             assert_eq!(received, made, "{key:?}: updates were lost, or came in another order");
         }
         for (key, started) in &self.started {
-            assert!(*started <= self.launches[key], "{key:?} was started without a launch");
+            assert!(*started <= self.launches[key], "{key:?} was started by one launch twice");
         }
         let WorkerCall::Subscribe(last) = self.worker.subscribe(at(self.seconds)) else {
             panic!("another message")
