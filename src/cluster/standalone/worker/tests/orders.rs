@@ -13,7 +13,7 @@ use crate::cluster::standalone::worker::step::{WorkerAction, WorkerInput};
 
 /// Something that happens. Numbers choose among what there is.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum OrderStep {
     /// The master launches the executor with this number, which may have been launched before.
     Launch {
         framework: u8,
@@ -39,21 +39,21 @@ enum Step {
     TimePasses,
 }
 
-fn steps() -> impl Strategy<Value = Step> {
+fn steps() -> impl Strategy<Value = OrderStep> {
     prop_oneof![
         4 => (0..3_u8, 0..6_u8, any::<bool>()).prop_map(|(framework, executor, repeats_sequence)| {
-            Step::Launch { framework, executor, repeats_sequence }
+            OrderStep::Launch { framework, executor, repeats_sequence }
         }),
-        2 => any::<u8>().prop_map(Step::Kill),
-        1 => (0..3_u8).prop_map(Step::Shutdown),
-        4 => any::<u8>().prop_map(Step::Runs),
-        3 => any::<u8>().prop_map(Step::Ends),
-        5 => any::<u8>().prop_map(Step::WorkerSent),
-        5 => any::<u8>().prop_map(Step::MasterSent),
-        2 => Just(Step::Breaks),
-        4 => any::<bool>().prop_map(|higher_term| Step::Registers { higher_term }),
-        1 => (0..3_u8).prop_map(Step::OldLeader),
-        2 => Just(Step::TimePasses),
+        2 => any::<u8>().prop_map(OrderStep::Kill),
+        1 => (0..3_u8).prop_map(OrderStep::Shutdown),
+        4 => any::<u8>().prop_map(OrderStep::Runs),
+        3 => any::<u8>().prop_map(OrderStep::Ends),
+        5 => any::<u8>().prop_map(OrderStep::WorkerSent),
+        5 => any::<u8>().prop_map(OrderStep::MasterSent),
+        2 => Just(OrderStep::Breaks),
+        4 => any::<bool>().prop_map(|higher_term| OrderStep::Registers { higher_term }),
+        1 => (0..3_u8).prop_map(OrderStep::OldLeader),
+        2 => Just(OrderStep::TimePasses),
     ]
 }
 
@@ -96,9 +96,9 @@ impl World {
         }
     }
 
-    fn apply(&mut self, step: Step) {
+    fn apply(&mut self, step: OrderStep) {
         match step {
-            Step::Launch { framework, executor, repeats_sequence } => {
+            OrderStep::Launch { framework, executor, repeats_sequence } => {
                 if self.is_connected {
                     let is_new = !repeats_sequence || self.sequence == 0;
                     self.sequence += u64::from(is_new);
@@ -107,35 +107,35 @@ impl World {
                     self.to_worker.push(launch(key, self.sequence, self.term));
                 }
             }
-            Step::Kill(number) => {
+            OrderStep::Kill(number) => {
                 if let (Some(key), true) = (self.process(number), self.is_connected) {
                     self.to_worker.push(WorkerEvent::Kill { key, term: self.term, grace: 0 });
                 }
             }
-            Step::Shutdown(framework) => {
+            OrderStep::Shutdown(framework) => {
                 if self.is_connected {
                     let framework = format!("f{framework}");
                     let term = self.term;
                     self.to_worker.push(WorkerEvent::ShutdownFramework { framework, term });
                 }
             }
-            Step::Runs(number) => {
+            OrderStep::Runs(number) => {
                 if let Some(key) = self.process(number) {
                     let message = String::new();
                     self.input(WorkerInput::Running { key, pid: None, message });
                 }
             }
-            Step::Ends(number) => {
+            OrderStep::Ends(number) => {
                 if let Some(key) = self.process(number) {
                     self.end_process(&key);
                 }
             }
-            Step::WorkerSent(number) => {
+            OrderStep::WorkerSent(number) => {
                 let arrived = (usize::from(number) % 8).min(self.to_master.len());
                 let arrived: Vec<WorkerCall> = self.to_master.drain(..arrived).collect();
                 arrived.into_iter().for_each(|call| self.receive(call));
             }
-            Step::MasterSent(number) => {
+            OrderStep::MasterSent(number) => {
                 for _ in 0..usize::from(number) % 8 {
                     if !self.to_worker.is_empty() {
                         let event = self.to_worker.remove(0);
@@ -143,9 +143,9 @@ impl World {
                     }
                 }
             }
-            Step::Breaks => self.break_connection(),
-            Step::Registers { higher_term } => self.register(higher_term),
-            Step::OldLeader(framework) => {
+            OrderStep::Breaks => self.break_connection(),
+            OrderStep::Registers { higher_term } => self.register(higher_term),
+            OrderStep::OldLeader(framework) => {
                 if self.term > 1 && self.worker.is_subscribed() {
                     let framework = format!("f{framework}");
                     let term = self.term - 1;
@@ -153,7 +153,7 @@ impl World {
                     assert!(!self.worker.is_subscribed(), "an old leader was obeyed");
                 }
             }
-            Step::TimePasses => {
+            OrderStep::TimePasses => {
                 self.seconds += 7;
                 self.input(WorkerInput::Tick);
             }
@@ -264,8 +264,8 @@ impl World {
         }
         self.register(false);
         while !self.to_master.is_empty() || !self.to_worker.is_empty() {
-            self.apply(Step::WorkerSent(7));
-            self.apply(Step::MasterSent(7));
+            self.apply(OrderStep::WorkerSent(7));
+            self.apply(OrderStep::MasterSent(7));
         }
     }
 
