@@ -13,7 +13,7 @@
 //! |---|---|
 //! | `run/` | `offermill run`: the session between the engine, signals, clients and the renderer |
 //! | `worker/` | `offermill worker`: the library's worker, its settings and what is told of it |
-//! | `logs/`, `replay/`, `simulate/`, `constraints.rs`, `control/ctl.rs`, `clean.rs` | the other subcommands |
+//! | `logs/`, `replay/`, `simulate/`, `constraints.rs`, `control/ctl.rs`, `clean.rs`, `standalone_master.rs` | the other subcommands |
 //! | `record/`, `scenario/` | journals, and the format of their files |
 //! | `control/` | the socket and the commands that it accepts |
 //! | `http/` | the web page about a run, its metrics and its state |
@@ -43,6 +43,7 @@ mod scenario;
 mod settings;
 mod signals;
 mod simulate;
+mod standalone_master;
 mod target;
 mod text;
 mod worker;
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
             constraints::check(&arguments)
         }
         Action::Clean(arguments) => clean::clean(&arguments),
+        Action::Master(arguments) => standalone_master::run_master(&arguments),
         Action::Logs(arguments) => logs::print_logs(&arguments),
         Action::Ctl(arguments) => control::ctl::send_command(&arguments),
         Action::Worker(arguments) => worker::run_worker(&arguments),

@@ -6,6 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::resources::{PortRange, PortSet, Scalar};
 
+/// The largest amount on the wire, in thousandths: up to it a number's third decimal is exact.
+pub(super) const AMOUNT_MAX: Scalar = Scalar::from_thousandths(1 << 50);
 /// The most intervals of ports.
 pub(super) const PORT_RANGES_MAX: usize = 1024;
 
@@ -118,7 +120,7 @@ fn is_zero(amount: &Scalar) -> bool {
 
 /// An amount as a number.
 mod number {
-    use super::{Deserialize, Deserializer, Scalar, Serializer};
+    use super::{AMOUNT_MAX, Deserialize, Deserializer, Scalar, Serializer};
 
     pub(super) fn serialize<S: Serializer>(
         amount: &Scalar,
@@ -130,7 +132,11 @@ mod number {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Scalar, D::Error> {
-        Scalar::from_f64(f64::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+        match Scalar::from_f64(f64::deserialize(deserializer)?) {
+            Ok(amount) if amount <= AMOUNT_MAX => Ok(amount),
+            Ok(_) => Err(serde::de::Error::custom("too large")),
+            Err(why) => Err(serde::de::Error::custom(why)),
+        }
     }
 }
 

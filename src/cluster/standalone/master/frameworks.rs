@@ -1,0 +1,134 @@
+//! Frameworks come, come back, and go.
+
+use std::time::Duration;
+
+use super::registered::RegisteredFramework;
+use super::statuses::event;
+use super::{ConnectionNumber, JournalEntry, MasterAction, Peer, StandaloneMaster};
+use crate::cluster::standalone::protocol::{HEARTBEAT_SECONDS, WorkerEvent};
+use crate::mesos_v1::messages::call::Subscribe;
+use crate::mesos_v1::messages::event::{Error, Subscribed, Type};
+use crate::mesos_v1::messages::{Event, FrameworkInfo};
+
+impl StandaloneMaster {
+    /// A framework subscribes on a new connection, for the first time or again.
+    pub fn framework_subscribes(
+        &mut self,
+        connection: ConnectionNumber,
+        subscribe: Subscribe,
+        now: Duration,
+    ) {
+        let asked = subscribe.framework_info.id.as_ref().map(|id| id.value.as_str());
+        let number = match asked.filter(|id| !id.is_empty()) {
+            None => self.new_framework(subscribe.framework_info),
+            Some(id) => match self.framework_number(id) {
+                Some(number) => {
+                    self.renew_framework(number, subscribe.framework_info);
+                    number
+                }
+                None => {
+                    let message = "Framework has been removed".to_owned();
+                    let error = Some(Error { message });
+                    let event = Box::new(Event { error, ..event(Type::Error) });
+                    self.actions.push(MasterAction::TellFramework { to: connection, event });
+                    self.hang_up(connection);
+                    return;
+                }
+            },
+        };
+        self.connections.insert(connection, Peer::Framework(number));
+        let mut subscribed = Subscribed {
+            heartbeat_interval_seconds: Some(HEARTBEAT_SECONDS as f64),
+            ..Subscribed::default()
+        };
+        if let Some(framework) = self.frameworks.get_mut(&number) {
+            framework.connection = Some(connection);
+            framework.gone_at = None;
+            framework.declined.clear();
+            framework.suppressed = !subscribe.suppressed_roles.is_empty()
+                && subscribe.suppressed_roles.iter().any(|role| role == framework.role());
+            subscribed.framework_id = framework.id.as_str().into();
+        }
+        let subscribed = Some(subscribed);
+        self.tell_framework(number, Event { subscribed, ..event(Type::Subscribed) });
+        self.finish_recovery_if_complete(now);
+        self.allocate(now);
+    }
+
+    fn new_framework(&mut self, mut info: FrameworkInfo) -> u64 {
+        let (id, number) = self.new_id('F');
+        info.id = Some(id.as_str().into());
+        let recorded = JournalEntry::Framework { id: id.clone(), info: Box::new(info.clone()) };
+        self.actions.push(MasterAction::Record(recorded));
+        self.frameworks.insert(number, RegisteredFramework::new(id, info));
+        number
+    }
+
+    /// A framework is back. The connection before, if there is one, is closed, and its offers are taken back.
+    fn renew_framework(&mut self, number: u64, info: FrameworkInfo) {
+        let Some(framework) = self.frameworks.get_mut(&number) else { return };
+        let before = framework.connection.take();
+        if framework.info != info {
+            framework.info = info.clone();
+            let id = framework.id.clone();
+            let recorded = JournalEntry::Framework { id, info: Box::new(info) };
+            self.actions.push(MasterAction::Record(recorded));
+        }
+        self.rescind(|offer| offer.framework == number);
+        if let Some(before) = before {
+            let error = Some(Error { message: "Framework failed over".to_owned() });
+            let event = Box::new(Event { error, ..event(Type::Error) });
+            self.actions.push(MasterAction::TellFramework { to: before, event });
+            self.hang_up(before);
+        }
+    }
+
+    /// A framework's connection has ended: its clock runs.
+    pub(super) fn framework_disconnected(&mut self, number: u64, now: Duration) {
+        let Some(framework) = self.frameworks.get_mut(&number) else { return };
+        framework.connection = None;
+        framework.gone_at = Some(now.saturating_add(framework.failover_timeout()));
+        self.rescind(|offer| offer.framework == number);
+        self.remove_gone_frameworks(now);
+    }
+
+    /// Tears down the frameworks whose time is over.
+    pub(super) fn remove_gone_frameworks(&mut self, now: Duration) {
+        let is_gone = |it: &RegisteredFramework| it.gone_at.is_some_and(|gone_at| gone_at <= now);
+        let gone: Vec<u64> =
+            self.frameworks.iter().filter(|(_, it)| is_gone(it)).map(|it| *it.0).collect();
+        for number in gone {
+            self.tear_down(number);
+        }
+    }
+
+    /// Ends a framework: its offers are taken back, and its executors are ended.
+    pub(super) fn tear_down(&mut self, number: u64) {
+        self.rescind(|offer| offer.framework == number);
+        let Some(framework) = self.frameworks.remove(&number) else { return };
+        self.actions
+            .push(MasterAction::Record(JournalEntry::FrameworkGone { id: framework.id.clone() }));
+        if let Some(connection) = framework.connection {
+            self.hang_up(connection);
+        }
+        self.shut_down_executors(&framework.id);
+    }
+
+    /// Ends the executors of a framework that is gone. Ends that wait for its acknowledgement are forgotten.
+    pub(super) fn shut_down_executors(&mut self, framework: &str) {
+        let term = self.settings.term;
+        let ids: Vec<String> = self.workers.keys().cloned().collect();
+        for id in ids {
+            let Some(worker) = self.workers.get(&id) else { continue };
+            let own = worker.tasks.iter().filter(|(key, _)| key.framework == framework);
+            let own: Vec<_> = own.map(|(key, task)| (key.clone(), task.has_ended)).collect();
+            if !own.is_empty() {
+                let framework = framework.to_owned();
+                self.tell_worker(&id, WorkerEvent::ShutdownFramework { framework, term });
+            }
+            for (key, _) in own.iter().filter(|(_, has_ended)| *has_ended) {
+                self.forget_task(&id, key);
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What frameworks are told about their tasks.
+
+use super::StandaloneMaster;
+use super::registered::task_state;
+use crate::cluster::standalone::protocol::{ExecutorKey, ExecutorUpdate, WorkerEvent};
+use crate::mesos_v1::messages::event::{Type, Update};
+use crate::mesos_v1::messages::{ContainerStatus, Event, Reason, Source, TaskState, TaskStatus};
+
+/// An event of this type, with nothing else set.
+pub(super) fn event(of: Type) -> Event {
+    Event { r#type: Some(of.into()), ..Event::default() }
+}
+
+/// The state for frameworks that know `TASK_LOST` alone for whatever was lost.
+fn state_for(state: TaskState, is_partition_aware: bool) -> TaskState {
+    match state {
+        TaskState::Dropped
+        | TaskState::Unreachable
+        | TaskState::Gone
+        | TaskState::GoneByOperator
+        | TaskState::Unknown
+            if !is_partition_aware =>
+        {
+            TaskState::Lost
+        }
+        state => state,
+    }
+}
+
+impl StandaloneMaster {
+    /// Tells a framework a state that the master found out. It needs no acknowledgement.
+    pub(super) fn report(
+        &mut self,
+        key: &ExecutorKey,
+        worker: Option<&str>,
+        state: TaskState,
+        reason: Reason,
+        message: &str,
+    ) {
+        let Some(number) = self.framework_number(&key.framework) else { return };
+        let is_aware =
+            self.frameworks.get(&number).is_some_and(|framework| framework.is_partition_aware());
+        let status = TaskStatus {
+            task_id: key.executor.as_str().into(),
+            state: state_for(state, is_aware).into(),
+            message: (!message.is_empty()).then(|| message.to_owned()),
+            source: Some(Source::Master.into()),
+            reason: Some(reason.into()),
+            agent_id: worker.map(Into::into),
+            ..TaskStatus::default()
+        };
+        let update = Some(Update { status });
+        self.tell_framework(number, Event { update, ..event(Type::Update) });
+    }
+
+    /// Takes a worker's update: its resources are free if it is an end, and the framework is told.
+    pub(super) fn take_update(&mut self, worker: &str, update: ExecutorUpdate) {
+        let state = task_state(update.state);
+        let own = self.workers.get_mut(worker).and_then(|it| it.tasks.get_mut(&update.key));
+        if let Some(task) = own
+            && !task.has_ended
+        {
+            task.state = state;
+            task.has_ended = update.state.is_end();
+            task.end_uuid = update.state.is_end().then(|| update.uuid.clone());
+        }
+        let Some(number) = self.framework_number(&update.key.framework) else {
+            // During recovery it may still come back.
+            if !self.is_recovering() {
+                self.acknowledge_update(worker, &update.key, update.uuid, update.state.is_end());
+            }
+            return;
+        };
+        let is_aware =
+            self.frameworks.get(&number).is_some_and(|framework| framework.is_partition_aware());
+        let status = TaskStatus {
+            task_id: update.key.executor.as_str().into(),
+            state: state_for(state, is_aware).into(),
+            message: update.message,
+            source: Some(Source::Executor.into()),
+            agent_id: Some(worker.into()),
+            executor_id: Some(update.key.executor.as_str().into()),
+            timestamp: Some(update.timestamp),
+            uuid: uuid_bytes(&update.uuid),
+            container_status: update.pid.map(|pid| ContainerStatus {
+                executor_pid: Some(pid),
+                ..ContainerStatus::default()
+            }),
+            ..TaskStatus::default()
+        };
+        let update = Some(Update { status });
+        self.tell_framework(number, Event { update, ..event(Type::Update) });
+    }
+
+    /// Tells a worker that an update has arrived. An executor whose end is acknowledged is forgotten.
+    pub(super) fn acknowledge_update(
+        &mut self,
+        worker: &str,
+        key: &ExecutorKey,
+        uuid: String,
+        is_end: bool,
+    ) {
+        self.tell_worker(worker, WorkerEvent::Ack { key: key.clone(), uuid });
+        if is_end {
+            self.forget_task(worker, key);
+        }
+    }
+
+    /// Forgets an executor.
+    pub(super) fn forget_task(&mut self, worker: &str, key: &ExecutorKey) {
+        if let Some(it) = self.workers.get_mut(worker) {
+            it.tasks.remove(key);
+        }
+        if self.placed.get(key).is_some_and(|placed| placed == worker) {
+            self.placed.remove(key);
+        }
+    }
+}
+
+/// The bytes of 32 hexadecimal digits.
+fn uuid_bytes(digits: &str) -> Option<Vec<u8>> {
+    let number = u128::from_str_radix(digits, 16).ok()?;
+    Some(number.to_be_bytes().to_vec())
+}
+
+/// The 32 hexadecimal digits of bytes, if they are 16.
+pub(super) fn uuid_digits(bytes: &[u8]) -> Option<String> {
+    let bytes: [u8; 16] = bytes.try_into().ok()?;
+    Some(format!("{:032x}", u128::from_be_bytes(bytes)))
+}

@@ -1,0 +1,75 @@
+//! What happens because time passes.
+
+use std::time::Duration;
+
+use super::allocation::REFUSE_DEFAULT;
+use super::statuses::event;
+use super::{Peer, StandaloneMaster};
+use crate::cluster::standalone::protocol::{HEARTBEAT_SECONDS, SILENCE_SECONDS, WorkerEvent};
+use crate::mesos_v1::messages::TaskState;
+use crate::mesos_v1::messages::event::Type;
+
+/// The silence after which a worker is unreachable.
+const UNREACHABLE_AFTER: Duration = Duration::from_secs(SILENCE_SECONDS);
+/// The silence after which a worker is forgotten.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(16 * 60);
+/// The time for which an offer is open.
+const OFFER_TIMEOUT: Duration = Duration::from_secs(60);
+
+impl StandaloneMaster {
+    /// Does what is due. To be called once a second or more often.
+    pub fn tick(&mut self, now: Duration) {
+        if self.recovering_until.is_some_and(|until| until <= now) {
+            self.finish_recovery(now);
+        }
+        self.rescind_old_offers(now);
+        self.watch_workers(now);
+        self.remove_gone_frameworks(now);
+        if self.next_heartbeat <= now {
+            self.next_heartbeat = now + Duration::from_secs(HEARTBEAT_SECONDS);
+            self.send_heartbeats();
+        }
+        self.allocate(now);
+    }
+
+    fn rescind_old_offers(&mut self, now: Duration) {
+        let is_old = |made_at: Duration| made_at + OFFER_TIMEOUT <= now;
+        let old = self.offers.values().filter(|offer| is_old(offer.made_at));
+        let old: Vec<_> =
+            old.map(|it| (it.framework, it.worker.clone(), it.resources.clone())).collect();
+        self.rescind(|offer| is_old(offer.made_at));
+        for (framework, worker, resources) in old {
+            self.hold_back(framework, &worker, resources, REFUSE_DEFAULT, now);
+        }
+    }
+
+    fn watch_workers(&mut self, now: Duration) {
+        if self.is_recovering() {
+            return;
+        }
+        let silent = self.workers.iter().filter_map(|(id, worker)| {
+            let silence = now.saturating_sub(worker.heard_at);
+            (silence >= UNREACHABLE_AFTER).then(|| (id.clone(), silence, worker.is_unreachable))
+        });
+        let silent: Vec<_> = silent.collect();
+        for (id, silence, is_unreachable) in silent {
+            if silence >= FORGOTTEN_AFTER {
+                self.forget_worker(&id, TaskState::Unreachable, "");
+            } else if !is_unreachable {
+                self.give_up_worker(&id);
+            }
+        }
+    }
+
+    fn send_heartbeats(&mut self) {
+        let mut peers: Vec<_> =
+            self.connections.iter().map(|(it, peer)| (*it, peer.clone())).collect();
+        peers.sort_by_key(|(connection, _)| *connection);
+        for (_, peer) in peers {
+            match peer {
+                Peer::Framework(number) => self.tell_framework(number, event(Type::Heartbeat)),
+                Peer::Worker(id) => self.tell_worker(&id, WorkerEvent::Heartbeat),
+            }
+        }
+    }
+}

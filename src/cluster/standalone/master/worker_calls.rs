@@ -1,0 +1,52 @@
+//! What workers say.
+
+use std::time::Duration;
+
+use super::{ConnectionNumber, Peer, RefusedCall, StandaloneMaster};
+use crate::cluster::standalone::protocol::WorkerCall;
+use crate::mesos_v1::messages::TaskState;
+
+impl StandaloneMaster {
+    /// Takes a worker's message. Its first on a connection must be SUBSCRIBE.
+    ///
+    /// # Errors
+    /// If the worker must not say this now. The connection is to be closed then.
+    pub fn worker_calls(
+        &mut self,
+        connection: ConnectionNumber,
+        call: WorkerCall,
+        now: Duration,
+    ) -> Result<(), RefusedCall> {
+        let id = match (self.connections.get(&connection), call) {
+            (None, WorkerCall::Subscribe(subscribe)) => {
+                self.worker_subscribes(connection, *subscribe, now);
+                self.allocate(now);
+                return Ok(());
+            }
+            (Some(Peer::Worker(_)), WorkerCall::Subscribe(_)) => {
+                return Err(RefusedCall("a connection subscribes once".to_owned()));
+            }
+            (Some(Peer::Worker(id)), call) => {
+                let id = id.clone();
+                if let Some(worker) = self.workers.get_mut(&id) {
+                    worker.heard_at = now;
+                }
+                match call {
+                    WorkerCall::Update(update) => self.take_update(&id, update),
+                    WorkerCall::Leave => {
+                        self.hang_up(connection);
+                        self.forget_worker(&id, TaskState::Gone, "its worker has left");
+                    }
+                    WorkerCall::Heartbeat | WorkerCall::Subscribe(_) => {}
+                }
+                id
+            }
+            _ => return Err(RefusedCall("the worker isn't subscribed".to_owned())),
+        };
+        if self.workers.get(&id).is_some_and(|worker| worker.is_unreachable) {
+            return Err(RefusedCall("the worker was given up".to_owned()));
+        }
+        self.allocate(now);
+        Ok(())
+    }
+}

@@ -1,0 +1,225 @@
+//! Workers come, come back, and go.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::registered::{MasterTask, RegisteredWorker, task_state};
+use super::{ConnectionNumber, JournalEntry, MasterAction, Peer, StandaloneMaster};
+use crate::cluster::standalone::protocol::{
+    ExecutorKey, HeldExecutor, WorkerEvent, WorkerSubscribe,
+};
+use crate::mesos_v1::messages::event::{Failure, Type};
+use crate::mesos_v1::messages::{Event, Reason, TaskState};
+
+impl StandaloneMaster {
+    /// A worker subscribes on a new connection.
+    pub(super) fn worker_subscribes(
+        &mut self,
+        connection: ConnectionNumber,
+        said: WorkerSubscribe,
+        now: Duration,
+    ) {
+        if let Some((why, may_retry)) = self.refusal(&said) {
+            let event = WorkerEvent::Refused { why, may_retry };
+            self.actions.push(MasterAction::TellWorker { to: connection, event });
+            self.hang_up(connection);
+            return;
+        }
+        let id = said.id.clone().unwrap_or_else(|| self.new_id('W').0);
+        // Another worker at this address is gone for good: its successor is here.
+        let others =
+            self.workers.iter().filter(|(other, it)| **other != id && it.address == said.address);
+        let others: Vec<String> = others.map(|(other, _)| other.clone()).collect();
+        for other in others {
+            self.forget_worker(&other, TaskState::Gone, "another worker has its address");
+        }
+        let before = self.workers.remove(&id);
+        let mut worker = RegisteredWorker::new(&said, now);
+        let was_unreachable = before.as_ref().is_some_and(|it| it.is_unreachable);
+        let is_new = before.as_ref().is_none_or(|it| it.address != said.address);
+        if is_new {
+            let address = said.address.clone();
+            self.actions
+                .push(MasterAction::Record(JournalEntry::Worker { id: id.clone(), address }));
+        }
+        self.rescind(|offer| offer.worker == id);
+        worker.is_draining =
+            before.as_ref().is_some_and(|it| it.is_draining && it.session == said.session);
+        let mut known = BTreeMap::new();
+        if let Some(before) = before {
+            if let Some(old) = before.connection {
+                self.hang_up(old);
+            }
+            known = before.tasks;
+        }
+        worker.connection = Some(connection);
+        let is_draining = worker.is_draining;
+        self.workers.insert(id.clone(), worker);
+        self.connections.insert(connection, Peer::Worker(id.clone()));
+        let term = self.settings.term;
+        self.tell_worker(&id, WorkerEvent::Subscribed { id: id.clone(), term });
+        if is_draining {
+            self.tell_worker(&id, WorkerEvent::Drain { term, grace: 0 });
+        }
+        self.compare_executors(&id, known, &said.executors, was_unreachable);
+        for update in said.unacknowledged {
+            self.take_update(&id, update);
+        }
+        // What wasn't listed and has no end among the updates is gone.
+        self.finish_recovery_if_complete(now);
+    }
+
+    /// Why a worker isn't registered, and whether it may be later.
+    fn refusal(&self, said: &WorkerSubscribe) -> Option<(String, bool)> {
+        let term = self.settings.term;
+        if said.term > term {
+            let why =
+                format!("the worker knows of term {}, but this master's is {term}", said.term);
+            return Some((why, true));
+        }
+        for (id, worker) in &self.workers {
+            let is_there = worker.connection.is_some() || !worker.is_unreachable;
+            if Some(id) == said.id.as_ref() {
+                if worker.connection.is_some() && worker.session != said.session {
+                    return Some((format!("a worker with the id {id} is connected"), true));
+                }
+            } else if worker.address == said.address && is_there && !worker.is_awaited {
+                let why = format!("the worker {id} has the address {}", worker.address);
+                return Some((why, true));
+            }
+        }
+        None
+    }
+
+    /// Takes over what a worker lists, and reports what it doesn't list any more.
+    fn compare_executors(
+        &mut self,
+        id: &str,
+        mut known: BTreeMap<ExecutorKey, MasterTask>,
+        listed: &[HeldExecutor],
+        was_unreachable: bool,
+    ) {
+        let term = self.settings.term;
+        for HeldExecutor { key, state, resources } in listed {
+            let elsewhere = self.placed.get(key).is_some_and(|worker| worker != id);
+            let known = known.remove(key);
+            let mut task = MasterTask::new(resources.clone(), task_state(*state));
+            task.has_ended = state.is_end();
+            let mut kill = None;
+            if let Some(before) = &known {
+                kill = before.kill_grace;
+                if before.is_called_lost {
+                    kill = Some(kill.unwrap_or(0));
+                }
+                task.end_uuid.clone_from(&before.end_uuid);
+            }
+            task.kill_grace = kill;
+            let (has_ended, shown) = (task.has_ended, task.state);
+            if let Some(worker) = self.workers.get_mut(id) {
+                worker.tasks.insert(key.clone(), task);
+            }
+            if !elsewhere {
+                self.placed.insert(key.clone(), id.to_owned());
+            }
+            let is_orphan = self.framework_number(&key.framework).is_none();
+            if is_orphan && !self.is_recovering() {
+                let framework = key.framework.clone();
+                self.tell_worker(id, WorkerEvent::ShutdownFramework { framework, term });
+            } else if let Some(grace) = kill.or(elsewhere.then_some(0)).filter(|_| !has_ended) {
+                self.tell_worker(id, WorkerEvent::Kill { key: key.clone(), term, grace });
+            } else if was_unreachable && !has_ended {
+                self.report(key, Some(id), shown, Reason::AgentReregistered, "");
+            }
+        }
+        for (key, task) in known {
+            self.placed.remove(&key);
+            if !task.has_ended && !task.is_called_lost {
+                let (state, message) = match task.state {
+                    TaskState::Staging => (TaskState::Dropped, "its launch didn't arrive"),
+                    _ => (TaskState::Gone, "its worker doesn't have it any more"),
+                };
+                self.report(&key, Some(id), state, Reason::AgentReregistered, message);
+            }
+        }
+    }
+
+    /// A worker's connection has ended. It may come back; its offers are taken back at once.
+    pub(super) fn worker_disconnected(&mut self, id: &str) {
+        if let Some(worker) = self.workers.get_mut(id) {
+            worker.connection = None;
+        }
+        self.rescind(|offer| offer.worker == id);
+    }
+
+    /// A worker was silent for too long. What it runs may still run.
+    pub(super) fn give_up_worker(&mut self, id: &str) {
+        let Some(worker) = self.workers.get_mut(id) else { return };
+        worker.is_unreachable = true;
+        let connection = worker.connection.take();
+        let running = worker.tasks.iter().filter(|(_, task)| !task.has_ended);
+        let running: Vec<ExecutorKey> = running.map(|(key, _)| key.clone()).collect();
+        if let Some(connection) = connection {
+            self.hang_up(connection);
+        }
+        self.rescind(|offer| offer.worker == id);
+        self.tell_of_failure(id);
+        for key in running {
+            let framework = self.framework_number(&key.framework);
+            let is_aware = framework
+                .and_then(|number| self.frameworks.get(&number))
+                .is_some_and(|it| it.is_partition_aware());
+            let task = self.workers.get_mut(id).and_then(|it| it.tasks.get_mut(&key));
+            if let Some(task) = task {
+                task.is_called_lost = framework.is_some() && !is_aware;
+            }
+            let (state, reason) = (TaskState::Unreachable, Reason::AgentRemoved);
+            self.report(&key, Some(id), state, reason, "its worker is silent");
+        }
+    }
+
+    /// Forgets a worker. Unless it was unreachable before, frameworks are told this state of its executors.
+    pub(super) fn forget_worker(&mut self, id: &str, state: TaskState, message: &str) {
+        self.rescind(|offer| offer.worker == id);
+        let Some(worker) = self.workers.remove(id) else { return };
+        self.actions.push(MasterAction::Record(JournalEntry::WorkerGone { id: id.to_owned() }));
+        if let Some(connection) = worker.connection {
+            self.connections.remove(&connection);
+        }
+        for framework in self.frameworks.values_mut() {
+            framework.declined.retain(|declined| declined.worker != id);
+        }
+        for (key, task) in &worker.tasks {
+            if self.placed.get(key).is_some_and(|placed| placed == id) {
+                self.placed.remove(key);
+            }
+            let is_told = task.has_ended || task.is_called_lost || state == TaskState::Unreachable;
+            if !is_told {
+                self.report(key, Some(id), state, Reason::AgentRemoved, message);
+            }
+        }
+        if !worker.is_unreachable {
+            self.tell_of_failure(id);
+        }
+    }
+
+    /// Tells all frameworks that a worker is lost.
+    fn tell_of_failure(&mut self, id: &str) {
+        let numbers: Vec<u64> = self.frameworks.keys().copied().collect();
+        for number in numbers {
+            let failure = Some(Failure { agent_id: Some(id.into()), ..Failure::default() });
+            let failed = Event { failure, ..super::statuses::event(Type::Failure) };
+            self.tell_framework(number, failed);
+        }
+    }
+
+    /// Drains a worker: it takes no launches any more, ends its executors within `grace` milliseconds, and leaves.
+    /// Returns whether there is such a worker.
+    pub fn drain_worker(&mut self, id: &str, grace: u64) -> bool {
+        let Some(worker) = self.workers.get_mut(id) else { return false };
+        worker.is_draining = true;
+        self.rescind(|offer| offer.worker == id);
+        let term = self.settings.term;
+        self.tell_worker(id, WorkerEvent::Drain { term, grace });
+        true
+    }
+}

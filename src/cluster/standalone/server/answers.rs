@@ -1,0 +1,30 @@
+//! Answers to requests.
+
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+
+use super::stream::EventBody;
+
+/// An answer to a client.
+pub(super) type MasterResponse = Response<EventBody>;
+
+/// An answer with a whole body.
+pub(super) fn whole(status: StatusCode, kind: &'static str, text: String) -> MasterResponse {
+    let mut response = Response::new(EventBody::whole(Bytes::from(text)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+/// A sentence that says what is wrong.
+pub(super) fn problem(status: StatusCode, sentence: &str) -> MasterResponse {
+    whole(status, "text/plain; charset=utf-8", format!("{sentence}\n"))
+}
+
+/// An answer whose body is a stream of records.
+pub(super) fn stream(kind: &'static str, body: EventBody) -> MasterResponse {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}

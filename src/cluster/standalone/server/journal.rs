@@ -1,0 +1,176 @@
+//! [`MasterJournal`]: what a master must know after a restart, in a file that one master holds at a time.
+//!
+//! The folder has two files: `master.lock`, which a master holds locked as long as it lives, and `master.journal`. Its
+//! first line names the format and the cluster, its second the term, all others are entries, as JSON. A master begins by
+//! writing it anew with a higher term, and syncs it before it does anything else; what it appends is synced as well.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::scheduler::random_id;
+use crate::cluster::standalone::master::{JournalEntry, MasterSettings, StandaloneMaster};
+use crate::private_files::{PrivateFolder, open_file, open_lock, replace};
+
+/// The version of the format.
+const VERSION: u32 = 1;
+/// The longest journal that is read, in bytes.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// A journal that is open, and what was read from it.
+#[derive(Debug)]
+pub struct MasterJournal {
+    cluster: String,
+    term: u64,
+    entries: Vec<JournalEntry>,
+    file: File,
+    path: PathBuf,
+    _lock: File,
+}
+
+/// The first line.
+#[derive(Serialize, Deserialize)]
+struct JournalHead {
+    offermill_master_journal: u32,
+    cluster: String,
+    term: u64,
+}
+
+/// Why a journal can't be used, in a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalError(String);
+
+impl fmt::Display for JournalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for JournalError {}
+
+impl MasterJournal {
+    /// Opens the journal in a folder, which is made if it isn't there, and begins a new term.
+    ///
+    /// # Errors
+    /// If another master holds it, if it is of another version or damaged before its last line, or if it can't be read
+    /// or written.
+    pub fn open(folder: &Path) -> Result<MasterJournal, JournalError> {
+        let failed = |error: io::Error| {
+            JournalError(format!("the folder {} can't be used: {error}", folder.display()))
+        };
+        PrivateFolder::open(folder).map_err(failed)?;
+        let lock = open_lock(&folder.join("master.lock")).map_err(failed)?;
+        if let Err(error) = lock.try_lock() {
+            let why = match error {
+                std::fs::TryLockError::WouldBlock => "another master uses it".to_owned(),
+                std::fs::TryLockError::Error(error) => error.to_string(),
+            };
+            return Err(JournalError(format!("the folder {} is locked: {why}", folder.display())));
+        }
+        let path = folder.join("master.journal");
+        let (head, entries) = match open_file(&path) {
+            Ok(file) => read(&path, file)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let cluster = random_id().map_err(failed)?.chars().take(8).collect();
+                (JournalHead { offermill_master_journal: VERSION, cluster, term: 0 }, Vec::new())
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        let JournalHead { cluster, term, .. } = head;
+        let term = term.checked_add(1).ok_or_else(|| damaged(&path, 1))?;
+        let entries = compact(&cluster, term, entries);
+        let file = replace(&path, |file| write_all(file, &cluster, term, &entries));
+        let file = file.map_err(failed)?;
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+        Ok(MasterJournal { cluster, term, entries, file, path, _lock: lock })
+    }
+
+    /// What the ids of this cluster begin with.
+    #[must_use]
+    pub fn cluster(&self) -> &str {
+        &self.cluster
+    }
+
+    /// The number of this leadership.
+    #[must_use]
+    pub fn term(&self) -> u64 {
+        self.term
+    }
+
+    /// Takes the entries of former terms, oldest first.
+    pub(super) fn take_entries(&mut self) -> Vec<JournalEntry> {
+        std::mem::take(&mut self.entries)
+    }
+
+    /// Appends an entry, and waits until it is on the disk.
+    pub(super) fn append(&mut self, entry: &JournalEntry) -> Result<(), JournalError> {
+        let written = line(entry).and_then(|line| {
+            self.file.write_all(&line)?;
+            self.file.sync_data()
+        });
+        written.map_err(|error| {
+            JournalError(format!("the journal {} can't be written: {error}", self.path.display()))
+        })
+    }
+}
+
+/// The entries that say the same, without those that were taken back.
+fn compact(cluster: &str, term: u64, entries: Vec<JournalEntry>) -> Vec<JournalEntry> {
+    let settings = MasterSettings {
+        cluster: cluster.to_owned(),
+        term,
+        max_cores: None,
+        recovery_timeout: std::time::Duration::MAX,
+    };
+    StandaloneMaster::new(settings, entries).journal_entries()
+}
+
+fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+fn write_all(
+    file: &mut File,
+    cluster: &str,
+    term: u64,
+    entries: &[JournalEntry],
+) -> io::Result<()> {
+    let cluster = cluster.to_owned();
+    let mut text = line(&JournalHead { offermill_master_journal: VERSION, cluster, term })?;
+    for entry in entries {
+        text.extend(line(entry)?);
+    }
+    file.write_all(&text)?;
+    file.sync_all()
+}
+
+/// Reads a journal. A last line without an end was being written when the master before ended: what it says wasn't done.
+fn read(path: &Path, file: File) -> Result<(JournalHead, Vec<JournalEntry>), JournalError> {
+    let mut text = Vec::new();
+    file.take(BYTES_MAX).read_to_end(&mut text).map_err(|error| {
+        JournalError(format!("the journal {} can't be read: {error}", path.display()))
+    })?;
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let mut lines = text.get(..whole).unwrap_or_default().split_inclusive(|byte| *byte == b'\n');
+    let head = lines.next().unwrap_or_default();
+    let head: JournalHead = serde_json::from_slice(head).map_err(|_| damaged(path, 1))?;
+    if head.offermill_master_journal != VERSION {
+        let version = head.offermill_master_journal;
+        let why = format!("is of version {version}; this program reads version {VERSION}");
+        return Err(JournalError(format!("the journal {} {why}", path.display())));
+    }
+    let entry = |(line, number): (&[u8], usize)| {
+        serde_json::from_slice(line).map_err(|_| damaged(path, number))
+    };
+    let entries: Result<Vec<JournalEntry>, JournalError> = lines.zip(2..).map(entry).collect();
+    Ok((head, entries?))
+}
+
+fn damaged(path: &Path, number: usize) -> JournalError {
+    JournalError(format!("line {number} of the journal {} can't be read", path.display()))
+}

@@ -1,0 +1,118 @@
+//! Mesos' v1 scheduler API: a call a request, and a stream of events to who subscribes.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::rc::Rc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Request, StatusCode};
+use prost::Message as _;
+use tokio::time::timeout;
+
+use super::answers::{MasterResponse, problem, stream, whole};
+use super::shared::SharedMaster;
+use crate::mesos_v1::codec::{Codec, Encoding};
+use crate::mesos_v1::messages::Call;
+use crate::mesos_v1::messages::call::Type;
+
+/// The header that associates calls with a subscription.
+const STREAM_ID: HeaderName = HeaderName::from_static("mesos-stream-id");
+/// The most bytes of a call.
+const CALL_BYTES_MAX: usize = 16 << 20;
+/// The longest time in which a call must have arrived.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Answers a call.
+pub(super) async fn respond(
+    shared: Rc<SharedMaster>,
+    request: Request<Incoming>,
+) -> MasterResponse {
+    let (head, body) = request.into_parts();
+    let Some(encoding) = media(&head.headers, CONTENT_TYPE) else {
+        let sentence = "Content-Type must be application/json or application/x-protobuf";
+        return problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, sentence);
+    };
+    let body = match timeout(CALL_TIMEOUT, Limited::new(body, CALL_BYTES_MAX).collect()).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(_)) => {
+            return problem(StatusCode::PAYLOAD_TOO_LARGE, "a call is too long, or was cut");
+        }
+        Err(_) => return problem(StatusCode::REQUEST_TIMEOUT, "a call took too long to arrive"),
+    };
+    let call = match decode(&body, encoding) {
+        Ok(call) => call,
+        Err(why) => {
+            let why = crate::foreign_text::cut(why, 200);
+            return problem(StatusCode::BAD_REQUEST, &format!("Failed to read the call: {why}"));
+        }
+    };
+    if call.r#type() == Type::Subscribe {
+        let answered = media(&head.headers, ACCEPT).unwrap_or(encoding);
+        return subscribe(&shared, call, answered);
+    }
+    let mut ids = head.headers.get_all(&STREAM_ID).iter();
+    let (Some(id), None) = (ids.next(), ids.next()) else {
+        let sentence = "a call other than SUBSCRIBE must have one Mesos-Stream-Id, the stream ID";
+        return problem(StatusCode::BAD_REQUEST, sentence);
+    };
+    let number = id.to_str().ok().and_then(|id| shared.connection_of(id));
+    let Some(number) = number else {
+        let sentence = "no framework is subscribed with this stream ID";
+        return problem(StatusCode::BAD_REQUEST, sentence);
+    };
+    match shared.framework_calls(number, call) {
+        Ok(()) => whole(StatusCode::ACCEPTED, "text/plain; charset=utf-8", String::new()),
+        Err(why) => problem(StatusCode::BAD_REQUEST, &why.to_string()),
+    }
+}
+
+fn subscribe(shared: &Rc<SharedMaster>, call: Call, encoding: Encoding) -> MasterResponse {
+    let Some(subscribe) = call.subscribe else {
+        return problem(StatusCode::BAD_REQUEST, "the call SUBSCRIBE lacks its part");
+    };
+    let named = subscribe.framework_info.id.as_ref().map(|id| id.value.as_str());
+    let of_call = call.framework_id.as_ref().map(|id| id.value.as_str());
+    if of_call.is_some() && of_call != named {
+        let sentence = "'framework_id' differs from 'subscribe.framework_info.id'";
+        return problem(StatusCode::BAD_REQUEST, sentence);
+    }
+    let Ok(id) = random_id() else {
+        let sentence = "the system has no random numbers";
+        return problem(StatusCode::INTERNAL_SERVER_ERROR, sentence);
+    };
+    let Ok(header) = HeaderValue::try_from(id.as_str()) else {
+        return problem(StatusCode::INTERNAL_SERVER_ERROR, "the stream has no id");
+    };
+    let (number, body) = shared.open(encoding, Some(id));
+    shared.framework_subscribes(number, subscribe);
+    let mut response = stream(Codec::new(encoding).content_type(), body);
+    response.headers_mut().insert(STREAM_ID, header);
+    response
+}
+
+fn decode(body: &Bytes, encoding: Encoding) -> Result<Call, String> {
+    match encoding {
+        Encoding::Protobuf => Call::decode(body.as_ref()).map_err(|why| why.to_string()),
+        Encoding::Json => serde_json::from_slice(body).map_err(|why| why.to_string()),
+    }
+}
+
+/// The encoding that a header names, if it names one of the two.
+fn media(headers: &HeaderMap, name: HeaderName) -> Option<Encoding> {
+    let text = headers.get(name)?.to_str().ok()?;
+    let mut kinds = text.split(',').map(|kind| kind.split(';').next().unwrap_or_default().trim());
+    kinds.find_map(|kind| {
+        let codecs = [Encoding::Protobuf, Encoding::Json];
+        codecs.into_iter().find(|it| kind.eq_ignore_ascii_case(Codec::new(*it).content_type()))
+    })
+}
+
+/// A random number of 128 bits, in hexadecimal digits.
+pub(super) fn random_id() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
+}

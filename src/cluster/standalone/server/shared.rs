@@ -1,0 +1,237 @@
+//! [`SharedMaster`]: the master with its connections, its journal and its clock, shared by the tasks of one thread.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use prost::Message as _;
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+
+use super::access::MasterCredentials;
+use super::journal::MasterJournal;
+use super::stream::{EventBody, RecordSender, record_stream};
+use crate::cluster::standalone::master::{
+    ConnectionNumber, MasterAction, MasterSettings, RefusedCall, StandaloneMaster,
+};
+use crate::cluster::standalone::protocol::{WorkerCall, frame_event};
+use crate::mesos_v1::codec::Encoding;
+use crate::mesos_v1::messages::call::Subscribe;
+use crate::mesos_v1::messages::{Call, Event};
+use crate::resources::Scalar;
+
+/// How long a master waits for the workers and frameworks of its journal.
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// The master and all that belongs to it.
+#[derive(Debug)]
+pub(super) struct SharedMaster {
+    pub(super) credentials: MasterCredentials,
+    started: Instant,
+    term: u64,
+    master: RefCell<StandaloneMaster>,
+    journal: RefCell<MasterJournal>,
+    connections: RefCell<HashMap<ConnectionNumber, OpenStream>>,
+    next_connection: Cell<ConnectionNumber>,
+    /// Takes the reason for which the master can't go on.
+    broken: RefCell<Option<oneshot::Sender<String>>>,
+}
+
+/// A connection that events are sent on.
+#[derive(Debug)]
+struct OpenStream {
+    sender: RecordSender,
+    encoding: Encoding,
+    /// What the framework's calls must name. Random.
+    stream_id: Option<String>,
+    /// The task that reads a worker's messages.
+    reader: Option<AbortHandle>,
+}
+
+impl SharedMaster {
+    /// A master that goes on from its journal, and where the reason comes if it can't go on.
+    pub(super) fn new(
+        mut journal: MasterJournal,
+        max_cores: Option<Scalar>,
+        credentials: MasterCredentials,
+    ) -> (Rc<SharedMaster>, oneshot::Receiver<String>) {
+        let (broken, receiver) = oneshot::channel();
+        let settings = MasterSettings {
+            cluster: journal.cluster().to_owned(),
+            term: journal.term(),
+            max_cores,
+            recovery_timeout: RECOVERY_TIMEOUT,
+        };
+        let term = settings.term;
+        let master = StandaloneMaster::new(settings, journal.take_entries());
+        let shared = SharedMaster {
+            credentials,
+            started: Instant::now(),
+            term,
+            master: RefCell::new(master),
+            journal: RefCell::new(journal),
+            connections: RefCell::new(HashMap::new()),
+            next_connection: Cell::new(0),
+            broken: RefCell::new(Some(broken)),
+        };
+        (Rc::new(shared), receiver)
+    }
+
+    fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Lets time pass.
+    pub(super) fn tick(&self) {
+        self.master.borrow_mut().tick(self.now());
+        self.perform();
+    }
+
+    /// Counts, as JSON.
+    pub(super) fn state_json(&self) -> String {
+        let master = self.master.borrow();
+        let counts = master.counts();
+        let state = serde_json::json!({
+            "term": self.term,
+            "recovering": master.is_recovering(),
+            "workers": counts.workers,
+            "frameworks": counts.frameworks,
+            "executors": counts.executors,
+            "offers": counts.offers,
+        });
+        format!("{state}\n")
+    }
+
+    /// Opens a stream of events.
+    pub(super) fn open(
+        self: &Rc<Self>,
+        encoding: Encoding,
+        stream_id: Option<String>,
+    ) -> (ConnectionNumber, EventBody) {
+        let number = self.next_connection.get();
+        self.next_connection.set(number + 1);
+        let shared = Rc::downgrade(self);
+        let (sender, body) = record_stream(move || {
+            if let Some(shared) = shared.upgrade() {
+                shared.closed(number);
+            }
+        });
+        let stream = OpenStream { sender, encoding, stream_id, reader: None };
+        self.connections.borrow_mut().insert(number, stream);
+        (number, body)
+    }
+
+    /// Remembers the task that reads a worker's messages. It ends with the stream.
+    pub(super) fn set_reader(&self, number: ConnectionNumber, reader: AbortHandle) {
+        match self.connections.borrow_mut().get_mut(&number) {
+            Some(stream) => stream.reader = Some(reader),
+            None => reader.abort(),
+        }
+    }
+
+    /// The connection whose calls name this stream.
+    pub(super) fn connection_of(&self, stream_id: &str) -> Option<ConnectionNumber> {
+        let connections = self.connections.borrow();
+        let mut found = connections.iter();
+        let is_it = |stream: &OpenStream| stream.stream_id.as_deref() == Some(stream_id);
+        found.find(|(_, stream)| is_it(stream)).map(|(number, _)| *number)
+    }
+
+    pub(super) fn framework_subscribes(&self, number: ConnectionNumber, subscribe: Subscribe) {
+        self.master.borrow_mut().framework_subscribes(number, subscribe, self.now());
+        self.perform();
+    }
+
+    pub(super) fn framework_calls(
+        &self,
+        number: ConnectionNumber,
+        call: Call,
+    ) -> Result<(), RefusedCall> {
+        let called = self.master.borrow_mut().framework_calls(number, call, self.now());
+        self.perform();
+        called
+    }
+
+    pub(super) fn worker_calls(
+        &self,
+        number: ConnectionNumber,
+        call: WorkerCall,
+    ) -> Result<(), RefusedCall> {
+        let called = self.master.borrow_mut().worker_calls(number, call, self.now());
+        self.perform();
+        called
+    }
+
+    /// A connection has ended, from whichever side.
+    pub(super) fn closed(&self, number: ConnectionNumber) {
+        let stream = self.connections.borrow_mut().remove(&number);
+        let Some(stream) = stream else { return };
+        if let Some(reader) = stream.reader {
+            reader.abort();
+        }
+        self.master.borrow_mut().connection_closed(number, self.now());
+        self.perform();
+    }
+
+    /// Does what the master wants done. What can't be recorded isn't done, nor anything after it.
+    fn perform(&self) {
+        loop {
+            let actions = self.master.borrow_mut().take_actions();
+            if actions.is_empty() || self.broken.borrow().is_none() {
+                return;
+            }
+            for action in actions {
+                let slow = match action {
+                    MasterAction::Record(entry) => {
+                        if let Err(error) = self.journal.borrow_mut().append(&entry) {
+                            let broken = self.broken.borrow_mut().take();
+                            let _ended = broken.map(|broken| broken.send(error.to_string()));
+                            return;
+                        }
+                        None
+                    }
+                    MasterAction::TellWorker { to, event } => {
+                        self.send(to, |_| frame_event(&event))
+                    }
+                    MasterAction::TellFramework { to, event } => {
+                        self.send(to, |encoding| frame_of(&event, encoding))
+                    }
+                    MasterAction::Close(number) => {
+                        let stream = self.connections.borrow_mut().remove(&number);
+                        if let Some(reader) = stream.and_then(|stream| stream.reader) {
+                            reader.abort();
+                        }
+                        None
+                    }
+                };
+                if let Some(number) = slow {
+                    self.connections.borrow_mut().remove(&number);
+                    self.master.borrow_mut().connection_closed(number, self.now());
+                }
+            }
+        }
+    }
+
+    /// Sends a frame. Returns the connection if its client reads too slowly.
+    fn send(
+        &self,
+        to: ConnectionNumber,
+        frame: impl FnOnce(Encoding) -> Vec<u8>,
+    ) -> Option<ConnectionNumber> {
+        let connections = self.connections.borrow();
+        let stream = connections.get(&to)?;
+        (!stream.sender.send(frame(stream.encoding))).then_some(to)
+    }
+}
+
+fn frame_of(event: &Event, encoding: Encoding) -> Vec<u8> {
+    let record = match encoding {
+        Encoding::Protobuf => event.encode_to_vec(),
+        // Writing to memory can't fail, because all keys of maps are strings.
+        Encoding::Json => serde_json::to_vec(event).unwrap_or_default(),
+    };
+    let mut frame = format!("{}\n", record.len()).into_bytes();
+    frame.extend(record);
+    frame
+}
