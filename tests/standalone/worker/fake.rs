@@ -144,8 +144,10 @@ impl WorkerConnection {
         self.raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n");
     }
 
-    /// Answers with a status, headers and a text, and closes the connection.
+    /// Reads a registration, answers with a status, headers and a text, and closes the connection.
     pub(crate) fn answer(mut self, status: &str, headers: &str, text: &str) {
+        // What was sent and isn't read would reset the connection before the answer arrives.
+        assert!(matches!(self.call(), WorkerCall::Subscribe(_)));
         let length = text.len();
         self.raw(&format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\n\r\n{text}"));
     }

@@ -9,51 +9,24 @@ use offermill::launch::Secret;
 use crate::fake::FakeMaster;
 use crate::{TestWorker, launch};
 
-/// Goal: whatever a master does to the connection, the worker registers again with all that it holds, and does nothing
-/// of what it couldn't read. Method: one executor runs; then masters that close the connection, don't answer, answer
-/// with an error, garbage, records that are empty, end too early, never end or are no messages, messages in the wrong
-/// order, and nothing at all after the registration.
-#[test]
-fn the_worker_comes_back_after_each_fault() {
-    let master = FakeMaster::new();
-    let worker = TestWorker::start(&[master.port()]);
+/// A worker with short times and an executor that runs on, whose connection was lost.
+fn worker_with_executor(master: &FakeMaster) -> TestWorker {
+    let worker = TestWorker::with(&[master.port()], |config| {
+        config.heartbeat = Duration::from_secs(1);
+        config.call_timeout = Duration::from_secs(2);
+    });
     let (mut connection, _) = master.register("w-1", 2);
     connection.send(&launch("e1", 1, 2, "exec sleep 600"));
     connection.acknowledge(ReportedState::Starting);
     connection.acknowledge(ReportedState::Running);
-    drop(connection);
+    worker
+}
 
-    drop(master.accept());
-    // It doesn't answer: half-open, to the worker.
-    master.accept().closed();
-    for status in ["500 Internal Server Error", "503 Service Unavailable", "404 Not Found"] {
-        master.accept().answer(status, "", "x");
-    }
-    for text in [
-        "zzz",
-        "0\n",
-        "5\nhello",
-        "9999999999999999999999\n",
-        "2\n{}",
-        "17\n{\"type\":\"UNKNOWN\"}",
-        "20\n{\"type\":\"HEARTBEAT\"}100\n{\"type\"",
-        "",
-    ] {
-        let (mut connection, held) = master.register("w-1", 2);
-        let states: Vec<_> = held.executors.iter().map(|it| it.state).collect();
-        assert_eq!(states, [ReportedState::Running], "before {text:?}");
-        connection.raw(text);
-        connection.closed();
-    }
-    // The first message isn't the answer to the registration.
-    let mut connection = master.accept();
-    connection.open();
-    connection.send(&launch("e2", 1, 2, "true"));
-    connection.closed();
-
+/// The worker registers, has its executor, ends it and leaves.
+fn leave(master: &FakeMaster, worker: TestWorker) {
     let (mut connection, last) = master.register("w-1", 2);
-    assert_eq!(last.executors.len(), 1, "{last:?}");
-    connection.heartbeat();
+    let held: Vec<_> = last.executors.iter().map(|it| (&*it.key.executor, it.state)).collect();
+    assert_eq!(held, [("e1", ReportedState::Running)]);
     worker.stop();
     connection.acknowledge(ReportedState::Killing);
     connection.acknowledge(ReportedState::Killed);
@@ -62,14 +35,70 @@ fn the_worker_comes_back_after_each_fault() {
     assert_eq!(worker.wait(), WorkerEnd::Left { told: true, forced: false });
 }
 
-/// Goal: heartbeats keep a connection open however little else happens. Method: heartbeats for three times the silence
+/// Goal: a worker registers again, with all that it holds, after attempts that failed. Method: masters that close the
+/// connection, don't answer, and answer with errors.
+#[test]
+fn the_worker_comes_back_after_failed_attempts() {
+    let master = FakeMaster::new();
+    let worker = worker_with_executor(&master);
+    drop(master.accept());
+    // To the worker this is half-open: its request was taken, and nothing comes.
+    master.accept().closed();
+    for status in ["500 Internal Server Error", "503 Service Unavailable", "404 Not Found"] {
+        master.accept().answer(status, "", "x");
+    }
+    leave(&master, worker);
+}
+
+/// Goal: a worker ends a connection on which it is sent what it can't read, obeys nothing of that, and registers again
+/// with all that it holds. Method: garbage, and records that are empty, too long or no messages.
+#[test]
+fn the_worker_comes_back_after_garbage() {
+    let master = FakeMaster::new();
+    let worker = worker_with_executor(&master);
+    for text in ["zzz", "0\n", "5\nhello", "9999999999999999999999\n", "18\n{\"type\":\"UNKNOWN\"}"]
+    {
+        let (mut connection, held) = master.register("w-1", 2);
+        assert_eq!(held.executors.len(), 1, "before {text:?}");
+        connection.raw(text);
+        connection.closed();
+    }
+    leave(&master, worker);
+}
+
+/// Goal: a master that falls silent, in a record or between two, counts as dead. Method: a record that never ends, no
+/// record after the registration, a connection that is cut in a record, and a first message that answers nothing.
+#[test]
+fn the_worker_comes_back_after_silence() {
+    let master = FakeMaster::new();
+    let worker = worker_with_executor(&master);
+    for text in ["20\n{\"type\":\"HEARTBEAT\"}100\n{\"type\"", ""] {
+        let (mut connection, held) = master.register("w-1", 2);
+        assert_eq!(held.executors.len(), 1, "before {text:?}");
+        connection.raw(text);
+        connection.closed();
+    }
+    let (mut connection, _) = master.register("w-1", 2);
+    connection.raw("20\n{\"type\":");
+    drop(connection);
+    let mut connection = master.accept();
+    assert!(matches!(connection.call(), WorkerCall::Subscribe(_)));
+    connection.open();
+    connection.send(&launch("e2", 1, 2, "true"));
+    connection.closed();
+    leave(&master, worker);
+}
+
+/// Goal: heartbeats keep a connection open however little else happens. Method: heartbeats for longer than the silence
 /// that ends a connection, then a command over the same connection.
 #[test]
 fn heartbeats_keep_a_connection() {
     let master = FakeMaster::new();
-    let _worker = TestWorker::start(&[master.port()]);
+    let _worker = TestWorker::with(&[master.port()], |config| {
+        config.heartbeat = Duration::from_secs(1);
+    });
     let (mut connection, _) = master.register("w-1", 1);
-    for _ in 0..12 {
+    for _ in 0..6 {
         connection.heartbeat();
         connection.send(&WorkerEvent::Heartbeat);
     }

@@ -9,7 +9,6 @@ mod faults;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use offermill::cluster::standalone::protocol::{
     ExecutorCommand, ExecutorKey, ExecutorLaunch, WorkerEvent, WorkerResources,
@@ -20,7 +19,7 @@ use offermill::cluster::standalone::worker::{
 use offermill::resources::{Mebibytes, MilliCpus, Scalar};
 use tempfile::TempDir;
 
-/// A worker in this process, in a folder of its own, with short times.
+/// A worker in this process, in a folder of its own,
 struct TestWorker {
     handle: WorkerHandle,
     notices: Arc<Mutex<Vec<WorkerNotice>>>,
@@ -42,8 +41,6 @@ impl TestWorker {
         config.work_dir = folder.path().to_owned();
         config.cores = MilliCpus::from_cores(64);
         config.memory = Mebibytes::new(1024);
-        config.heartbeat = Duration::from_millis(300);
-        config.call_timeout = Duration::from_secs(1);
         set(&mut config);
         let notices = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&notices);

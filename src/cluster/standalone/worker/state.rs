@@ -350,7 +350,8 @@ impl WorkerState {
         };
         let refused = matches!(leaving.reason, ExitReason::Refused { .. });
         let give_up_at = *leaving.give_up_at.get_or_insert(now.since_start + LEAVE_WAIT);
-        let is_settled = self.held.is_empty() && is_connected;
+        // A worker that no master knows has nothing to tell.
+        let is_settled = self.held.is_empty() && (is_connected || self.id.is_none());
         if is_settled || refused || give_up_at <= now.since_start {
             let reason = leaving.reason.clone();
             self.has_exited = true;
