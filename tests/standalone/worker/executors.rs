@@ -130,7 +130,10 @@ fn executors_survive_the_connection() {
     // A master that isn't there for it: the connection is refused while the executor ends.
     let busy = master.accept();
     fs::write(&end, "").unwrap();
-    let ended = |notice: &WorkerNotice| matches!(notice, WorkerNotice::Executor(it) if it.state == ReportedState::Failed);
+    let ended = |notice: &WorkerNotice| match notice {
+        WorkerNotice::Executor(update) => update.state == ReportedState::Failed,
+        _ => false,
+    };
     while !worker.notices().iter().any(ended) {
         std::thread::yield_now();
     }

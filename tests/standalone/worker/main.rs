@@ -14,7 +14,7 @@ use offermill::cluster::standalone::protocol::{
     ExecutorCommand, ExecutorKey, ExecutorLaunch, WorkerEvent, WorkerResources,
 };
 use offermill::cluster::standalone::worker::{
-    Worker, WorkerConfig, WorkerEnd, WorkerHandle, WorkerNotice,
+    StandaloneWorker, WorkerConfig, WorkerEnd, WorkerHandle, WorkerNotice,
 };
 use offermill::resources::{Mebibytes, MilliCpus, Scalar};
 use tempfile::TempDir;
@@ -47,7 +47,7 @@ impl TestWorker {
         let observe = move |notice| {
             seen.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
         };
-        let handle = Worker::new(config).unwrap().start(observe).unwrap();
+        let handle = StandaloneWorker::new(config).unwrap().start(observe).unwrap();
         TestWorker { handle, notices, folder }
     }
 

@@ -6,7 +6,9 @@ mod settings;
 use std::time::Duration;
 
 use offermill::cluster::standalone::protocol::{ExecutorUpdate, ReportedState};
-use offermill::cluster::standalone::worker::{Worker, WorkerConfig, WorkerEnd, WorkerNotice};
+use offermill::cluster::standalone::worker::{
+    StandaloneWorker, WorkerConfig, WorkerEnd, WorkerNotice,
+};
 
 use crate::exit::ExitStatus;
 use crate::output::{drain_remarks, remark, write_remarks_aside};
@@ -28,7 +30,7 @@ pub(crate) fn run_worker(arguments: &WorkerArguments) -> ExitStatus {
         }
     };
     let start = introduction(&config);
-    let worker = match Worker::new(config) {
+    let worker = match StandaloneWorker::new(config) {
         Ok(worker) => worker,
         Err(error) => {
             remark(&describe(&error));
@@ -52,7 +54,7 @@ pub(crate) fn run_worker(arguments: &WorkerArguments) -> ExitStatus {
     exit
 }
 
-fn run(worker: Worker) -> ExitStatus {
+fn run(worker: StandaloneWorker) -> ExitStatus {
     let handle = match worker.start(|notice| remark(&sentence(&notice))) {
         Ok(handle) => handle,
         Err(error) => {

@@ -14,12 +14,12 @@ pub(super) struct HeldRecord {
     pub(super) resources: WorkerResources,
     /// The grace period of a kill that doesn't say one.
     pub(super) grace: Duration,
-    updates: VecDeque<PendingUpdate>,
+    updates: VecDeque<UnacknowledgedUpdate>,
 }
 
 /// An update that isn't acknowledged.
 #[derive(Debug)]
-struct PendingUpdate {
+struct UnacknowledgedUpdate {
     update: ExecutorUpdate,
     /// When it was sent last on the current connection.
     sent_at: Option<Duration>,
@@ -51,7 +51,7 @@ impl HeldExecutors {
     pub(super) fn push(&mut self, update: ExecutorUpdate) {
         if let Some(held) = self.0.get_mut(&update.key) {
             held.state = update.state;
-            held.updates.push_back(PendingUpdate { update, sent_at: None });
+            held.updates.push_back(UnacknowledgedUpdate { update, sent_at: None });
         }
     }
 

@@ -20,14 +20,13 @@ mod identity;
 mod link;
 mod notice;
 mod processes;
+mod standalone_worker;
 mod state;
 mod step;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
-#[allow(clippy::module_inception, reason = "the worker itself")]
-mod worker;
 
 pub use config::WorkerConfig;
 pub use notice::{WorkerEnd, WorkerNotice};
-pub use worker::{Worker, WorkerHandle};
+pub use standalone_worker::{StandaloneWorker, WorkerHandle};

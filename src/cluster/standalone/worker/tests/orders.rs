@@ -58,7 +58,7 @@ fn steps() -> impl Strategy<Value = OrderStep> {
 }
 
 /// A worker, the master that it talks to, and what is on its way between them.
-struct World {
+struct OrderWorld {
     worker: WorkerState,
     seconds: u64,
     is_connected: bool,
@@ -77,9 +77,9 @@ struct World {
     launches: BTreeMap<ExecutorKey, u32>,
 }
 
-impl World {
-    fn new() -> World {
-        World {
+impl OrderWorld {
+    fn new() -> OrderWorld {
+        OrderWorld {
             worker: worker(1000),
             seconds: 0,
             is_connected: false,
@@ -292,7 +292,7 @@ proptest! {
     /// judged at each step and after all messages have arrived. proptest prints the seed of an order that fails.
     #[test]
     fn nothing_is_lost_or_doubled(order in prop::collection::vec(steps(), 1..120)) {
-        let mut world = World::new();
+        let mut world = OrderWorld::new();
         order.into_iter().for_each(|step| world.apply(step));
         world.settle();
         world.check();

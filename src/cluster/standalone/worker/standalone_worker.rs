@@ -1,4 +1,4 @@
-//! [`Worker`]: its start and its stop.
+//! [`StandaloneWorker`]: its start and its stop.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -21,24 +21,24 @@ use crate::cluster::process::{EnvironmentBase, ProcessEventSink, ProcessOptions,
 use crate::error::Error;
 
 /// A worker that is not started: its settings are checked, and its files are open.
-pub struct Worker {
+pub struct StandaloneWorker {
     config: WorkerConfig,
     client: Http,
     work_folder: WorkFolder,
     identity: IdentityFile,
 }
 
-impl Worker {
+impl StandaloneWorker {
     /// Checks the settings, and opens the files that they name.
     ///
     /// # Errors
     /// If a setting isn't allowed, a file can't be used, or another worker uses the work folder.
-    pub fn new(config: WorkerConfig) -> Result<Worker, Error> {
+    pub fn new(config: WorkerConfig) -> Result<StandaloneWorker, Error> {
         config.check()?;
         let client = link::client(&config)?;
         let work_folder = WorkFolder::open(&config.work_dir)?;
         let identity = IdentityFile::open(&config.work_dir)?;
-        Ok(Worker { config, client, work_folder, identity })
+        Ok(StandaloneWorker { config, client, work_folder, identity })
     }
 
     /// Starts the worker's thread. `observer` is called on it with what happens, and must not block.
@@ -49,7 +49,7 @@ impl Worker {
         self,
         observer: impl FnMut(WorkerNotice) + Send + 'static,
     ) -> Result<WorkerHandle, Error> {
-        let Worker { config, client, work_folder, identity } = self;
+        let StandaloneWorker { config, client, work_folder, identity } = self;
         let (sender, inbox) = unbounded_channel();
         let facts = WorkerFacts {
             hostname: config.hostname.clone(),
@@ -90,9 +90,9 @@ impl Worker {
     }
 }
 
-impl fmt::Debug for Worker {
+impl fmt::Debug for StandaloneWorker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").field("config", &self.config).finish_non_exhaustive()
+        f.debug_struct("StandaloneWorker").field("config", &self.config).finish_non_exhaustive()
     }
 }
 
