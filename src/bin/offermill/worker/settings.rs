@@ -42,7 +42,7 @@ pub(super) fn read_settings(arguments: &WorkerArguments) -> Result<WorkerConfig,
     let memory = sized(arguments.memory.as_deref(), "--memory", "SPARK_WORKER_MEMORY")
         .map(|(name, text)| parse_memory(name, &text));
     let memory = memory.and_then(|memory| keep(&mut problems, memory));
-    let grace = parse_duration("--grace", &arguments.grace, TimeUnit::Second);
+    let grace = parse_duration("--grace", &arguments.grace, TimeUnit::Seconds);
     let grace = keep(&mut problems, grace);
     let token = arguments.token_file.as_deref().map(|path| {
         read_token(Path::new(path)).map_err(|why| token_problem("--token-file", path, &why))
