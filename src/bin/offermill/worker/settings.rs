@@ -15,7 +15,7 @@ use crate::worker::arguments::WorkerArguments;
 /// What attributes must be.
 const ATTRIBUTES: &str = "NAME:VALUE, or several with semicolons between";
 /// The names of settings in errors of the library, and their flags.
-const FLAGS: [(&str, &str); 11] = [
+const FLAGS: [(&str, &str); 12] = [
     ("master", "--master"),
     ("token", "--token-file"),
     ("CA file", "--ca-file"),
@@ -26,6 +26,7 @@ const FLAGS: [(&str, &str); 11] = [
     ("host name", "--hostname"),
     ("address", "--address"),
     ("attributes", "--attributes"),
+    ("memory", "--memory"),
     ("grace", "--grace"),
 ];
 

@@ -128,9 +128,10 @@ impl WorkerActor {
                 {
                     let why = format!("{}: {why}", self.dialer.master());
                     self.end = Some(WorkerEnd::Refused { why });
+                } else {
+                    let notice = self.dialer.on_end(end);
+                    notice.into_iter().for_each(|notice| (self.observer)(notice));
                 }
-                let notice = self.dialer.on_end(end);
-                notice.into_iter().for_each(|notice| (self.observer)(notice));
                 Some(WorkerInput::Disconnected)
             }
         }
