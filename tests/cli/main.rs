@@ -18,6 +18,7 @@
 //! | [`status`] | the status of a run agrees with itself |
 //! | [`spark`] | Spark's settings and `--print-config` |
 //! | [`spark_executors`] | Spark's executors are launched as by Spark |
+//! | [`standalone`] | `offermill master`, with runs as frameworks |
 //! | [`kubernetes`] | the settings of runs on Kubernetes, and their secrets |
 //! | [`pods`] | runs on a fake API server, and `offermill clean` |
 //! | [`mesos`] | the settings of runs on Mesos, and their secrets |
@@ -58,6 +59,7 @@ mod simulating;
 mod spark;
 mod spark_executors;
 mod spark_startup;
+mod standalone;
 mod status;
 mod steering;
 mod steering_commands;

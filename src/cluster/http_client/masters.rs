@@ -63,7 +63,8 @@ impl FromStr for Masters {
 fn read(text: &str) -> Option<Masters> {
     let (scheme, rest) = text.split_once("://")?;
     let tls = match scheme {
-        "mesos" | "http" => false,
+        // A standalone master speaks the same API.
+        "mesos" | "http" | "offermill" => false,
         "https" => true,
         _ => return None,
     };
@@ -139,6 +140,7 @@ mod tests {
         for (text, written) in [
             ("mesos://host", "mesos://host:5050"),
             ("mesos://host:5051", "mesos://host:5051"),
+            ("offermill://host", "mesos://host:5050"),
             ("http://10.0.0.1:80/", "mesos://10.0.0.1:80"),
             (" mesos://a, b:1,c ", "mesos://a:5050,b:1,c:5050"),
             ("https://[::1]:5050,[fe80::2]", "https://[::1]:5050,[fe80::2]:5050"),

@@ -54,7 +54,7 @@ impl FromStr for ClusterMaster {
             Err(error) => error,
         };
         // A text with one of these schemes is meant as the address of a master of Mesos.
-        let schemes = ["mesos://", "http://", "https://", "zk://"];
+        let schemes = ["mesos://", "offermill://", "http://", "https://", "zk://"];
         let mut allowed = match schemes.iter().any(|scheme| text.contains(scheme)) {
             true => allowed_by(&mesos),
             false => {

@@ -43,7 +43,7 @@ impl StandaloneMaster {
     }
 
     /// The first framework that is to be offered what is free on a worker, and how much of it.
-    fn next_offer(&self, id: &str, now: Duration) -> Option<(u64, WorkerResources)> {
+    pub(super) fn next_offer(&self, id: &str, now: Duration) -> Option<(u64, WorkerResources)> {
         let free = self.free(id).filter(is_usable)?;
         self.frameworks.iter().find_map(|(number, framework)| {
             let takes = framework.connection.is_some() && !framework.suppressed;
@@ -58,7 +58,7 @@ impl StandaloneMaster {
     }
 
     /// How many cores more a framework may be offered.
-    fn cores_left(&self, number: u64, framework: &RegisteredFramework) -> Scalar {
+    pub(super) fn cores_left(&self, number: u64, framework: &RegisteredFramework) -> Scalar {
         let Some(most) = self.settings.max_cores else { return Scalar::MAX };
         let offered = self.offers.values().filter(|offer| offer.framework == number);
         let offered = offered.map(|offer| offer.resources.cpus);

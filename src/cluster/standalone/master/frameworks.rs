@@ -22,18 +22,14 @@ impl StandaloneMaster {
         let number = match asked.filter(|id| !id.is_empty()) {
             None => self.new_framework(subscribe.framework_info),
             Some(id) => match self.framework_number(id) {
-                Some(number) => {
+                Some(number) if self.has_principal(number, &subscribe.framework_info) => {
                     self.renew_framework(number, subscribe.framework_info);
                     number
                 }
-                None => {
-                    let message = "Framework has been removed".to_owned();
-                    let error = Some(Error { message });
-                    let event = Box::new(Event { error, ..event(Type::Error) });
-                    self.actions.push(MasterAction::TellFramework { to: connection, event });
-                    self.hang_up(connection);
-                    return;
+                Some(_) => {
+                    return self.end_stream(connection, "Framework has another principal");
                 }
+                None => return self.end_stream(connection, "Framework has been removed"),
             },
         };
         self.connections.insert(connection, Peer::Framework(number));
@@ -76,11 +72,21 @@ impl StandaloneMaster {
         }
         self.rescind(|offer| offer.framework == number);
         if let Some(before) = before {
-            let error = Some(Error { message: "Framework failed over".to_owned() });
-            let event = Box::new(Event { error, ..event(Type::Error) });
-            self.actions.push(MasterAction::TellFramework { to: before, event });
-            self.hang_up(before);
+            self.end_stream(before, "Framework failed over");
         }
+    }
+
+    /// Whether a description has the principal with which the framework registered.
+    fn has_principal(&self, number: u64, info: &FrameworkInfo) -> bool {
+        self.frameworks.get(&number).is_some_and(|it| it.info.principal == info.principal)
+    }
+
+    /// Tells the other end of a stream why it ends.
+    fn end_stream(&mut self, connection: ConnectionNumber, why: &str) {
+        let error = Some(Error { message: why.to_owned() });
+        let event = Box::new(Event { error, ..event(Type::Error) });
+        self.actions.push(MasterAction::TellFramework { to: connection, event });
+        self.hang_up(connection);
     }
 
     /// A framework's connection has ended: its clock runs.

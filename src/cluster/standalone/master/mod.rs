@@ -26,6 +26,7 @@ mod accept;
 mod action;
 mod allocation;
 #[cfg(test)]
+#[allow(clippy::expect_used)]
 mod checker;
 mod framework_calls;
 mod frameworks;

@@ -1,1 +1,5 @@
+//! Tests of the master: a random world around it, judged after each call, and the cases by name.
 
+mod cases;
+mod random;
+mod world;

@@ -89,6 +89,14 @@ impl MasterCredentials {
         Ok(MasterCredentials { workers: Some(known), ..self })
     }
 
+    /// The principal of a request that was checked; `None` if none is needed.
+    pub(super) fn principal(&self, headers: &HeaderMap) -> Option<String> {
+        self.frameworks.as_ref()?;
+        let (_, pair) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+        let pair = String::from_utf8(STANDARD.decode(pair.trim()).ok()?).ok()?;
+        pair.split_once(':').map(|(principal, _)| principal.to_owned())
+    }
+
     /// Checks a request before anything else is done with it.
     ///
     /// # Errors

@@ -174,3 +174,65 @@ fn read(path: &Path, file: File) -> Result<(JournalHead, Vec<JournalEntry>), Jou
 fn damaged(path: &Path, number: usize) -> JournalError {
     JournalError(format!("line {number} of the journal {} can't be read", path.display()))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::mesos_v1::messages::FrameworkInfo;
+
+    fn entries() -> Vec<JournalEntry> {
+        let info = Box::new(FrameworkInfo { name: "etl".to_owned(), ..FrameworkInfo::default() });
+        let (id, address) = ("c-1-W0".to_owned(), "h".to_owned());
+        vec![
+            JournalEntry::Framework { id: "c-1-F1".to_owned(), info: info.clone() },
+            JournalEntry::Framework { id: "c-1-F2".to_owned(), info },
+            JournalEntry::Worker { id, address },
+            JournalEntry::FrameworkGone { id: "c-1-F1".to_owned() },
+        ]
+    }
+
+    /// Goal: terms rise, one master at a time has a journal, and what it wrote is read back without what was taken back.
+    /// Method: open, append, open while it is open, and open again.
+    #[test]
+    fn terms_rise() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let mut journal = MasterJournal::open(&path).unwrap();
+        let cluster = journal.cluster().to_owned();
+        assert_eq!((journal.term(), cluster.len()), (1, 8));
+        entries().iter().for_each(|entry| journal.append(entry).unwrap());
+        let error = MasterJournal::open(&path).unwrap_err().to_string();
+        assert!(error.contains("another master uses it"), "{error}");
+        drop(journal);
+        let mut journal = MasterJournal::open(&path).unwrap();
+        assert_eq!((journal.term(), journal.cluster()), (2, cluster.as_str()));
+        assert_eq!(journal.take_entries(), entries()[1..3]);
+    }
+
+    /// Goal: a master that was killed while it wrote loses at most the entry that it wrote. Method: a journal that ends
+    /// after each of its bytes; only one that lacks its first line, which is written with the file, is refused.
+    #[test]
+    fn a_cut_journal_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let mut journal = MasterJournal::open(&path).unwrap();
+        entries().iter().for_each(|entry| journal.append(entry).unwrap());
+        drop(journal);
+        let whole = std::fs::read(path.join("master.journal")).unwrap();
+        let head = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        for end in 0..=whole.len() {
+            std::fs::write(path.join("master.journal"), &whole[..end]).unwrap();
+            let opened = MasterJournal::open(&path);
+            if end < head {
+                let error = opened.unwrap_err().to_string();
+                assert!(error.contains("line 1 of the journal"), "{error}");
+                continue;
+            }
+            let mut journal = opened.unwrap();
+            let lines = whole[head..end].iter().filter(|byte| **byte == b'\n').count();
+            let known = compact("c", 1, entries().into_iter().take(lines).collect());
+            assert_eq!((journal.term(), journal.take_entries()), (2, known), "{end}");
+        }
+    }
+}

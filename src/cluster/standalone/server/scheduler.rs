@@ -51,7 +51,8 @@ pub(super) async fn respond(
     };
     if call.r#type() == Type::Subscribe {
         let answered = media(&head.headers, ACCEPT).unwrap_or(encoding);
-        return subscribe(&shared, call, answered);
+        let principal = shared.credentials.principal(&head.headers);
+        return subscribe(&shared, call, principal, answered);
     }
     let mut ids = head.headers.get_all(&STREAM_ID).iter();
     let (Some(id), None) = (ids.next(), ids.next()) else {
@@ -69,10 +70,18 @@ pub(super) async fn respond(
     }
 }
 
-fn subscribe(shared: &Rc<SharedMaster>, call: Call, encoding: Encoding) -> MasterResponse {
-    let Some(subscribe) = call.subscribe else {
+fn subscribe(
+    shared: &Rc<SharedMaster>,
+    call: Call,
+    principal: Option<String>,
+    encoding: Encoding,
+) -> MasterResponse {
+    let Some(mut subscribe) = call.subscribe else {
         return problem(StatusCode::BAD_REQUEST, "the call SUBSCRIBE lacks its part");
     };
+    if principal.is_some() {
+        subscribe.framework_info.principal = principal;
+    }
     let named = subscribe.framework_info.id.as_ref().map(|id| id.value.as_str());
     let of_call = call.framework_id.as_ref().map(|id| id.value.as_str());
     if of_call.is_some() && of_call != named {

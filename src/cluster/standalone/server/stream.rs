@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use hyper::body::{Body, Bytes, Frame};
+use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// The most bytes that wait for a client that reads slowly.
@@ -71,6 +71,14 @@ impl Body for EventBody {
             waiting.set(waiting.get().saturating_sub(record.len()));
         }
         next.map(|record| record.map(|record| Ok(Frame::data(record))))
+    }
+
+    /// So that a whole body has a length, and only a stream is sent in chunks.
+    fn size_hint(&self) -> SizeHint {
+        match (&self.whole, &self.records) {
+            (_, Some(_)) => SizeHint::default(),
+            (whole, None) => SizeHint::with_exact(whole.as_ref().map_or(0, |it| it.len() as u64)),
+        }
     }
 }
 

@@ -1,0 +1,372 @@
+//! [`TestWorld`]: workers and frameworks around a master, in virtual time, with connections that break.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::time::Duration;
+
+use crate::cluster::standalone::master::{
+    JournalEntry, MasterAction, MasterSettings, StandaloneMaster,
+};
+use crate::cluster::standalone::protocol::{
+    ExecutorKey, ExecutorUpdate, HeldExecutor, ReportedState, WorkerCall, WorkerEvent,
+    WorkerResources, WorkerSubscribe,
+};
+use crate::mesos_v1::messages::call::{self, Type};
+use crate::mesos_v1::messages::event::Type as EventType;
+use crate::mesos_v1::messages::{
+    Call, Capability, CapabilityType, CommandInfo, Event, FrameworkId, FrameworkInfo, Launch,
+    Offer, Operation, OperationType, Range, Ranges, Resource, Scalar as WireScalar, TaskInfo,
+    TaskState, ValueType,
+};
+use crate::resources::{PortRange, PortSet, Scalar};
+
+/// A worker, and what really runs on it.
+#[derive(Debug, Default)]
+pub(super) struct TestWorker {
+    pub(super) id: Option<String>,
+    pub(super) connection: Option<u64>,
+    pub(super) running: BTreeMap<ExecutorKey, HeldExecutor>,
+    pub(super) unacknowledged: Vec<ExecutorUpdate>,
+    /// Ends the connection with the next message, which is lost.
+    pub(super) breaks: bool,
+    session: u64,
+}
+
+/// A framework, and what it was told.
+#[derive(Debug, Default)]
+pub(super) struct TestFramework {
+    pub(super) id: Option<String>,
+    pub(super) connection: Option<u64>,
+    pub(super) offers: BTreeMap<String, Offer>,
+    pub(super) states: BTreeMap<String, TaskState>,
+    pub(super) failover: f64,
+}
+
+/// A master and all around it.
+#[derive(Debug)]
+pub(super) struct TestWorld {
+    pub(super) master: StandaloneMaster,
+    pub(super) workers: Vec<TestWorker>,
+    pub(super) frameworks: Vec<TestFramework>,
+    pub(super) now: Duration,
+    journal: Vec<JournalEntry>,
+    term: u64,
+    max_cores: Option<Scalar>,
+    numbers: u64,
+    launched: HashSet<ExecutorKey>,
+    undelivered: VecDeque<MasterAction>,
+}
+
+impl TestWorld {
+    pub(super) fn new(workers: usize, frameworks: usize, max_cores: Option<u64>) -> TestWorld {
+        let max_cores = max_cores.map(|cores| Scalar::from_thousandths(cores * 1000));
+        TestWorld {
+            master: StandaloneMaster::new(settings(1, max_cores), Vec::new()),
+            workers: (0..workers).map(|_| TestWorker::default()).collect(),
+            frameworks: (0..frameworks).map(|_| TestFramework::default()).collect(),
+            now: Duration::ZERO,
+            journal: Vec::new(),
+            term: 1,
+            max_cores,
+            numbers: 0,
+            launched: HashSet::new(),
+            undelivered: VecDeque::new(),
+        }
+    }
+
+    fn number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    /// Judges what a call wants done, at the state that the call left.
+    fn judge(&mut self) {
+        let actions = self.master.take_actions();
+        self.master.assert_sound(&actions, self.now);
+        self.undelivered.extend(actions);
+    }
+
+    /// Delivers what the master wants done, until nothing more follows.
+    pub(super) fn deliver(&mut self) {
+        self.judge();
+        while let Some(action) = self.undelivered.pop_front() {
+            match action {
+                MasterAction::Record(entry) => self.journal.push(entry),
+                MasterAction::TellWorker { to, event } => self.tell_worker(to, event),
+                MasterAction::TellFramework { to, event } => self.tell_framework(to, &event),
+                MasterAction::Close(connection) => self.hang_up(connection),
+            }
+        }
+    }
+
+    fn hang_up(&mut self, connection: u64) {
+        for worker in self.workers.iter_mut().filter(|it| it.connection == Some(connection)) {
+            worker.connection = None;
+        }
+        for framework in self.frameworks.iter_mut().filter(|it| it.connection == Some(connection)) {
+            framework.connection = None;
+            framework.offers.clear();
+        }
+    }
+
+    fn tell_worker(&mut self, to: u64, event: WorkerEvent) {
+        let found = self.workers.iter_mut().find(|it| it.connection == Some(to));
+        let Some(worker) = found else { return };
+        if worker.breaks && !matches!(event, WorkerEvent::Subscribed { .. }) {
+            worker.breaks = false;
+            worker.connection = None;
+            self.master.connection_closed(to, self.now);
+            return self.judge();
+        }
+        match event {
+            WorkerEvent::Subscribed { id, term } => {
+                assert_eq!(term, self.term);
+                worker.id = Some(id);
+            }
+            WorkerEvent::Launch(launch) => {
+                assert!(self.launched.insert(launch.key.clone()), "doubled: {:?}", launch.key);
+                let (key, resources) = (launch.key, launch.resources);
+                let state = ReportedState::Starting;
+                worker.running.insert(key.clone(), HeldExecutor { key, state, resources });
+            }
+            WorkerEvent::Kill { key, .. } => {
+                if let Some(index) = self.workers.iter().position(|it| it.connection == Some(to)) {
+                    self.report(index, &key, ReportedState::Killed);
+                }
+            }
+            WorkerEvent::Ack { key, uuid } => {
+                worker.unacknowledged.retain(|update| update.uuid != uuid);
+                let ended = worker.running.get(&key).is_some_and(|held| held.state.is_end());
+                if ended && worker.unacknowledged.iter().all(|update| update.key != key) {
+                    worker.running.remove(&key);
+                }
+            }
+            WorkerEvent::ShutdownFramework { framework, .. } => {
+                let own = worker.running.keys().filter(|key| key.framework == framework);
+                let own: Vec<ExecutorKey> = own.cloned().collect();
+                if let Some(index) = self.workers.iter().position(|it| it.connection == Some(to)) {
+                    for key in own {
+                        self.report(index, &key, ReportedState::Killed);
+                    }
+                }
+            }
+            WorkerEvent::Refused { .. } | WorkerEvent::Drain { .. } | WorkerEvent::Heartbeat => {}
+        }
+    }
+
+    fn tell_framework(&mut self, to: u64, event: &Event) {
+        let found = self.frameworks.iter_mut().find(|it| it.connection == Some(to));
+        let Some(framework) = found else { return };
+        match event.r#type() {
+            EventType::Subscribed => {
+                framework.id = event.subscribed.as_ref().map(|it| it.framework_id.value.clone());
+            }
+            EventType::Offers => {
+                for offer in event.offers.iter().flat_map(|it| &it.offers) {
+                    framework.offers.insert(offer.id.value.clone(), offer.clone());
+                }
+            }
+            EventType::Rescind => {
+                let rescind = event.rescind.as_ref().unwrap();
+                framework.offers.remove(&rescind.offer_id.value);
+            }
+            EventType::Update => {
+                let status = &event.update.as_ref().unwrap().status;
+                framework.states.insert(status.task_id.value.clone(), status.state());
+                if let Some(uuid) = status.uuid.clone() {
+                    let acknowledge = call::Acknowledge {
+                        agent_id: status.agent_id.clone().unwrap(),
+                        task_id: status.task_id.clone(),
+                        uuid,
+                    };
+                    let call = Call { acknowledge: Some(acknowledge), ..Call::default() };
+                    self.call_on(to, Type::Acknowledge, call);
+                }
+            }
+            // It is gone, and starts anew.
+            EventType::Error => framework.id = None,
+            _ => {}
+        }
+    }
+
+    /// A framework's call on a connection. Returns whether it was taken.
+    fn call_on(&mut self, connection: u64, of: Type, call: Call) -> bool {
+        let found = self.frameworks.iter().find(|it| it.connection == Some(connection));
+        let id = found.and_then(|framework| framework.id.clone());
+        let framework_id = id.map(|value| FrameworkId { value });
+        let call = Call { r#type: Some(of.into()), framework_id, ..call };
+        let is_taken = self.master.framework_calls(connection, call, self.now).is_ok();
+        self.judge();
+        is_taken
+    }
+
+    /// A framework's call, with all that follows.
+    pub(super) fn call(&mut self, framework: usize, of: Type, call: Call) -> bool {
+        let Some(connection) = self.frameworks[framework].connection else { return false };
+        let taken = self.call_on(connection, of, call);
+        self.deliver();
+        taken
+    }
+
+    pub(super) fn connect_worker(&mut self, index: usize) {
+        let connection = self.number();
+        let worker = &mut self.workers[index];
+        worker.connection = Some(connection);
+        let ports = PortSet::of([PortRange::new(100, 109)]);
+        let amount = |units: u64| Scalar::from_thousandths(units * 1000);
+        let (cpus, mem) = (amount(4), amount(1000));
+        let said = WorkerSubscribe {
+            id: worker.id.clone(),
+            session: format!("s{}", worker.session),
+            hostname: format!("h{index}"),
+            address: format!("h{index}"),
+            term: self.term,
+            resources: WorkerResources { cpus, mem, ports, ..WorkerResources::default() },
+            attributes: Vec::new(),
+            executors: worker.running.values().cloned().collect(),
+            unacknowledged: worker.unacknowledged.clone(),
+        };
+        self.master
+            .worker_calls(connection, WorkerCall::Subscribe(Box::new(said)), self.now)
+            .unwrap();
+        self.deliver();
+    }
+
+    /// A worker's program ends, and its executors with it.
+    pub(super) fn crash_worker(&mut self, index: usize) {
+        self.disconnect_worker(index);
+        let worker = &mut self.workers[index];
+        worker.session += 1;
+        worker.running.clear();
+        worker.unacknowledged.clear();
+    }
+
+    pub(super) fn disconnect_worker(&mut self, index: usize) {
+        if let Some(connection) = self.workers[index].connection.take() {
+            self.master.connection_closed(connection, self.now);
+            self.deliver();
+        }
+    }
+
+    /// An executor's state changes. The master is told if the worker is connected.
+    pub(super) fn report(&mut self, index: usize, key: &ExecutorKey, state: ReportedState) {
+        let uuid = format!("{:032x}", self.number());
+        let worker = &mut self.workers[index];
+        let Some(held) = worker.running.get_mut(key) else { return };
+        if held.state.is_end() {
+            return;
+        }
+        held.state = state;
+        let update = ExecutorUpdate::new(key.clone(), uuid, state, 1.0);
+        worker.unacknowledged.push(update.clone());
+        if let Some(connection) = worker.connection {
+            let _gone = self.master.worker_calls(connection, WorkerCall::Update(update), self.now);
+        }
+    }
+
+    pub(super) fn subscribe_framework(&mut self, index: usize) {
+        let connection = self.number();
+        let framework = &mut self.frameworks[index];
+        framework.connection = Some(connection);
+        framework.offers.clear();
+        let aware = Capability { r#type: Some(CapabilityType::PartitionAware.into()) };
+        let framework_info = FrameworkInfo {
+            name: format!("f{index}"),
+            id: framework.id.clone().map(|value| FrameworkId { value }),
+            failover_timeout: Some(framework.failover),
+            capabilities: if index == 0 { Vec::new() } else { vec![aware] },
+            ..FrameworkInfo::default()
+        };
+        let subscribe = call::Subscribe { framework_info, ..call::Subscribe::default() };
+        self.master.framework_subscribes(connection, subscribe, self.now);
+        self.deliver();
+    }
+
+    pub(super) fn disconnect_framework(&mut self, index: usize) {
+        if let Some(connection) = self.frameworks[index].connection.take() {
+            self.frameworks[index].offers.clear();
+            self.master.connection_closed(connection, self.now);
+            self.deliver();
+        }
+    }
+
+    /// Accepts an offer with one task of this size.
+    pub(super) fn accept(
+        &mut self,
+        index: usize,
+        offer: &str,
+        cores: f64,
+        port: Option<u64>,
+    ) -> String {
+        let task = format!("t{}", self.number());
+        let offer = self.frameworks[index].offers.remove(offer).unwrap();
+        let operation = Operation {
+            r#type: Some(OperationType::Launch.into()),
+            launch: Some(Launch { task_infos: vec![task_info(&task, &offer, cores, port)] }),
+            ..Operation::default()
+        };
+        let accept =
+            call::Accept { offer_ids: vec![offer.id], operations: vec![operation], filters: None };
+        self.call(index, Type::Accept, Call { accept: Some(accept), ..Call::default() });
+        task
+    }
+
+    /// Time passes. Workers that are connected say so.
+    pub(super) fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.now < end {
+            self.now = end.min(self.now + Duration::from_secs(10));
+            let connected = self.workers.iter().filter_map(|worker| worker.connection);
+            for connection in connected.collect::<Vec<_>>() {
+                let _gone = self.master.worker_calls(connection, WorkerCall::Heartbeat, self.now);
+            }
+            self.deliver();
+            self.master.tick(self.now);
+            self.deliver();
+        }
+    }
+
+    /// The master ends without a goodbye, and another begins with its journal.
+    pub(super) fn restart_master(&mut self) {
+        self.undelivered.clear();
+        self.term += 1;
+        self.now = Duration::ZERO;
+        for worker in &mut self.workers {
+            worker.connection = None;
+        }
+        for framework in &mut self.frameworks {
+            framework.connection = None;
+            framework.offers.clear();
+        }
+        let settings = settings(self.term, self.max_cores);
+        self.master = StandaloneMaster::new(settings, self.journal.clone());
+        self.deliver();
+    }
+}
+
+fn settings(term: u64, max_cores: Option<Scalar>) -> MasterSettings {
+    let recovery_timeout = Duration::from_secs(15);
+    MasterSettings { cluster: "c".to_owned(), term, max_cores, recovery_timeout }
+}
+
+fn task_info(id: &str, offer: &Offer, cores: f64, port: Option<u64>) -> TaskInfo {
+    let scalar = |name: &str, value: f64| Resource {
+        name: name.to_owned(),
+        r#type: ValueType::Scalar.into(),
+        scalar: Some(WireScalar { value }),
+        ..Resource::default()
+    };
+    let mut resources = vec![scalar("cpus", cores), scalar("mem", 100.0)];
+    resources.extend(port.map(|port| Resource {
+        name: "ports".to_owned(),
+        r#type: ValueType::Ranges.into(),
+        ranges: Some(Ranges { range: vec![Range { begin: port, end: port }] }),
+        ..Resource::default()
+    }));
+    TaskInfo {
+        task_id: id.into(),
+        agent_id: offer.agent_id.clone(),
+        resources,
+        command: Some(CommandInfo { value: Some("true".to_owned()), ..CommandInfo::default() }),
+        ..TaskInfo::default()
+    }
+}
