@@ -13,6 +13,7 @@ pub(crate) mod lenient;
 pub mod messages;
 pub mod offers;
 pub mod record_io;
+pub(crate) mod signals;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

@@ -13,6 +13,7 @@ use crate::settings::flags::RunArguments;
 use crate::settings::table;
 use crate::simulate::arguments::SimulateArguments;
 use crate::standalone_master::{self, MasterArguments};
+use crate::worker::arguments::WorkerArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -148,6 +149,8 @@ pub(crate) enum Action {
     /// Run the master of a standalone cluster
     #[command(after_help = format!("{}\n\n{}", standalone_master::NOTES, exit::HELP))]
     Master(MasterArguments),
+    /// Run executors of a standalone master on this machine
+    Worker(Box<WorkerArguments>),
     /// Test the kernel on a simulated cluster, with faults and in virtual time
     Simulate(Box<SimulateArguments>),
     /// Replay the events of a recorded run or scenario and print the decisions

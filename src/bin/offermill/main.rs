@@ -12,6 +12,7 @@
 //! | room | content |
 //! |---|---|
 //! | `run/` | `offermill run`: the session between the engine, signals, clients and the renderer |
+//! | `worker/` | `offermill worker`: the library's worker, its settings and what is told of it |
 //! | `logs/`, `replay/`, `simulate/`, `constraints.rs`, `control/ctl.rs`, `clean.rs`, `standalone_master.rs` | the other subcommands |
 //! | `record/`, `scenario/` | journals, and the format of their files |
 //! | `control/` | the socket and the commands that it accepts |
@@ -45,6 +46,7 @@ mod simulate;
 mod standalone_master;
 mod target;
 mod text;
+mod worker;
 
 use std::process::ExitCode;
 
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Action::Master(arguments) => standalone_master::run_master(&arguments),
         Action::Logs(arguments) => logs::print_logs(&arguments),
         Action::Ctl(arguments) => control::ctl::send_command(&arguments),
+        Action::Worker(arguments) => worker::run_worker(&arguments),
         Action::Completions { shell } => completions(shell),
     };
     ExitCode::from(exit.code())

@@ -3,15 +3,16 @@
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use super::event_reporter::EventReporter;
 use super::launch_queue::{LaunchQueue, QueuedLaunch};
-use super::message::{AcceptRequest, ActorMessage, LaunchRequest, ReconcileRequest};
-use super::running::{RunPhase, RunningExecutor, RunningExecutors};
-use super::starting::{StartingExecutor, StartingExecutors};
-use crate::cluster::process::{Exit, ProcessGroup, StartError, StartErrorKind, is_valid_name};
+use super::message::{AcceptRequest, ActorMessage, AgentShare, LaunchRequest, ReconcileRequest};
+use crate::cluster::process::{
+    Exit, ProcessEvent, ProcessGroup, RunPhase, RunningExecutor, RunningExecutors, Sandboxes,
+    StartError, StartErrorKind, StartRequest, StartingExecutor, StartingExecutors, discard,
+    is_valid_name,
+};
 use crate::cluster::worker_offers::{CpuMemory, WorkerOffers};
 use crate::engine::cluster_manager::Event;
 use crate::resources::Gpus;
@@ -35,8 +36,9 @@ pub(super) struct Actor {
     pub(super) inbox: Receiver<ActorMessage>,
     pub(super) reporter: EventReporter,
     pub(super) offers: WorkerOffers,
-    pub(super) starting: StartingExecutors,
-    pub(super) running: RunningExecutors,
+    pub(super) sandboxes: Arc<Sandboxes>,
+    pub(super) starting: StartingExecutors<AgentShare>,
+    pub(super) running: RunningExecutors<AgentShare>,
     pub(super) queue: LaunchQueue,
     pub(super) grace: Duration,
     pub(super) stopping: StopFlag,
@@ -124,9 +126,11 @@ impl Actor {
             ActorMessage::Suppress => self.offers.suppress(),
             ActorMessage::Kill { executor, grace } => self.kill(&executor, grace, now),
             ActorMessage::Reconcile(requests) => self.reconcile(&requests),
-            ActorMessage::Ended(number) => self.on_ended(number),
-            ActorMessage::Started { number, started } => self.on_started(number, started, now),
-            ActorMessage::WatchdogReplaced { number, watchdog } => {
+            ActorMessage::Process(ProcessEvent::Ended(number)) => self.on_ended(number),
+            ActorMessage::Process(ProcessEvent::Started { number, started }) => {
+                self.on_started(number, started, now);
+            }
+            ActorMessage::Process(ProcessEvent::WatchdogReplaced { number, watchdog }) => {
                 self.running.replace_watchdog(number, watchdog);
             }
             ActorMessage::LoseAgent(agent) => self.lose_agent(agent),
@@ -191,10 +195,23 @@ impl Actor {
             let Some(launch) = self.queue.pop() else { return };
             let id = &launch.request.executor;
             self.reporter.executor_update(id, &launch.agent_id, TaskState::Starting, String::new());
-            if let Err(failed) = self.starting.begin(launch, now) {
+            if let Err(failed) = self.starting.begin(self.start_request(launch), now) {
                 let (executor, error) = *failed;
                 self.on_start_failed(&executor, error);
             }
+        }
+    }
+
+    fn start_request(&self, launch: QueuedLaunch) -> StartRequest<AgentShare> {
+        let QueuedLaunch { request, agent, agent_id } = launch;
+        let LaunchRequest { executor, amounts, port, command, .. } = request;
+        StartRequest {
+            id: executor.clone(),
+            command,
+            sandboxes: Arc::clone(&self.sandboxes),
+            agent_id: agent_id.clone(),
+            folder: executor,
+            record: AgentShare { agent, agent_id, amounts, port },
         }
     }
 
@@ -235,16 +252,23 @@ impl Actor {
             let output = executor.sandbox().display();
             let message = format!("process {}, output in {output}", executor.pid());
             let process = Some(executor.process_report(None));
-            let RunningExecutor { id, agent_id, .. } = executor;
-            self.reporter.process_update(id, agent_id, TaskState::Running, message, process);
+            let RunningExecutor { id, record, .. } = executor;
+            self.reporter.process_update(
+                id,
+                &record.agent_id,
+                TaskState::Running,
+                message,
+                process,
+            );
         }
         if has_ended {
             self.on_ended(number);
         }
     }
 
-    fn on_start_failed(&mut self, executor: &StartingExecutor, error: StartError) {
-        let StartingExecutor { id, agent, agent_id, amounts, port, .. } = executor;
+    fn on_start_failed(&mut self, executor: &StartingExecutor<AgentShare>, error: StartError) {
+        let StartingExecutor { id, record, .. } = executor;
+        let AgentShare { agent, agent_id, amounts, port } = record;
         self.offers.release(*agent, agent_id, *amounts, *port);
         let state = match error.kind {
             _ if executor.force_at.is_some() => TaskState::Killed,
@@ -270,7 +294,12 @@ impl Actor {
         if let Some(is_first) = self.starting.kill(id, grace, now) {
             if let Some(executor) = self.starting.get(id).filter(|_| is_first) {
                 let message = "asked to end while it is being started".to_owned();
-                self.reporter.executor_update(id, &executor.agent_id, TaskState::Killing, message);
+                self.reporter.executor_update(
+                    id,
+                    &executor.record.agent_id,
+                    TaskState::Killing,
+                    message,
+                );
             }
             return self.run_due(now);
         }
@@ -279,7 +308,12 @@ impl Actor {
             Some(_) if killed_before => {}
             Some(executor) => {
                 let message = "asked to end".to_owned();
-                self.reporter.executor_update(id, &executor.agent_id, TaskState::Killing, message);
+                self.reporter.executor_update(
+                    id,
+                    &executor.record.agent_id,
+                    TaskState::Killing,
+                    message,
+                );
             }
             None => self.report_gone(id, None, UpdateReason::Other),
         }
@@ -306,16 +340,16 @@ impl Actor {
         }
     }
 
-    fn report_running(&self, executor: &RunningExecutor) {
-        self.report_state(&executor.id, &executor.agent_id, executor.state());
+    fn report_running(&self, executor: &RunningExecutor<AgentShare>) {
+        self.report_state(&executor.id, &executor.record.agent_id, executor.state());
     }
 
-    fn report_starting(&self, executor: &StartingExecutor) {
+    fn report_starting(&self, executor: &StartingExecutor<AgentShare>) {
         let state = match executor.force_at {
             Some(_) => TaskState::Killing,
             None => TaskState::Starting,
         };
-        self.report_state(&executor.id, &executor.agent_id, state);
+        self.report_state(&executor.id, &executor.record.agent_id, state);
     }
 
     fn report_queued(&self, launch: &QueuedLaunch) {
@@ -339,10 +373,11 @@ impl Actor {
             return;
         }
         let Some((executor, exit)) = self.running.reap(number) else { return };
-        let RunningExecutor { id, agent, agent_id, amounts, port, phase, .. } = &executor;
+        let RunningExecutor { id, record, phase, .. } = &executor;
+        let AgentShare { agent, agent_id, amounts, port } = record;
         self.offers.release(*agent, agent_id, *amounts, *port);
         let (state, message) = match (phase, exit) {
-            (RunPhase::AgentLost, _) => return,
+            (RunPhase::Abandoned, _) => return,
             (RunPhase::Terminating { .. } | RunPhase::Killed, exit) if self.stopping.is_set() => {
                 (TaskState::Killed, format!("{exit} when the cluster stopped"))
             }
@@ -361,9 +396,10 @@ impl Actor {
 
     fn lose_agent(&mut self, agent: usize) {
         let Some(lost) = self.offers.remove(agent) else { return };
-        let mut executors = self.running.lose_agent(&lost.id);
-        executors
-            .extend(self.starting.give_up_agent(&lost.id).into_iter().map(|executor| executor.id));
+        let is_on_it = |share: &AgentShare| share.agent_id == lost.id;
+        let mut executors = self.running.abandon(is_on_it);
+        let given_up = self.starting.give_up_matching(is_on_it);
+        executors.extend(given_up.into_iter().map(|executor| executor.id));
         executors.extend(self.queue.remove_agent(&lost.id));
         if let Some(offer_id) = lost.offer {
             self.reporter.send(Event::Rescinded { offer_id });
@@ -419,16 +455,6 @@ impl Actor {
             self.handle(message);
         }
     }
-}
-
-/// Kills an executor whose start was given up earlier, and reaps it on a thread of its own.
-fn discard(mut group: ProcessGroup) {
-    group.kill();
-    let reap = move || {
-        let _how = group.reap();
-    };
-    // If no thread can be started, a zombie stays behind.
-    let _no_thread = Builder::new().name("offermill-reap".into()).spawn(reap);
 }
 
 /// Refuses launches that no agent of this cluster can carry out.

@@ -1,7 +1,7 @@
 //! [`LocalCluster`], the embedded cluster: its public methods, and its start and stop.
 
 use std::fmt;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{SendError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle, current};
 
@@ -10,9 +10,9 @@ use super::config::LocalConfig;
 use super::event_reporter::EventReporter;
 use super::launch_queue::LaunchQueue;
 use super::message::ActorMessage;
-use super::running::RunningExecutors;
-use super::starting::{ExecutorStarter, StartingExecutors};
-use crate::cluster::process::{ProcessOptions, Sandboxes};
+use crate::cluster::process::{
+    ProcessEventSink, ProcessOptions, RunningExecutors, Sandboxes, StartingExecutors,
+};
 use crate::cluster::worker_offers::{CpuMemory, WorkerOffers, WorkerSpec};
 use crate::engine::cluster_manager::{Call, ClusterManager, EventSink};
 use crate::error::Error;
@@ -95,6 +95,15 @@ impl LocalCluster {
     }
 }
 
+/// Sends the events of processes to the cluster's thread.
+fn process_events(inbox: &Sender<ActorMessage>) -> ProcessEventSink {
+    let inbox = inbox.clone();
+    ProcessEventSink::new(move |event| match inbox.send(ActorMessage::Process(event)) {
+        Err(SendError(ActorMessage::Process(event))) => Some(event),
+        _ => None,
+    })
+}
+
 impl ClusterManager for LocalCluster {
     /// Makes the folder of the sandboxes and starts the cluster's thread, which sends the first offers at once.
     fn start(&self, events: EventSink) -> Result<(), Error> {
@@ -112,17 +121,14 @@ impl ClusterManager for LocalCluster {
             shell: self.config.shell.clone(),
             start_timeout: self.config.start_timeout,
         };
-        let starter = ExecutorStarter {
-            sandboxes: Arc::new(sandboxes),
-            options: options.clone(),
-            inbox: sender.clone(),
-        };
+        let process_events = process_events(&sender);
         let actor = Actor {
             inbox,
             reporter: EventReporter::new(events),
             offers: WorkerOffers::new(framework_id.clone(), workers, self.config.interval),
-            starting: StartingExecutors::new(starter),
-            running: RunningExecutors::new(options, sender.clone()),
+            sandboxes: Arc::new(sandboxes),
+            starting: StartingExecutors::new(options.clone(), process_events.clone()),
+            running: RunningExecutors::new(options, process_events),
             queue: LaunchQueue::default(),
             grace: self.config.grace,
             stopping: self.stopping.clone(),

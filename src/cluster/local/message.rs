@@ -1,17 +1,12 @@
-//! Messages to the cluster's thread: calls that own their parts, ends and starts of processes, and the owner's
-//! requests.
+//! Messages to the cluster's thread: calls that own their parts, events of processes, and the owner's requests.
 
-use std::io;
 use std::time::Duration;
 
-use crate::cluster::process::{ProcessGroup, StartError, Watchdog};
+use crate::cluster::process::ProcessEvent;
 use crate::cluster::worker_offers::CpuMemory;
 use crate::engine::cluster_manager::{Accept, Call, Launch};
 use crate::launch::Command;
 use crate::resources::Gpus;
-
-/// The maximum grace period of a kill.
-pub(super) const KILL_GRACE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// One message to the cluster's thread.
 #[derive(Debug)]
@@ -30,18 +25,7 @@ pub(super) enum ActorMessage {
     },
     /// Report the state of these executors, or of all if there are none.
     Reconcile(Vec<ReconcileRequest>),
-    /// The process of the executor with this number has ended.
-    Ended(u64),
-    /// The executor with this number was started, or could not be.
-    Started {
-        number: u64,
-        started: Result<ProcessGroup, StartError>,
-    },
-    /// A replacement watchdog for the executor with this number.
-    WatchdogReplaced {
-        number: u64,
-        watchdog: io::Result<Watchdog>,
-    },
+    Process(ProcessEvent),
     LoseAgent(usize),
     RestoreAgent(usize),
     Stop,
@@ -65,6 +49,15 @@ pub(super) struct LaunchRequest {
     pub(super) gpus: Gpus,
     pub(super) port: Option<u16>,
     pub(super) command: Command,
+}
+
+/// What the cluster keeps of an executor that has, or will have, processes: its share of an agent.
+#[derive(Debug)]
+pub(super) struct AgentShare {
+    pub(super) agent: usize,
+    pub(super) agent_id: String,
+    pub(super) amounts: CpuMemory,
+    pub(super) port: Option<u16>,
 }
 
 /// An executor to reconcile, and the agent on which it was started.

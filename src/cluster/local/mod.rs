@@ -25,8 +25,6 @@ mod event_reporter;
 mod launch_queue;
 mod master;
 mod message;
-mod running;
-mod starting;
 
 #[cfg(test)]
 mod tests;

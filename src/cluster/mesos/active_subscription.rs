@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::header::HeaderValue;
 use tokio::sync::watch;
 
-use super::masters::Master;
+use crate::cluster::http_client::Master;
 
 /// A subscription.
 #[derive(Clone, Debug)]

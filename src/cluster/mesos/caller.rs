@@ -3,8 +3,8 @@
 use hyper::StatusCode;
 
 use super::active_subscription::ActiveSubscription;
-use super::http::{Connection, SharedHttp, is_other_leader};
-use super::masters::Master;
+use super::subscription::STREAM_ID;
+use crate::cluster::http_client::{Connection, Master, SharedHttp, is_other_leader};
 use crate::mesos_v1::codec::Codec;
 use crate::mesos_v1::messages::Call;
 
@@ -49,7 +49,10 @@ impl Caller {
                 Err(why) => return CallOutcome::Unsent(why),
             },
         };
-        let posted = self.http.post(&mut connection, Some(&subscription.stream_id), body).await;
+        let posted = self
+            .http
+            .post(&mut connection, Some((&STREAM_ID, &subscription.stream_id)), body)
+            .await;
         let response = match posted {
             Ok(response) => response,
             Err(unanswered) if unanswered.is_unsent => {

@@ -17,14 +17,13 @@ use super::call_sender::{CallSender, REFUSED_AFTER_FAILURE};
 use super::caller::Caller;
 use super::calls;
 use super::config::{AtEnd, MesosConfig};
-use super::http::Http;
 use super::state_writer::SharedStateFile;
 use super::subscriber::{Subscriber, SubscriberState};
 use super::supervisor::{StopRequest, Supervisor, panic_text};
 use super::task;
 use super::tear_down::{TearDown, TearDownOutcome};
-use super::tls::TlsFiles;
 use super::user::default_user;
+use crate::cluster::http_client::TlsFiles;
 use crate::config::Config;
 use crate::engine::cluster_manager::{
     Accept, Call, ClusterManager, Event, EventSink, ReadOffers, ReconcileTask, RecoveredExecutor,
@@ -94,7 +93,7 @@ impl MesosCluster {
     /// # Errors
     /// If a file can't be read or used, or if there is no authority that is trusted.
     pub fn check_certificates(&self) -> Result<(), Error> {
-        self.tls_files.read(&self.config)
+        self.tls_files.read(self.config.tls_options())
     }
 
     /// Opens the [framework id file](MesosConfig::framework_id_file), if one is configured, so that its errors are
@@ -198,7 +197,7 @@ impl ClusterManager for MesosCluster {
             return Err(Error::repeated("Mesos: the manager was started before"));
         }
         let codec = Codec::new(self.config.encoding);
-        let http = Arc::new(Http::new(&self.config, codec.content_type(), &self.tls_files)?);
+        let http = Arc::new(self.config.http_client(codec.content_type(), &self.tls_files)?);
         let state_file = self.take_state_file()?;
         let runtime = runtime::Builder::new_current_thread().enable_io().enable_time().build();
         let runtime =

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::masters::Masters;
+use crate::cluster::http_client::{ClientCertificate, Masters};
 use crate::config::Config;
 use crate::constraint::{Constraint, DuplicateAttributes};
 use crate::error::Error;
@@ -144,16 +144,6 @@ pub struct Credential {
     pub principal: String,
     /// The secret. Without one the principal is not authenticated.
     pub secret: Option<Secret>,
-}
-
-/// The files of a TLS client's certificate and its key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientCertificate {
-    /// A PEM file with the certificate, followed by those of intermediate authorities.
-    pub certificate_file: PathBuf,
-    /// A PEM file with the certificate's private key, which must not be encrypted. The file must belong to this user or
-    /// root, and others must not be able to write it.
-    pub key_file: PathBuf,
 }
 
 impl MesosConfig {

@@ -4,7 +4,7 @@
 
 use hyper::StatusCode;
 
-use super::http::is_other_leader;
+use crate::cluster::http_client::is_other_leader;
 
 /// Whether the master refuses the offer constraints: regular expressions may cost more than it allows
 /// (`OfferConstraintsFilter::create`).

@@ -2,28 +2,8 @@
 //! the message of Mesos' own executors.
 
 use crate::mesos_v1::messages::TaskStatus;
+use crate::mesos_v1::signals::SIGNALS;
 use crate::status::{ProcessExit, ProcessReport};
-
-/// The names that Mesos' executors give to signals, which are those of Linux' `strsignal`.
-const SIGNALS: [(&str, i32); 17] = [
-    ("Hangup", 1),
-    ("Interrupt", 2),
-    ("Quit", 3),
-    ("Illegal instruction", 4),
-    ("Trace/breakpoint trap", 5),
-    ("Aborted", 6),
-    ("Bus error", 7),
-    ("Floating point exception", 8),
-    ("Killed", 9),
-    ("User defined signal 1", 10),
-    ("Segmentation fault", 11),
-    ("User defined signal 2", 12),
-    ("Broken pipe", 13),
-    ("Alarm clock", 14),
-    ("Terminated", 15),
-    ("CPU time limit exceeded", 24),
-    ("File size limit exceeded", 25),
-];
 
 /// What a status says of the process. `None` if it says nothing.
 pub(super) fn process_report(status: &TaskStatus) -> Option<ProcessReport> {

@@ -35,14 +35,13 @@ use super::call_queue::CallQueue;
 use super::calls;
 use super::config::{AtEnd, MesosConfig};
 use super::event_decoder::{DecodedEvent, EventDecoder, Undecodable};
-use super::http::SharedHttp;
 use super::ignored_events::IgnoredEvents;
 use super::master_errors::{is_about_constraints, is_removed};
-use super::masters::Master;
 use super::state_file::FrameworkState;
 use super::state_writer::SharedStateFile;
-use super::subscription::{EventStream, StreamItem, Unsubscribed, redirected};
+use super::subscription::{EventStream, Unsubscribed};
 use crate::backoff::Backoff;
+use crate::cluster::http_client::{Master, SharedHttp, StreamItem};
 use crate::config::text::format_duration;
 use crate::engine::cluster_manager::{Event, EventSink, RefusedOffer};
 use crate::engine::trace;
@@ -222,7 +221,7 @@ impl Subscriber {
     /// anywhere.
     fn redirect(&mut self, master: &Master, location: &str, config: &MesosConfig) -> NextStep {
         let location = self.http.sanitize(location);
-        let Some(leader) = redirected(&location, config.masters.tls()) else {
+        let Some(leader) = Master::redirected(&location, config.masters.tls()) else {
             return NextStep::Retry(format!(
                 "{master} redirects to {location:?}, which is not a master"
             ));
@@ -278,7 +277,7 @@ impl Subscriber {
             match decoded {
                 DecodedEvent::Subscribed { framework_id, heartbeat } if !subscribed => {
                     subscribed = true;
-                    stream.expect_heartbeats(heartbeat);
+                    stream.records.expect_heartbeats(heartbeat);
                     self.on_subscribed(framework_id, master, &stream);
                 }
                 DecodedEvent::Failed(why) => break self.on_error(&why, subscribed),
@@ -435,7 +434,7 @@ async fn next_record(
     call_queue: &CallQueue,
 ) -> Result<StreamItem, String> {
     let _waited = call_queue.wait_for_room().await;
-    stream.next().await
+    stream.records.next().await
 }
 
 /// Why there is no event.

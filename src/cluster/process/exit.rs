@@ -4,6 +4,8 @@ use std::fmt;
 
 use rustix::process::{Signal, WaitStatus};
 
+#[cfg(feature = "standalone")]
+use crate::mesos_v1::signals::SIGNALS;
 use crate::status::ProcessExit;
 
 /// How a process ended.
@@ -23,6 +25,21 @@ impl Exit {
             (Some(code), _) => Exit::Code(code),
             (None, Some(signal)) => Exit::Signal(signal),
             (None, None) => Exit::Unknown,
+        }
+    }
+
+    /// The message of Mesos' own executors about this exit, which frameworks may parse.
+    #[cfg(feature = "standalone")]
+    pub(crate) fn as_mesos_says(self) -> String {
+        match self {
+            Exit::Code(code) => format!("Command exited with status {code}"),
+            Exit::Signal(number) => {
+                let known = SIGNALS.iter().find(|(_, known)| *known == number);
+                let signal =
+                    known.map_or_else(|| number.to_string(), |(name, _)| (*name).to_owned());
+                format!("Command terminated with signal {signal}")
+            }
+            Exit::Unknown => self.to_string(),
         }
     }
 

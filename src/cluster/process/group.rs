@@ -81,6 +81,12 @@ impl StartError {
         StartError { why: why.into(), kind: StartErrorKind::Unsupported }
     }
 
+    /// A start that took too long.
+    #[cfg(feature = "standalone")]
+    pub(crate) fn given_up(why: &str) -> StartError {
+        StartError::failed(why)
+    }
+
     pub(crate) fn from_io(what: &str, error: &io::Error) -> StartError {
         let kind = match Errno::from_io_error(error) {
             Some(Errno::MFILE | Errno::NFILE | Errno::AGAIN) => StartErrorKind::LimitReached,
@@ -272,6 +278,16 @@ impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Kills an executor whose start was given up earlier, and reaps it on a thread of its own.
+pub(crate) fn discard(mut group: ProcessGroup) {
+    group.kill();
+    let reap = move || {
+        let _how = group.reap();
+    };
+    // If no thread can be started, a zombie stays behind.
+    let _no_thread = Builder::new().name("offermill-reap".into()).spawn(reap);
 }
 
 /// The argument list to execute. Fails if the command needs more than a process.

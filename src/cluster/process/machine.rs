@@ -19,8 +19,21 @@ pub(crate) fn cores() -> u32 {
 
 /// Returns the memory that an agent on this machine may offer: all but 1 GiB, and at least 512 MiB.
 pub(crate) fn offerable_memory() -> Mebibytes {
-    let total = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total_memory(&text));
-    Mebibytes::new(total.unwrap_or(ASSUMED_MIB).saturating_sub(RESERVED_MIB).max(OFFERED_MIB_MIN))
+    offerable_of(total_mebibytes().unwrap_or(ASSUMED_MIB))
+}
+
+/// Returns the same, or `None` if the system doesn't report its memory.
+#[cfg(feature = "standalone")]
+pub(crate) fn known_offerable_memory() -> Option<Mebibytes> {
+    total_mebibytes().map(offerable_of)
+}
+
+fn offerable_of(total: u64) -> Mebibytes {
+    Mebibytes::new(total.saturating_sub(RESERVED_MIB).max(OFFERED_MIB_MIN))
+}
+
+fn total_mebibytes() -> Option<u64> {
+    fs::read_to_string("/proc/meminfo").ok().and_then(|text| total_memory(&text))
 }
 
 /// Parses the machine's total memory, in MiB, from the text of `/proc/meminfo`.
@@ -54,6 +67,8 @@ mod tests {
         for other in ["", "MemTotal:", "MemTotal: many kB", "MemTotal: 12", "MemFree: 12 kB"] {
             assert_eq!(total_memory(other), None, "{other:?}");
         }
+        assert_eq!(offerable_of(24_103).get(), 23_079);
+        assert_eq!(offerable_of(1100).get(), OFFERED_MIB_MIN);
         assert!(offerable_memory().get() >= OFFERED_MIB_MIN);
         assert!(cores() >= 1);
         assert!(!hostname().is_empty());

@@ -36,14 +36,15 @@ pub(crate) struct Sandboxes {
 struct FrameworkFolders {
     work: PrivateFolder,
     sandboxes: PrivateFolder,
-    framework: PrivateFolder,
+    /// `None` until it is needed.
+    framework: Option<PrivateFolder>,
 }
 
 impl FrameworkFolders {
     /// Opens the folders again, and creates those that were removed.
     fn renewed(&self, framework_id: &str) -> io::Result<FrameworkFolders> {
         if let Some(framework) = unless_removed(self.sandboxes.subfolder(framework_id))? {
-            return Ok(FrameworkFolders { framework, ..self.clone() });
+            return Ok(FrameworkFolders { framework: Some(framework), ..self.clone() });
         }
         let (work, sandboxes) = match unless_removed(self.work.subfolder("sandboxes"))? {
             Some(sandboxes) => (self.work.clone(), sandboxes),
@@ -53,17 +54,51 @@ impl FrameworkFolders {
                 (work, sandboxes)
             }
         };
-        let framework = sandboxes.subfolder(framework_id)?;
+        let framework = Some(sandboxes.subfolder(framework_id)?);
         Ok(FrameworkFolders { work, sandboxes, framework })
     }
 
     /// Creates the sandbox of an executor.
     fn make(&self, agent_id: &str, executor: &str) -> io::Result<Sandbox> {
-        let folder = self.framework.subfolder(agent_id)?.subfolder(executor)?;
+        let framework = self.framework.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let folder = framework.subfolder(agent_id)?.subfolder(executor)?;
         let stdout = folder.create_file("stdout")?;
         let stderr = folder.create_file("stderr")?;
         Ok(Sandbox { folder, stdout, stderr })
     }
+}
+
+/// The work folder of a worker, in which each framework has a folder of its own.
+#[cfg(feature = "standalone")]
+#[derive(Clone, Debug)]
+pub(crate) struct WorkFolder {
+    work: PrivateFolder,
+    sandboxes: PrivateFolder,
+}
+
+#[cfg(feature = "standalone")]
+impl WorkFolder {
+    /// Opens the folder, and creates it if it isn't there.
+    ///
+    /// # Errors
+    /// If it can't be created, or if it belongs to another user or may be written by others.
+    pub(crate) fn open(work_dir: &Path) -> Result<WorkFolder, Error> {
+        let opened = PrivateFolder::open(work_dir)
+            .and_then(|work| Ok(WorkFolder { sandboxes: work.subfolder("sandboxes")?, work }));
+        opened.map_err(|error| unusable(work_dir, &error))
+    }
+
+    /// The sandboxes of a framework, whose folder is made when it is needed.
+    pub(crate) fn sandboxes_of(&self, framework_id: &str) -> Sandboxes {
+        let WorkFolder { work, sandboxes } = self.clone();
+        let folders = Mutex::new(FrameworkFolders { work, sandboxes, framework: None });
+        Sandboxes { framework_id: framework_id.to_owned(), folders }
+    }
+}
+
+fn unusable(work_dir: &Path, error: &io::Error) -> Error {
+    let allowed = format!("a folder in which sandboxes can be created ({error})");
+    Error::setting("work folder", work_dir.display(), allowed)
 }
 
 /// Returns what was opened or created in a folder; `None` if the folder was removed, in which nothing can be created.
@@ -81,10 +116,7 @@ impl Sandboxes {
     /// # Errors
     /// If the folder can't be created, or if the work folder belongs to another user or may be written by others.
     pub(crate) fn create(work_dir: &Path) -> Result<Sandboxes, Error> {
-        Self::reserve(work_dir).map_err(|error| {
-            let allowed = format!("a folder in which sandboxes can be created ({error})");
-            Error::setting("work folder", work_dir.display(), allowed)
-        })
+        Self::reserve(work_dir).map_err(|error| unusable(work_dir, &error))
     }
 
     fn reserve(work_dir: &Path) -> io::Result<Sandboxes> {
@@ -99,6 +131,7 @@ impl Sandboxes {
             };
             match sandboxes.create_folder(&framework_id) {
                 Ok(framework) => {
+                    let framework = Some(framework);
                     let folders = Mutex::new(FrameworkFolders { work, sandboxes, framework });
                     return Ok(Sandboxes { framework_id, folders });
                 }

@@ -13,7 +13,9 @@
 //! | `server/` | the master's server, its credentials and its journal |
 //! | `master/` | the master's logic: frameworks, workers, offers, executors |
 //! | `protocol/` | the messages between a master and its workers, their bounds and their frames |
+//! | `worker/` | a worker: its connection, its executors, and the logic between them, without input and output |
 
 pub mod master;
 pub mod protocol;
 pub mod server;
+pub mod worker;

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::*;
+use crate::cluster::http_client::TlsFiles;
 use crate::cluster::mesos::MesosConfig;
-use crate::cluster::mesos::http::Http;
-use crate::cluster::mesos::tls::TlsFiles;
 use crate::engine::cluster_manager::Events;
 use crate::mesos_v1::codec::Codec;
 use crate::mesos_v1::messages::call;
@@ -29,7 +28,7 @@ fn call_sender() -> (CallSender, mpsc::Sender<QueuedCall>, Arc<Sink>) {
     let sink = Arc::new(Sink::default());
     let sender = CallSender {
         caller: Caller::new(
-            Arc::new(Http::new(&config, codec.content_type(), &TlsFiles::default()).unwrap()),
+            Arc::new(config.http_client(codec.content_type(), &TlsFiles::default()).unwrap()),
             codec,
         ),
         inbox,

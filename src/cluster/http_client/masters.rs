@@ -75,7 +75,7 @@ fn read(text: &str) -> Option<Masters> {
 
 impl Master {
     /// Parses `HOST[:PORT]`. `None` if it is invalid.
-    pub(super) fn read(text: &str) -> Option<Master> {
+    pub(crate) fn read(text: &str) -> Option<Master> {
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {
                 let (host, port) = rest.split_once(']')?;
@@ -96,6 +96,16 @@ impl Master {
             None => MASTER_PORT,
         };
         (host_allowed && port > 0).then(|| Master { host: host.to_owned(), port })
+    }
+}
+
+impl Master {
+    /// Parses the master in a redirection: `//host:port/path`, or with a scheme before it. `None` if it is invalid or
+    /// has another scheme.
+    pub(crate) fn redirected(location: &str, tls: bool) -> Option<Master> {
+        let scheme = if tls { "https:" } else { "http:" };
+        let rest = location.strip_prefix(scheme).unwrap_or(location).strip_prefix("//")?;
+        Master::read(rest.split(['/', '?', '#']).next()?)
     }
 }
 
@@ -173,5 +183,18 @@ mod tests {
             assert!(error.is_setting());
             assert!(error.to_string().contains("but must be mesos://"), "{error}");
         }
+    }
+
+    /// Goal: redirections are parsed as masters write them, and other schemes are rejected. Method: examples.
+    #[test]
+    fn redirections_name_masters() {
+        let master = |host: &str, port| Some(Master { host: host.to_owned(), port });
+        assert_eq!(Master::redirected("//10.0.0.2:5050/api/v1", false), master("10.0.0.2", 5050));
+        assert_eq!(Master::redirected("http://b/api", false), master("b", 5050));
+        assert_eq!(Master::redirected("https://b:1?x", true), master("b", 1));
+        for odd in ["https://b:1", "b:1", "/api", "", "//", "//u@b:1/", "ftp://b"] {
+            assert_eq!(Master::redirected(odd, false), None, "{odd}");
+        }
+        assert_eq!(Master::redirected("http://b:1", true), None);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
@@ -20,65 +20,72 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 use zeroize::Zeroizing;
 
-use super::config::MesosConfig;
 use super::masters::Master;
-use super::tls::TlsFiles;
+use super::request_body::RequestBody;
 use crate::config::text::format_duration;
-use crate::error::Error;
 use crate::launch::Secret;
 
-/// The header that associates calls with a subscription.
-pub(super) const STREAM_ID: HeaderName = HeaderName::from_static("mesos-stream-id");
-
-const PATH: &str = "/api/v1/scheduler";
 /// The maximum number of bytes of an error response that are read. Fewer are displayed.
 const ANSWER_BYTES_MAX: usize = 4096;
 const ANSWER_CHARS_SHOWN: usize = 240;
 
-/// The HTTP client for masters: encoding, credentials and timeouts.
-pub(super) struct Http {
-    tls: Option<TlsConnector>,
-    media: HeaderValue,
-    authorization: Option<HeaderValue>,
+/// The credentials of all calls.
+pub(crate) struct Authorization {
+    header: HeaderValue,
     /// Texts that must never be displayed, in the forms in which a server could send them back.
     secrets: Vec<Secret>,
+}
+
+impl Authorization {
+    /// A principal and its secret (RFC 7617). `None` if they can't be sent.
+    pub(crate) fn basic(principal: &str, secret: &Secret) -> Option<Authorization> {
+        let plain = Zeroizing::new(format!("{principal}:{}", secret.expose()));
+        let pair = Secret::new(STANDARD.encode(&*plain));
+        Authorization::new("Basic", &pair, &[&pair, secret])
+    }
+
+    /// A token (RFC 6750). `None` if it can't be sent.
+    pub(crate) fn bearer(token: &Secret) -> Option<Authorization> {
+        Authorization::new("Bearer", token, &[token])
+    }
+
+    fn new(scheme: &str, value: &Secret, secrets: &[&Secret]) -> Option<Authorization> {
+        let text = Zeroizing::new(format!("{scheme} {}", value.expose()));
+        let mut header = HeaderValue::try_from(&*text).ok()?;
+        header.set_sensitive(true);
+        let secrets = secrets.iter().flat_map(|secret| displayed_forms(secret)).collect();
+        Some(Authorization { header, secrets })
+    }
+}
+
+/// The HTTP client for masters: encoding, credentials and timeouts.
+pub(crate) struct Http {
+    path: &'static str,
+    tls: Option<TlsConnector>,
+    media: HeaderValue,
+    authorization: Option<Authorization>,
     call_timeout: Duration,
 }
 
 impl Http {
-    pub(super) fn new(
-        config: &MesosConfig,
+    /// Creates a client that posts to `path`, in TLS if there is a connector.
+    pub(crate) fn new(
+        path: &'static str,
         media: &'static str,
-        tls_files: &TlsFiles,
-    ) -> Result<Http, Error> {
-        let tls = tls_files.take(config)?;
-        let mut http = Http {
-            tls,
-            media: HeaderValue::from_static(media),
-            authorization: None,
-            secrets: Vec::new(),
-            call_timeout: config.call_timeout,
-        };
-        let Some(credential) = &config.credential else { return Ok(http) };
-        let Some(secret) = &credential.secret else { return Ok(http) };
-        let plain = Zeroizing::new(format!("{}:{}", credential.principal, secret.expose()));
-        let pair = Secret::new(STANDARD.encode(&*plain));
-        let text = Zeroizing::new(format!("Basic {}", pair.expose()));
-        let mut header = HeaderValue::try_from(&*text)
-            .map_err(|_| Error::setting("principal", &credential.principal, "shorter"))?;
-        header.set_sensitive(true);
-        http.authorization = Some(header);
-        http.secrets = [&pair, secret].into_iter().flat_map(displayed_forms).collect();
-        Ok(http)
+        authorization: Option<Authorization>,
+        tls: Option<TlsConnector>,
+        call_timeout: Duration,
+    ) -> Http {
+        Http { path, tls, media: HeaderValue::from_static(media), authorization, call_timeout }
     }
 
     /// Whether calls contain a secret.
-    pub(super) fn has_credential(&self) -> bool {
+    pub(crate) fn has_credential(&self) -> bool {
         self.authorization.is_some()
     }
 
     /// Connects to a master.
-    pub(super) async fn connect(&self, master: &Master) -> Result<Connection, String> {
+    pub(crate) async fn connect(&self, master: &Master) -> Result<Connection, String> {
         let connecting = async {
             let stream = TcpStream::connect((master.host.as_str(), master.port)).await;
             let stream = stream.map_err(|error| plain(&error))?;
@@ -100,25 +107,25 @@ impl Http {
         Ok(Connection { sender, host, _driver: Driver(driver) })
     }
 
-    /// Sends a call, and waits for the head of the response.
-    pub(super) async fn post(
+    /// Sends a call with a header of its own, and waits for the head of the response.
+    pub(crate) async fn post(
         &self,
         connection: &mut Connection,
-        stream_id: Option<&HeaderValue>,
-        body: Vec<u8>,
+        header: Option<(&HeaderName, &HeaderValue)>,
+        body: impl Into<RequestBody>,
     ) -> Result<Response<Incoming>, Unanswered> {
         let unsent = |why: String| Unanswered { why, is_unsent: true };
-        let mut request = Request::post(PATH)
+        let mut request = Request::post(self.path)
             .header(HOST, &connection.host)
             .header(CONTENT_TYPE, &self.media)
             .header(ACCEPT, &self.media);
-        if let Some(id) = stream_id {
-            request = request.header(STREAM_ID, id);
+        if let Some((name, value)) = header {
+            request = request.header(name, value);
         }
-        if let Some(authorization) = &self.authorization {
-            request = request.header(AUTHORIZATION, authorization);
+        if let Some(Authorization { header, .. }) = &self.authorization {
+            request = request.header(AUTHORIZATION, header);
         }
-        let request = request.body(Full::new(Bytes::from(body)));
+        let request = request.body(body.into());
         let request = request.map_err(|error| unsent(error.to_string()))?;
         let answering = async {
             connection.sender.ready().await.map_err(|error| unsent(plain(&error)))?;
@@ -134,7 +141,7 @@ impl Http {
     }
 
     /// Describes an error response for display: its status and the beginning of its body, without secrets.
-    pub(super) async fn explain(&self, response: Response<Incoming>) -> String {
+    pub(crate) async fn explain(&self, response: Response<Incoming>) -> String {
         let status = response.status();
         let body = timeout(self.call_timeout, read_some(response.into_body())).await;
         let text = self.sanitize(&String::from_utf8_lossy(&body.unwrap_or_default()));
@@ -148,7 +155,7 @@ impl Http {
     }
 
     /// Reads a response to its end, so that its connection can be reused. Returns `false` if that isn't possible.
-    pub(super) async fn finish(&self, response: Response<Incoming>) -> bool {
+    pub(crate) async fn finish(&self, response: Response<Incoming>) -> bool {
         let body = response.into_body();
         let empty = async {
             let mut body = body;
@@ -166,7 +173,7 @@ impl Http {
     }
 
     /// Returns a server's text on one line, shortened, without control characters and secrets.
-    pub(super) fn sanitize(&self, text: &str) -> String {
+    pub(crate) fn sanitize(&self, text: &str) -> String {
         let text = self.without_secrets(text.to_owned());
         let is_bad = |c: char| c.is_control() || c.is_whitespace();
         let words: Vec<&str> = text.split(is_bad).filter(|word| !word.is_empty()).collect();
@@ -179,7 +186,7 @@ impl Http {
     }
 
     fn without_secrets(&self, mut text: String) -> String {
-        for secret in &self.secrets {
+        for secret in self.authorization.iter().flat_map(|it| &it.secrets) {
             text = text.replace(secret.expose(), "…");
             cut_partial(&mut text, secret.expose());
         }
@@ -243,15 +250,15 @@ impl fmt::Debug for Http {
 
 /// A connection over which calls are sent, one after the other.
 #[derive(Debug)]
-pub(super) struct Connection {
-    sender: SendRequest<Full<Bytes>>,
+pub(crate) struct Connection {
+    sender: SendRequest<RequestBody>,
     host: HeaderValue,
     _driver: Driver,
 }
 
 impl Connection {
     /// Whether the connection is known to be closed by the server.
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.sender.is_closed()
     }
 }
@@ -268,13 +275,13 @@ impl Drop for Driver {
 
 /// The failure of a call that got no response.
 #[derive(Debug)]
-pub(super) struct Unanswered {
-    pub(super) why: String,
+pub(crate) struct Unanswered {
+    pub(crate) why: String,
     /// Nothing of the call was sent. Otherwise the call may have had its effect.
-    pub(super) is_unsent: bool,
+    pub(crate) is_unsent: bool,
 }
 
-async fn shake_hands<S>(stream: S) -> Result<(SendRequest<Full<Bytes>>, JoinHandle<()>), String>
+async fn shake_hands<S>(stream: S) -> Result<(SendRequest<RequestBody>, JoinHandle<()>), String>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -302,7 +309,7 @@ async fn read_some(mut body: Incoming) -> Vec<u8> {
 }
 
 /// Formats an error and its causes on one line.
-pub(super) fn plain(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn plain(error: &(dyn std::error::Error + 'static)) -> String {
     if is_cut_off(error) {
         return "the connection was closed".to_owned();
     }
@@ -330,31 +337,25 @@ fn is_cut_off(error: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 /// Whether the status means that another master leads, or that none leads yet.
-pub(super) fn is_other_leader(status: StatusCode) -> bool {
+pub(crate) fn is_other_leader(status: StatusCode) -> bool {
     status == StatusCode::SERVICE_UNAVAILABLE || status.is_redirection()
 }
 
 /// An [`Http`] that is shared by tasks.
-pub(super) type SharedHttp = Arc<Http>;
+pub(crate) type SharedHttp = Arc<Http>;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::mesos::Credential;
 
     /// Goal: the secret isn't shown in whatever form a server sends it back. Method: secrets with blanks, quotation
     /// marks and slashes, as they are, with other white space, as strings of JSON, in base 64, and cut at the end.
     #[test]
     fn no_form_of_the_secret_is_shown() {
         for secret in ["correct horse battery", "hun\"ter2zz", "a/b/c+d1", "tab\there\\now"] {
-            let config = MesosConfig {
-                credential: Some(Credential {
-                    principal: "etl".to_owned(),
-                    secret: Some(Secret::new(secret)),
-                }),
-                ..MesosConfig::new("mesos://m1:5050".parse().unwrap(), "etl")
-            };
-            let http = Http::new(&config, "application/json", &TlsFiles::default()).unwrap();
+            let authorization = Authorization::basic("etl", &Secret::new(secret));
+            let second = Duration::from_secs(1);
+            let http = Http::new("/", "application/json", authorization, None, second);
             let json = serde_json::to_string(secret).unwrap();
             let sent = STANDARD.encode(format!("etl:{secret}"));
             for echo in [

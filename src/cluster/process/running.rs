@@ -4,27 +4,26 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::Path;
-use std::sync::mpsc::Sender;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use super::message::{ActorMessage, KILL_GRACE_MAX};
-use super::starting::StartingExecutor;
-use crate::cluster::process::{Exit, ProcessGroup, ProcessOptions, Watchdog};
-use crate::cluster::worker_offers::CpuMemory;
+use super::exit::Exit;
+use super::group::{ProcessGroup, ProcessOptions};
+use super::process_event::{ProcessEvent, ProcessEventSink};
+use super::starting::{KILL_GRACE_MAX, StartingExecutor};
+use super::watchdog::Watchdog;
 use crate::status::{ProcessExit, ProcessReport, TaskState};
 
 /// The time between two checks that all watchdogs are alive.
 const WATCHDOG_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// An executor with processes.
-pub(super) struct RunningExecutor {
-    pub(super) id: String,
-    pub(super) agent: usize,
-    pub(super) agent_id: String,
-    pub(super) amounts: CpuMemory,
-    pub(super) port: Option<u16>,
-    pub(super) phase: RunPhase,
+#[derive(Debug)]
+pub(crate) struct RunningExecutor<T> {
+    pub(crate) id: String,
+    /// What the owner keeps of it.
+    pub(crate) record: T,
+    pub(crate) phase: RunPhase,
     group: ProcessGroup,
     /// A replacement watchdog is being started.
     awaits_watchdog: bool,
@@ -32,7 +31,7 @@ pub(super) struct RunningExecutor {
 
 /// The phases of an executor that has processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RunPhase {
+pub(crate) enum RunPhase {
     Running,
     /// SIGTERM was sent; SIGKILL follows at `force_at`.
     Terminating {
@@ -40,23 +39,23 @@ pub(super) enum RunPhase {
     },
     /// SIGKILL was sent.
     Killed,
-    /// Its agent was lost: SIGKILL was sent, the executor was reported gone, and its end is not reported again.
-    AgentLost,
+    /// SIGKILL was sent, and the owner knows nothing of it any more: its end is not reported.
+    Abandoned,
 }
 
-impl RunningExecutor {
+impl<T> RunningExecutor<T> {
     /// The process number.
-    pub(super) fn pid(&self) -> i32 {
+    pub(crate) fn pid(&self) -> i32 {
         self.group.pid()
     }
 
     /// The executor's folder.
-    pub(super) fn sandbox(&self) -> &Path {
+    pub(crate) fn sandbox(&self) -> &Path {
         self.group.sandbox()
     }
 
     /// What is known of the process.
-    pub(super) fn process_report(&self, exit: Option<ProcessExit>) -> ProcessReport {
+    pub(crate) fn process_report(&self, exit: Option<ProcessExit>) -> ProcessReport {
         ProcessReport {
             pid: u32::try_from(self.pid()).ok(),
             sandbox: self.sandbox().to_str().map(str::to_owned),
@@ -65,11 +64,11 @@ impl RunningExecutor {
     }
 
     /// The state to report.
-    pub(super) fn state(&self) -> TaskState {
+    pub(crate) fn state(&self) -> TaskState {
         match self.phase {
             RunPhase::Running => TaskState::Running,
             RunPhase::Terminating { .. } | RunPhase::Killed => TaskState::Killing,
-            RunPhase::AgentLost => TaskState::Gone,
+            RunPhase::Abandoned => TaskState::Gone,
         }
     }
 
@@ -77,7 +76,7 @@ impl RunningExecutor {
         match self.phase {
             RunPhase::Running => self.group.terminate(),
             RunPhase::Terminating { force_at: sooner } if force_at < sooner => {}
-            RunPhase::Terminating { .. } | RunPhase::Killed | RunPhase::AgentLost => return,
+            RunPhase::Terminating { .. } | RunPhase::Killed | RunPhase::Abandoned => return,
         }
         self.phase = RunPhase::Terminating { force_at };
         self.kill_if_due(now);
@@ -88,14 +87,13 @@ impl RunningExecutor {
         &self,
         number: u64,
         options: &ProcessOptions,
-        inbox: &Sender<ActorMessage>,
+        events: &ProcessEventSink,
     ) -> bool {
         let start = self.group.replacement_watchdog(options);
-        let inbox = inbox.clone();
-        let work = move || {
-            // If the cluster has stopped in the meantime, dropping the message ends the watchdog.
-            let _stopped = inbox.send(ActorMessage::WatchdogReplaced { number, watchdog: start() });
-        };
+        let events = events.clone();
+        // If nothing receives the event any more, dropping it ends the watchdog.
+        let work =
+            move || events.send(ProcessEvent::WatchdogReplaced { number, watchdog: start() });
         Builder::new().name("offermill-watchdog".into()).spawn(work).is_ok()
     }
 
@@ -108,21 +106,22 @@ impl RunningExecutor {
 }
 
 /// All executors with processes, by number: the end of a process finds its executor even if the id was reused.
-pub(super) struct RunningExecutors {
+#[derive(Debug)]
+pub(crate) struct RunningExecutors<T> {
     /// How watchdogs are started.
     options: ProcessOptions,
-    inbox: Sender<ActorMessage>,
-    executors: BTreeMap<u64, RunningExecutor>,
-    /// The numbers of executors whose agents aren't lost, by id.
+    events: ProcessEventSink,
+    executors: BTreeMap<u64, RunningExecutor<T>>,
+    /// The numbers of executors that aren't abandoned, by id.
     numbers: HashMap<String, u64>,
     next_watchdog_check: Instant,
 }
 
-impl RunningExecutors {
-    pub(super) fn new(options: ProcessOptions, inbox: Sender<ActorMessage>) -> RunningExecutors {
+impl<T> RunningExecutors<T> {
+    pub(crate) fn new(options: ProcessOptions, events: ProcessEventSink) -> RunningExecutors<T> {
         RunningExecutors {
             options,
-            inbox,
+            events,
             executors: BTreeMap::new(),
             numbers: HashMap::new(),
             next_watchdog_check: Instant::now() + WATCHDOG_CHECK_INTERVAL,
@@ -130,41 +129,38 @@ impl RunningExecutors {
     }
 
     /// Adds an executor that was started.
-    pub(super) fn insert(
+    pub(crate) fn insert(
         &mut self,
         number: u64,
-        start: StartingExecutor,
+        start: StartingExecutor<T>,
         group: ProcessGroup,
-    ) -> &RunningExecutor {
-        let StartingExecutor { id, agent, agent_id, amounts, port, .. } = start;
+    ) -> &RunningExecutor<T> {
+        let StartingExecutor { id, record, .. } = start;
         self.numbers.insert(id.clone(), number);
         self.executors.entry(number).or_insert(RunningExecutor {
             id,
-            agent,
-            agent_id,
-            amounts,
-            port,
+            record,
             phase: RunPhase::Running,
             group,
             awaits_watchdog: false,
         })
     }
 
-    pub(super) fn get(&self, id: &str) -> Option<&RunningExecutor> {
+    pub(crate) fn get(&self, id: &str) -> Option<&RunningExecutor<T>> {
         self.executors.get(self.numbers.get(id)?)
     }
 
-    /// All executors whose agents aren't lost.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &RunningExecutor> {
-        self.executors.values().filter(|executor| executor.phase != RunPhase::AgentLost)
+    /// All executors that aren't abandoned.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &RunningExecutor<T>> {
+        self.executors.values().filter(|executor| executor.phase != RunPhase::Abandoned)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.executors.is_empty()
     }
 
     /// Terminates the executor with this number, and kills it at `force_at`.
-    pub(super) fn terminate_before(&mut self, number: u64, force_at: Instant, now: Instant) {
+    pub(crate) fn terminate_before(&mut self, number: u64, force_at: Instant, now: Instant) {
         if let Some(executor) = self.executors.get_mut(&number) {
             executor.terminate(force_at, now);
         }
@@ -172,31 +168,31 @@ impl RunningExecutors {
 
     /// Terminates an executor, and kills it after `grace`. A repeated call can only shorten the grace. `None` if there
     /// is no such executor.
-    pub(super) fn terminate(
+    pub(crate) fn terminate(
         &mut self,
         id: &str,
         grace: Duration,
         now: Instant,
-    ) -> Option<&RunningExecutor> {
+    ) -> Option<&RunningExecutor<T>> {
         let executor = self.executors.get_mut(self.numbers.get(id)?)?;
         executor.terminate(now + grace.min(KILL_GRACE_MAX), now);
         Some(executor)
     }
 
     /// Terminates all executors, and kills them after `grace`.
-    pub(super) fn terminate_all(&mut self, grace: Duration, now: Instant) {
+    pub(crate) fn terminate_all(&mut self, grace: Duration, now: Instant) {
         for executor in self.executors.values_mut() {
             executor.terminate(now + grace.min(KILL_GRACE_MAX), now);
         }
     }
 
-    /// Kills all executors of a lost agent, and returns their ids.
-    pub(super) fn lose_agent(&mut self, agent_id: &str) -> Vec<String> {
+    /// Kills the executors of which the owner keeps such a record, abandons them, and returns their ids.
+    pub(crate) fn abandon(&mut self, matches: impl Fn(&T) -> bool) -> Vec<String> {
         let mut lost = Vec::new();
         for executor in self.executors.values_mut() {
-            if executor.agent_id == agent_id && executor.phase != RunPhase::AgentLost {
+            if matches(&executor.record) && executor.phase != RunPhase::Abandoned {
                 executor.group.kill();
-                executor.phase = RunPhase::AgentLost;
+                executor.phase = RunPhase::Abandoned;
                 self.numbers.remove(&executor.id);
                 lost.push(executor.id.clone());
             }
@@ -205,7 +201,7 @@ impl RunningExecutors {
     }
 
     /// Removes and reaps the executor with this number, whose process has ended.
-    pub(super) fn reap(&mut self, number: u64) -> Option<(RunningExecutor, Exit)> {
+    pub(crate) fn reap(&mut self, number: u64) -> Option<(RunningExecutor<T>, Exit)> {
         let mut executor = self.executors.remove(&number)?;
         if self.numbers.get(&executor.id) == Some(&number) {
             self.numbers.remove(&executor.id);
@@ -216,7 +212,7 @@ impl RunningExecutors {
 
     /// Gives the replacement watchdog to the executor with this number. If it could not be started, the next check
     /// tries again.
-    pub(super) fn replace_watchdog(&mut self, number: u64, watchdog: io::Result<Watchdog>) {
+    pub(crate) fn replace_watchdog(&mut self, number: u64, watchdog: io::Result<Watchdog>) {
         let Some(executor) = self.executors.get_mut(&number) else { return };
         executor.awaits_watchdog = false;
         if let Ok(watchdog) = watchdog {
@@ -225,7 +221,7 @@ impl RunningExecutors {
     }
 
     /// Kills executors whose grace period is over, and replaces watchdogs that have ended.
-    pub(super) fn run_due(&mut self, now: Instant) {
+    pub(crate) fn run_due(&mut self, now: Instant) {
         for executor in self.executors.values_mut() {
             executor.kill_if_due(now);
         }
@@ -234,14 +230,14 @@ impl RunningExecutors {
             for (number, executor) in &mut self.executors {
                 if !executor.awaits_watchdog && executor.group.needs_watchdog() {
                     executor.awaits_watchdog =
-                        executor.start_watchdog(*number, &self.options, &self.inbox);
+                        executor.start_watchdog(*number, &self.options, &self.events);
                 }
             }
         }
     }
 
     /// The next time at which [`RunningExecutors::run_due`] has work.
-    pub(super) fn next_due(&self) -> Option<Instant> {
+    pub(crate) fn next_due(&self) -> Option<Instant> {
         let kills = self.executors.values().filter_map(|executor| match executor.phase {
             RunPhase::Terminating { force_at } => Some(force_at),
             _ => None,

@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_rustls::TlsConnector;
@@ -14,7 +14,6 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use zeroize::Zeroizing;
 
-use super::config::{ClientCertificate, MesosConfig};
 use crate::error::Error;
 use crate::private_files::{FileAccess, open_input};
 
@@ -23,29 +22,54 @@ const KEY_BYTES_MAX: u64 = 64 * 1024;
 /// The maximum length of a file of certificates, in bytes. Those of all public authorities have about 200 KB.
 const CERTIFICATES_BYTES_MAX: u64 = 16 << 20;
 
+/// The files of a TLS client's certificate and its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// A PEM file with the certificate, followed by those of intermediate authorities.
+    pub certificate_file: PathBuf,
+    /// A PEM file with the certificate's private key, which must not be encrypted. The file must belong to this user or
+    /// root, and others must not be able to write it.
+    pub key_file: PathBuf,
+}
+
+/// Who is trusted, and what is shown to masters that ask for a certificate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TlsOptions<'a> {
+    /// A PEM file of certificate authorities that are trusted in addition to the system's.
+    pub(crate) ca_file: Option<&'a Path>,
+    /// Whether only the authorities of the file are trusted.
+    pub(crate) ca_file_only: bool,
+    pub(crate) client_certificate: Option<&'a ClientCertificate>,
+    /// What the setting of the file is called on the command line.
+    pub(crate) ca_setting: &'static str,
+}
+
 /// The connector, once the files for it were read: they may be pipes, which can be read only once.
 #[derive(Default)]
-pub(super) struct TlsFiles(Mutex<Option<TlsConnector>>);
+pub(crate) struct TlsFiles(Mutex<Option<TlsConnector>>);
 
 impl TlsFiles {
-    /// Reads the files unless that was done, or the masters are reached without TLS.
+    /// Reads the files unless that was done, or the masters are reached without TLS, for which there are no options.
     ///
     /// # Errors
     /// As [`connector`].
-    pub(super) fn read(&self, config: &MesosConfig) -> Result<(), Error> {
+    pub(crate) fn read(&self, options: Option<TlsOptions<'_>>) -> Result<(), Error> {
         let mut read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if read.is_none() && config.masters.tls() {
-            *read = Some(connector(config)?);
+        if let (None, Some(options)) = (&*read, options) {
+            *read = Some(connector(options)?);
         }
         Ok(())
     }
 
-    /// Returns the connector, unless the masters are reached without TLS.
+    /// Returns the connector, unless there are no options.
     ///
     /// # Errors
     /// As [`connector`].
-    pub(super) fn take(&self, config: &MesosConfig) -> Result<Option<TlsConnector>, Error> {
-        self.read(config)?;
+    pub(crate) fn take(
+        &self,
+        options: Option<TlsOptions<'_>>,
+    ) -> Result<Option<TlsConnector>, Error> {
+        self.read(options)?;
         Ok(self.0.lock().unwrap_or_else(PoisonError::into_inner).take())
     }
 }
@@ -55,14 +79,14 @@ impl TlsFiles {
 /// # Errors
 /// If a file of certificates can't be read or contains none, if there are no certificates at all, or if the client's
 /// certificate or key can't be used.
-fn connector(config: &MesosConfig) -> Result<TlsConnector, Error> {
-    let roots = roots(config)?;
+fn connector(options: TlsOptions<'_>) -> Result<TlsConnector, Error> {
+    let roots = roots(options)?;
     let provider = Arc::new(ring::default_provider());
     let client = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::cluster_from("TLS", error))?
         .with_root_certificates(roots);
-    let mut client = match &config.client_certificate {
+    let mut client = match options.client_certificate {
         None => client.with_no_client_auth(),
         Some(ClientCertificate { certificate_file, key_file }) => {
             let certificates = client_certificates(certificate_file)?;
@@ -135,21 +159,23 @@ fn read_key(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
 }
 
 /// The certificates that are trusted: the system's, unless only those of the file are, and those of the file.
-fn roots(config: &MesosConfig) -> Result<RootCertStore, Error> {
+fn roots(options: TlsOptions<'_>) -> Result<RootCertStore, Error> {
     let mut roots = RootCertStore::empty();
-    if !config.ca_file_only {
+    if !options.ca_file_only {
         let (_added, _odd) =
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     }
-    if let Some(path) = &config.ca_file {
+    if let Some(path) = options.ca_file {
         let refuse = |why: &dyn Display| not_certificates("CA file", path, why);
         for certificate in read_certificates(path).map_err(|error| refuse(&error))? {
             roots.add(certificate).map_err(|error| refuse(&error))?;
         }
     }
     if roots.is_empty() {
-        let why = "this machine has no root certificates to verify a master's with; set a CA file \
-                   (offermill.mesos.caFile)";
+        let setting = options.ca_setting;
+        let why = format!(
+            "this machine has no root certificates to verify a master's with; set a CA file ({setting})"
+        );
         return Err(Error::cluster("TLS", why));
     }
     Ok(roots)
@@ -160,22 +186,23 @@ mod tests {
     use super::*;
 
     /// A certificate authority of no meaning.
-    const AUTHORITY: &str = include_str!("tests/authority.pem");
+    const AUTHORITY: &str = include_str!("authority.pem");
 
     /// Goal: with only the authorities of a file, the system's are not trusted. Method: the number of trusted
-    /// authorities with the file alone, and beside the system's, if there are any; and the setting without a file.
+    /// authorities with the file alone, and beside the system's, if there are any.
     #[test]
     fn the_file_can_be_all_that_is_trusted() {
         let path = std::env::temp_dir().join(format!("offermill-ca-{}.pem", std::process::id()));
         std::fs::write(&path, AUTHORITY).unwrap();
-        let mut config = MesosConfig::new("https://h".parse().unwrap(), "test");
         let system = rustls_native_certs::load_native_certs().certs.len();
-        config.ca_file = Some(path.clone());
-        assert_eq!(roots(&config).unwrap().len() > 1, system > 0);
-        config.ca_file_only = true;
-        assert_eq!(roots(&config).unwrap().len(), 1);
-        config.ca_file = None;
-        assert!(config.check().unwrap_err().to_string().contains("CA file only is \"true\""));
+        let options = |ca_file_only| TlsOptions {
+            ca_file: Some(&path),
+            ca_file_only,
+            client_certificate: None,
+            ca_setting: "a setting",
+        };
+        assert_eq!(roots(options(false)).unwrap().len() > 1, system > 0);
+        assert_eq!(roots(options(true)).unwrap().len(), 1);
         std::fs::remove_file(&path).unwrap();
     }
 }

@@ -1,0 +1,141 @@
+//! `offermill worker`: a worker of a standalone cluster, until it is stopped.
+
+pub(crate) mod arguments;
+mod settings;
+
+use std::time::Duration;
+
+use offermill::cluster::standalone::protocol::{ExecutorUpdate, ReportedState};
+use offermill::cluster::standalone::worker::{
+    StandaloneWorker, WorkerConfig, WorkerEnd, WorkerNotice,
+};
+
+use crate::exit::ExitStatus;
+use crate::output::{drain_remarks, remark, write_remarks_aside};
+use crate::signals;
+use crate::text::format::count;
+use crate::worker::arguments::WorkerArguments;
+use crate::worker::settings::{describe, read_settings};
+
+/// How long the last sentences may take to be written.
+const LAST_REMARKS_WITHIN: Duration = Duration::from_secs(1);
+
+/// Runs a worker.
+pub(crate) fn run_worker(arguments: &WorkerArguments) -> ExitStatus {
+    let config = match read_settings(arguments) {
+        Ok(config) => config,
+        Err(problems) => {
+            problems.iter().for_each(|problem| remark(problem));
+            return ExitStatus::BadInput;
+        }
+    };
+    let start = introduction(&config);
+    let worker = match StandaloneWorker::new(config) {
+        Ok(worker) => worker,
+        Err(error) => {
+            remark(&describe(&error));
+            return if error.is_setting() { ExitStatus::BadInput } else { ExitStatus::Cluster };
+        }
+    };
+    protect_memory(arguments);
+    // The worker must not wait for those who read what it says.
+    if let Err(error) = write_remarks_aside() {
+        remark(&format!("no thread can be started: {error}"));
+        return ExitStatus::Internal;
+    }
+    if WorkerConfig::memory_is_unknown() && arguments.memory.is_none() {
+        remark(
+            "this machine doesn't say how much memory it has; 2 GiB are taken for it (--memory)",
+        );
+    }
+    remark(&start);
+    let exit = run(worker);
+    drain_remarks(LAST_REMARKS_WITHIN, || false);
+    exit
+}
+
+fn run(worker: StandaloneWorker) -> ExitStatus {
+    let handle = match worker.start(|notice| remark(&sentence(&notice))) {
+        Ok(handle) => handle,
+        Err(error) => {
+            remark(&error.to_string());
+            return ExitStatus::Internal;
+        }
+    };
+    let stop = handle.stopper();
+    let on_signal = move |signal: &'static str| {
+        remark(&format!("{signal}: executors are asked to end"));
+        stop();
+    };
+    if let Err(error) = signals::listen(on_signal) {
+        remark(&format!("signals can't be received: {error}"));
+        return ExitStatus::Internal;
+    }
+    match handle.wait() {
+        Some(WorkerEnd::Left { told, forced }) => {
+            let told = if told { "the master was told" } else { "no master could be told" };
+            let how = if forced { "executors were killed, and " } else { "" };
+            remark(&format!("the worker has ended; {how}{told}"));
+            if forced { ExitStatus::TimedOut } else { ExitStatus::Done }
+        }
+        Some(WorkerEnd::Refused { why }) => {
+            remark(&format!("the worker is refused: {why}"));
+            ExitStatus::Cluster
+        }
+        _ => ExitStatus::Internal,
+    }
+}
+
+/// Keeps a token in memory from other processes of this user.
+fn protect_memory(arguments: &WorkerArguments) {
+    if arguments.token_file.is_some() {
+        // Ends with the next program that a child executes, so executors aren't affected.
+        #[cfg(target_os = "linux")]
+        let _dumpable =
+            rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+    }
+}
+
+fn introduction(config: &WorkerConfig) -> String {
+    let WorkerConfig { cores, memory, masters, work_dir, .. } = config;
+    let whole = cores.millis().is_multiple_of(1000).then(|| count(cores.whole_cores(), "core"));
+    let cores = whole.unwrap_or_else(|| format!("{cores} cores"));
+    let addresses: Vec<String> = masters.all().iter().map(ToString::to_string).collect();
+    let addresses = addresses.join(", ");
+    format!("a worker with {cores} and {memory} in {}, for {addresses}", work_dir.display())
+}
+
+/// What is told of a worker.
+fn sentence(notice: &WorkerNotice) -> String {
+    match notice {
+        WorkerNotice::Registered { master, id, term } => {
+            format!("registered at {master} as {id} (term {term})")
+        }
+        WorkerNotice::Lost { master, why } => {
+            format!("{master} is lost: {why}; executors go on, and the worker tries again")
+        }
+        WorkerNotice::Unreachable { master, why } => {
+            format!("not registered at {master}: {why}; the worker tries again")
+        }
+        WorkerNotice::Executor(update) => about_executor(update),
+        WorkerNotice::Trouble { why } => why.clone(),
+        _ => String::new(),
+    }
+}
+
+fn about_executor(update: &ExecutorUpdate) -> String {
+    let state = match update.state {
+        ReportedState::Starting => "is being started",
+        ReportedState::Running => "runs",
+        ReportedState::Killing => "is ending",
+        ReportedState::Finished => "has finished",
+        ReportedState::Failed => "has failed",
+        ReportedState::Killed => "was ended",
+        ReportedState::Dropped => "was not taken",
+    };
+    let key = &update.key;
+    match &update.message {
+        Some(message) => format!("{} of {} {state}: {message}", key.executor, key.framework),
+        None => format!("{} of {} {state}", key.executor, key.framework),
+    }
+}

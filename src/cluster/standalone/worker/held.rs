@@ -1,0 +1,116 @@
+//! The executors that a worker holds, each with its updates that aren't acknowledged yet.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use crate::cluster::standalone::protocol::{
+    ExecutorKey, ExecutorUpdate, HeldExecutor, ReportedState, WorkerResources,
+};
+
+/// An executor that is being started, runs, or has ended without all its updates acknowledged.
+#[derive(Debug)]
+pub(super) struct HeldRecord {
+    pub(super) state: ReportedState,
+    pub(super) resources: WorkerResources,
+    /// The grace period of a kill that doesn't say one.
+    pub(super) grace: Duration,
+    updates: VecDeque<UnacknowledgedUpdate>,
+}
+
+/// An update that isn't acknowledged.
+#[derive(Debug)]
+struct UnacknowledgedUpdate {
+    update: ExecutorUpdate,
+    /// When it was sent last on the current connection.
+    sent_at: Option<Duration>,
+}
+
+/// All executors of a worker, by key.
+#[derive(Debug, Default)]
+pub(super) struct HeldExecutors(BTreeMap<ExecutorKey, HeldRecord>);
+
+impl HeldExecutors {
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn get(&self, key: &ExecutorKey) -> Option<&HeldRecord> {
+        self.0.get(key)
+    }
+
+    pub(super) fn insert(&mut self, key: ExecutorKey, resources: WorkerResources, grace: Duration) {
+        let state = ReportedState::Starting;
+        self.0.insert(key, HeldRecord { state, resources, grace, updates: VecDeque::new() });
+    }
+
+    /// Adds an update, which wasn't sent yet, to those of its executor, and changes the executor's state.
+    pub(super) fn push(&mut self, update: ExecutorUpdate) {
+        if let Some(held) = self.0.get_mut(&update.key) {
+            held.state = update.state;
+            held.updates.push_back(UnacknowledgedUpdate { update, sent_at: None });
+        }
+    }
+
+    /// The executors that haven't ended.
+    pub(super) fn alive(&self) -> impl Iterator<Item = (&ExecutorKey, &HeldRecord)> {
+        self.0.iter().filter(|(_, held)| !held.state.is_end())
+    }
+
+    /// What the executors use that haven't ended.
+    pub(super) fn used(&self) -> WorkerResources {
+        self.alive().fold(WorkerResources::default(), |sum, (_, held)| sum.plus(&held.resources))
+    }
+
+    /// Drops an update that was acknowledged, and its executor if that was the last one of an executor that has ended.
+    pub(super) fn acknowledge(&mut self, key: &ExecutorKey, uuid: &str) {
+        let Some(held) = self.0.get_mut(key) else { return };
+        held.updates.retain(|pending| pending.update.uuid != uuid);
+        if held.state.is_end() && held.updates.is_empty() {
+            self.0.remove(key);
+        }
+    }
+
+    /// What the next SUBSCRIBE lists; all updates count as sent.
+    pub(super) fn list(&mut self, now: Duration) -> (Vec<HeldExecutor>, Vec<ExecutorUpdate>) {
+        let executors = self.0.iter().map(|(key, held)| HeldExecutor {
+            key: key.clone(),
+            state: held.state,
+            resources: held.resources.clone(),
+        });
+        let executors = executors.collect();
+        let mut updates = Vec::new();
+        for pending in self.0.values_mut().flat_map(|held| &mut held.updates) {
+            pending.sent_at = Some(now);
+            updates.push(pending.update.clone());
+        }
+        (executors, updates)
+    }
+
+    /// Forgets on which connection updates were sent.
+    pub(super) fn forget_sent(&mut self) {
+        let pending = self.0.values_mut().flat_map(|held| &mut held.updates);
+        pending.for_each(|pending| pending.sent_at = None);
+    }
+
+    /// The updates that are to be sent now: those that weren't, and those whose acknowledgement is overdue.
+    pub(super) fn due(&mut self, now: Duration, resend_after: Duration) -> Vec<ExecutorUpdate> {
+        let mut due = Vec::new();
+        for pending in self.0.values_mut().flat_map(|held| &mut held.updates) {
+            if pending.sent_at.is_none_or(|sent_at| sent_at + resend_after <= now) {
+                pending.sent_at = Some(now);
+                due.push(pending.update.clone());
+            }
+        }
+        due
+    }
+
+    /// When [`HeldExecutors::due`] has something next, unless something happens before.
+    pub(super) fn next_due(&self, resend_after: Duration) -> Option<Duration> {
+        let sent = self.0.values().flat_map(|held| &held.updates).filter_map(|it| it.sent_at);
+        sent.min().map(|sent_at| sent_at + resend_after)
+    }
+}

@@ -1,0 +1,54 @@
+//! Tests of the worker's logic, without processes and connections.
+
+mod orders;
+mod rules;
+
+use std::time::Duration;
+
+use crate::cluster::standalone::protocol::{
+    ExecutorCommand, ExecutorKey, ExecutorLaunch, WorkerEvent, WorkerResources,
+};
+use crate::cluster::standalone::worker::state::{WorkerFacts, WorkerState};
+use crate::cluster::standalone::worker::step::WorkerTime;
+use crate::resources::Scalar;
+
+/// The session of the workers here.
+const SESSION: u64 = 0xabc;
+
+fn resources(cores: u64) -> WorkerResources {
+    WorkerResources { cpus: Scalar::from_thousandths(cores * 1000), ..WorkerResources::default() }
+}
+
+/// A worker with this number of cores, which never was registered.
+fn worker(cores: u64) -> WorkerState {
+    let facts = WorkerFacts {
+        hostname: "host".to_owned(),
+        address: "host".to_owned(),
+        resources: resources(cores),
+        session: SESSION,
+        user: Some("me".to_owned()),
+        ..WorkerFacts::default()
+    };
+    WorkerState::new(facts, None, 0)
+}
+
+fn at(seconds: u64) -> WorkerTime {
+    WorkerTime { since_start: Duration::from_secs(seconds), unix: seconds as f64 }
+}
+
+fn key(framework: &str, executor: &str) -> ExecutorKey {
+    ExecutorKey::new(framework, executor)
+}
+
+/// A launch that needs one core.
+fn launch(key: ExecutorKey, sequence: u64, term: u64) -> WorkerEvent {
+    WorkerEvent::Launch(Box::new(ExecutorLaunch {
+        key,
+        sequence,
+        term,
+        name: "test".to_owned(),
+        resources: resources(1),
+        command: ExecutorCommand { argv: vec!["true".to_owned()], ..ExecutorCommand::default() },
+        grace: 1000,
+    }))
+}

@@ -1,0 +1,233 @@
+//! The rules of the protocol, one at a time.
+
+use std::time::Duration;
+
+use super::{SESSION, at, key, launch, worker};
+use crate::cluster::standalone::protocol::{ReportedState, WorkerCall, WorkerEvent};
+use crate::cluster::standalone::worker::state::{LEAVE_WAIT, WorkerState};
+use crate::cluster::standalone::worker::step::{ExitReason, WorkerAction, WorkerInput};
+
+fn event(state: &mut WorkerState, event: WorkerEvent, seconds: u64) -> Vec<WorkerAction> {
+    state.handle(WorkerInput::Event(event), at(seconds))
+}
+
+fn register(state: &mut WorkerState, term: u64, seconds: u64) -> Vec<WorkerAction> {
+    let _call = state.subscribe(at(seconds));
+    event(state, WorkerEvent::Subscribed { id: "w-1".to_owned(), term }, seconds)
+}
+
+/// The states of the updates among the messages that are sent.
+fn sent(actions: &[WorkerAction]) -> Vec<ReportedState> {
+    let states = actions.iter().filter_map(|action| match action {
+        WorkerAction::Send(WorkerCall::Update(update)) => Some(update.state),
+        _ => None,
+    });
+    states.collect()
+}
+
+fn starts(actions: &[WorkerAction]) -> usize {
+    actions.iter().filter(|action| matches!(action, WorkerAction::Start(_))).count()
+}
+
+fn disconnects(actions: &[WorkerAction]) -> bool {
+    actions.iter().any(|action| matches!(action, WorkerAction::Disconnect { .. }))
+}
+
+/// What the next registration lists: the states of the executors, and those of the updates.
+fn listed(state: &mut WorkerState, seconds: u64) -> (Vec<ReportedState>, Vec<ReportedState>) {
+    let WorkerCall::Subscribe(call) = state.subscribe(at(seconds)) else {
+        panic!("another message")
+    };
+    let held = call.executors.iter().map(|held| held.state).collect();
+    (held, call.unacknowledged.iter().map(|update| update.state).collect())
+}
+
+/// Goal: a lower term is refused wherever it comes, and a higher one is remembered before anything of it is obeyed.
+/// Method: registrations and each command with terms below, at and above.
+#[test]
+fn lower_terms_are_refused() {
+    let mut state = worker(8);
+    let actions = register(&mut state, 5, 0);
+    assert!(matches!(&actions[0], WorkerAction::Persist { id, term: 5 } if id == "w-1"));
+    event(&mut state, launch(key("f", "a"), 1, 5), 0);
+    let one = key("f", "a");
+    let grace = 0;
+    for old in [
+        launch(key("f", "b"), 2, 4),
+        WorkerEvent::Kill { key: one.clone(), term: 4, grace },
+        WorkerEvent::ShutdownFramework { framework: "f".to_owned(), term: 4 },
+        WorkerEvent::Drain { term: 4, grace },
+        WorkerEvent::Subscribed { id: "w-1".to_owned(), term: 5 },
+    ] {
+        register(&mut state, 5, 1);
+        let actions = event(&mut state, old.clone(), 1);
+        let is_refused = matches!(&actions[..], [WorkerAction::Disconnect { .. }]);
+        assert!(is_refused && !state.is_subscribed(), "{old:?}: {actions:?}");
+        // Nothing that comes over the same connection is obeyed any more.
+        assert_eq!(event(&mut state, launch(key("f", "c"), 3, 5), 1), []);
+    }
+    assert!(disconnects(&register(&mut state, 4, 2)));
+    assert_eq!(listed(&mut state, 3).0, [ReportedState::Starting]);
+    register(&mut state, 5, 3);
+    let actions = event(&mut state, launch(key("f", "d"), 1, 6), 3);
+    assert!(matches!(actions[0], WorkerAction::Persist { term: 6, .. }), "{actions:?}");
+    assert_eq!(starts(&actions), 1);
+    assert!(disconnects(&register(&mut state, 5, 4)));
+}
+
+/// Goal: a launch is done once. Method: the same sequence number again, a lower one, the same executor under another
+/// number, and again over the next connection.
+#[test]
+fn a_launch_is_done_once() {
+    let mut state = worker(8);
+    register(&mut state, 1, 0);
+    assert_eq!(starts(&event(&mut state, launch(key("f", "a"), 2, 1), 0)), 1);
+    for again in [
+        launch(key("f", "a"), 2, 1),
+        launch(key("f", "b"), 2, 1),
+        launch(key("f", "b"), 1, 1),
+        launch(key("f", "a"), 3, 1),
+    ] {
+        assert_eq!(event(&mut state, again, 0), []);
+    }
+    state.handle(WorkerInput::Disconnected, at(1));
+    register(&mut state, 1, 1);
+    assert_eq!(starts(&event(&mut state, launch(key("f", "a"), 1, 1), 1)), 0);
+}
+
+/// Goal: updates are kept until they are acknowledged, sent again when that takes too long, and listed in each
+/// registration. Method: an executor's life with acknowledgements lost, late and in another order.
+#[test]
+fn updates_are_kept_until_they_are_acknowledged() {
+    let mut state = worker(8);
+    register(&mut state, 1, 0);
+    let one = key("f", "a");
+    let first = event(&mut state, launch(one.clone(), 1, 1), 0);
+    assert_eq!(sent(&first), [ReportedState::Starting]);
+    let running =
+        || WorkerInput::Running { key: one.clone(), pid: Some(7), message: String::new() };
+    assert_eq!(sent(&state.handle(running(), at(1))), [ReportedState::Running]);
+    assert_eq!(sent(&state.handle(WorkerInput::Tick, at(9))), []);
+    assert_eq!(state.next_tick(), Some(Duration::from_secs(10)));
+    assert_eq!(sent(&state.handle(WorkerInput::Tick, at(10))), [ReportedState::Starting]);
+    state.handle(WorkerInput::Disconnected, at(11));
+    let end = |state| WorkerInput::Ended { key: one.clone(), state, message: "x".to_owned() };
+    assert_eq!(sent(&state.handle(end(ReportedState::Failed), at(12))), []);
+    // An end is final.
+    assert_eq!(state.handle(end(ReportedState::Finished), at(12)), []);
+    let all = [ReportedState::Starting, ReportedState::Running, ReportedState::Failed];
+    assert_eq!(listed(&mut state, 13), (vec![ReportedState::Failed], all.to_vec()));
+    let id = || "w-1".to_owned();
+    // What was listed isn't sent at once again.
+    let subscribed = WorkerEvent::Subscribed { id: id(), term: 1 };
+    assert_eq!(sent(&event(&mut state, subscribed, 13)), []);
+    let uuid = |number: u64| format!("{SESSION:016x}{number:016x}");
+    for (number, left) in [(3, 2), (1, 1), (9, 1)] {
+        event(&mut state, WorkerEvent::Ack { key: one.clone(), uuid: uuid(number) }, 14);
+        let (held, updates) = listed(&mut state, 14);
+        assert_eq!((held.len(), updates.len()), (1, left));
+        event(&mut state, WorkerEvent::Subscribed { id: id(), term: 1 }, 14);
+    }
+    event(&mut state, WorkerEvent::Ack { key: one.clone(), uuid: uuid(2) }, 15);
+    assert_eq!(listed(&mut state, 15), (Vec::new(), Vec::new()));
+}
+
+/// Goal: a framework that was shut down runs nothing, and others go on. Method: its executors are asked to end with
+/// their own grace; a launch that comes late is reported as dropped; under the next term it is taken again.
+#[test]
+fn a_framework_is_shut_down() {
+    let mut state = worker(8);
+    register(&mut state, 1, 0);
+    for (sequence, (framework, executor)) in [("f", "a"), ("g", "a")].into_iter().enumerate() {
+        event(&mut state, launch(key(framework, executor), sequence as u64 + 1, 1), 0);
+    }
+    let shutdown = WorkerEvent::ShutdownFramework { framework: "f".to_owned(), term: 1 };
+    let actions = event(&mut state, shutdown, 1);
+    let grace = Duration::from_secs(1);
+    assert!(actions.contains(&WorkerAction::End { key: key("f", "a"), grace }), "{actions:?}");
+    assert_eq!(sent(&actions), [ReportedState::Killing]);
+    let actions = event(&mut state, launch(key("f", "b"), 3, 1), 1);
+    assert_eq!((starts(&actions), sent(&actions)), (0, vec![ReportedState::Dropped]));
+    assert_eq!(starts(&event(&mut state, launch(key("f", "c"), 4, 2), 1)), 1);
+}
+
+/// Goal: a launch that the worker can't do is reported with the reason, and the others are done. Method: more cores
+/// than there are, another user, and the worker's own user.
+#[test]
+fn launches_that_cannot_be_done_are_reported() {
+    let mut state = worker(2);
+    register(&mut state, 1, 0);
+    for (sequence, (user, cores, expected)) in [
+        (None, 3, ReportedState::Dropped),
+        (Some("root"), 1, ReportedState::Failed),
+        (Some("me"), 1, ReportedState::Starting),
+        (None, 1, ReportedState::Starting),
+        (None, 1, ReportedState::Dropped),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let sequence = sequence as u64 + 1;
+        let WorkerEvent::Launch(mut it) = launch(key("f", &sequence.to_string()), sequence, 1)
+        else {
+            panic!("another message")
+        };
+        it.command.user = user.map(str::to_owned);
+        it.resources = super::resources(cores);
+        let actions = event(&mut state, WorkerEvent::Launch(it), 0);
+        assert_eq!(sent(&actions), [expected], "{sequence}");
+    }
+}
+
+/// Goal: a worker that is drained ends its executors, tells the master, and leaves once all is acknowledged, or after a
+/// while. Method: a drain; acknowledgements that come, and that don't.
+#[test]
+fn a_drained_worker_leaves() {
+    for is_acknowledged in [true, false] {
+        let mut state = worker(2);
+        register(&mut state, 1, 0);
+        let one = key("f", "a");
+        event(&mut state, launch(one.clone(), 1, 1), 0);
+        let actions = event(&mut state, WorkerEvent::Drain { term: 1, grace: 3000 }, 1);
+        let grace = Duration::from_secs(3);
+        assert!(actions.contains(&WorkerAction::End { key: one.clone(), grace }));
+        let late = event(&mut state, launch(key("f", "b"), 2, 1), 1);
+        assert_eq!(sent(&late), [ReportedState::Dropped]);
+        let ended = WorkerInput::Ended {
+            key: one.clone(),
+            state: ReportedState::Killed,
+            message: String::new(),
+        };
+        let actions = state.handle(ended, at(2));
+        assert_eq!(sent(&actions), [ReportedState::Killed]);
+        let leaves = [WorkerAction::Send(WorkerCall::Leave), WorkerAction::Exit(ExitReason::Left)];
+        if is_acknowledged {
+            let mut last = Vec::new();
+            for number in 1..=4_u64 {
+                let uuid = format!("{SESSION:016x}{number:016x}");
+                for name in ["a", "b"] {
+                    let ack = WorkerEvent::Ack { key: key("f", name), uuid: uuid.clone() };
+                    last.extend(event(&mut state, ack, 3));
+                }
+            }
+            assert_eq!(last, leaves);
+        } else {
+            let by = at(2).since_start + LEAVE_WAIT;
+            assert_eq!(state.next_tick(), Some(by));
+            let actions = state.handle(WorkerInput::Tick, at(by.as_secs()));
+            assert_eq!(actions, leaves);
+        }
+    }
+}
+
+/// Goal: a refusal for now is tried again, and one for good ends the worker. Method: both.
+#[test]
+fn refusals_are_told_apart() {
+    let refused = |may_retry| WorkerEvent::Refused { why: "no".to_owned(), may_retry };
+    let mut state = worker(1);
+    let _call = state.subscribe(at(0));
+    assert!(disconnects(&event(&mut state, refused(true), 0)));
+    let _call = state.subscribe(at(1));
+    let reason = ExitReason::Refused { why: "no".to_owned() };
+    assert_eq!(event(&mut state, refused(false), 1), [WorkerAction::Exit(reason)]);
+}
