@@ -122,8 +122,8 @@ fn wait_pods(run: &str, count: usize) {
     });
 }
 
-/// Waits until all pods of a run are being deleted, and deletes them at once: a node takes a minute to delete a pod whose
-/// image is missing.
+/// Waits until all pods of a run are being deleted, and deletes them at once: a node takes a minute to delete a pod
+/// whose image is missing.
 #[track_caller]
 fn finish_deletion(run: &str) {
     eventually(PATIENCE, &format!("the pods of {run} are being deleted"), || {
