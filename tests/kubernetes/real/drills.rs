@@ -10,7 +10,7 @@ use offermill::{Config, ConfigBuilder, Constraint, Phase, TaskState};
 use serde_json::Value;
 
 use super::census::Census;
-use super::{PATIENCE, config, ctl, curl, list, pods, wait_state};
+use super::{PATIENCE, config, ctl, curl, finish_deletion, list, wait_state};
 use crate::eventually::eventually;
 use crate::framework::Framework;
 use crate::run::Run;
@@ -287,8 +287,5 @@ fn an_image_is_missing() {
     wait_state(&framework, "etl-8-0.0", TaskState::Error);
     framework.cluster.stop();
     assert_eq!(framework.cluster.why_left(), None);
-    eventually(PATIENCE, "no pods", || {
-        let pods = pods("image");
-        if pods.is_empty() { Ok(()) } else { Err(format!("{pods:?}")) }
-    });
+    finish_deletion("image");
 }

@@ -122,6 +122,22 @@ fn wait_pods(run: &str, count: usize) {
     });
 }
 
+/// Waits until all pods of a run are being deleted, and deletes them at once: a node takes a minute to delete a pod
+/// whose image is missing.
+#[track_caller]
+fn finish_deletion(run: &str) {
+    eventually(PATIENCE, &format!("the pods of {run} are being deleted"), || {
+        let pods = list("default", run);
+        let is_deleted = |pod: &Value| !pod["metadata"]["deletionTimestamp"].is_null();
+        if pods.iter().all(is_deleted) { Ok(()) } else { Err(format!("{pods:?}")) }
+    });
+    for name in pods(run) {
+        let path = format!("/api/v1/namespaces/default/pods/{name}?gracePeriodSeconds=0");
+        curl("DELETE", &path, None);
+    }
+    wait_pods(run, 0);
+}
+
 /// Goal: executors live, fail, are killed and are lost on a real cluster as on the fake one. Method: one of each; then
 /// the run's end, which leaves nothing.
 #[test]

@@ -126,7 +126,7 @@ fn what_executors_wait_for_is_told() {
         ("imageless", "missing/w:1", "1", "ErrImagePull"),
         ("roomless", "hollow/w:1", "64", "Insufficient cpu"),
     ] {
-        let flags = ["--master", "k8s://", "--executor-cores", cores];
+        let flags = ["--master", "k8s://", "--executor-cores", cores, "--shutdown-timeout", "3s"];
         let mut run = start(&folder, &arguments(name, image, &flags));
         let is_told = |event: &Value| {
             event["event"] == "waiting" && event["unstarted"].to_string().contains(why)
@@ -136,7 +136,7 @@ fn what_executors_wait_for_is_told() {
         let ended = run.end();
         // A node takes its time to delete a pod whose image is missing.
         assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.output);
-        super::wait_pods(name, 0);
+        super::finish_deletion(name);
     }
 }
 
