@@ -260,6 +260,7 @@ impl TestWorld {
         worker.unacknowledged.push(update.clone());
         if let Some(connection) = worker.connection {
             let _gone = self.master.worker_calls(connection, WorkerCall::Update(update), self.now);
+            self.judge();
         }
     }
 
@@ -318,6 +319,7 @@ impl TestWorld {
             let connected = self.workers.iter().filter_map(|worker| worker.connection);
             for connection in connected.collect::<Vec<_>>() {
                 let _gone = self.master.worker_calls(connection, WorkerCall::Heartbeat, self.now);
+                self.judge();
             }
             self.deliver();
             self.master.tick(self.now);
