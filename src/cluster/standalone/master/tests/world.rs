@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use crate::cluster::standalone::master::{
-    JournalEntry, MasterAction, MasterSettings, StandaloneMaster,
+    MasterAction, MasterSettings, RegistryEntry, StandaloneMaster,
 };
 use crate::cluster::standalone::protocol::{
     ExecutorKey, ExecutorUpdate, HeldExecutor, ReportedState, WorkerCall, WorkerEvent,
@@ -48,7 +48,7 @@ pub(super) struct TestWorld {
     pub(super) workers: Vec<TestWorker>,
     pub(super) frameworks: Vec<TestFramework>,
     pub(super) now: Duration,
-    journal: Vec<JournalEntry>,
+    journal: Vec<RegistryEntry>,
     term: u64,
     max_cores: Option<Scalar>,
     numbers: u64,
