@@ -211,7 +211,7 @@ fn a_worker_ends_without_a_master() {
     connection.acknowledge(ReportedState::Running);
     let stdout = worker.folder.path().join("sandboxes/framework-1/w-1/e1/stdout");
     while std::fs::read_to_string(&stdout).unwrap().is_empty() {
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(10));
     }
     drop(connection);
     drop(master);
