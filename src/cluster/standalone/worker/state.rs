@@ -369,7 +369,6 @@ impl WorkerState {
 
     fn disconnect(&mut self) {
         self.link = LinkState::Disconnected;
-        self.held.forget_sent();
     }
 
     fn send_due(&mut self, now: WorkerTime, actions: &mut Vec<WorkerAction>) {
