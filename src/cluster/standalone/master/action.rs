@@ -30,13 +30,13 @@ pub enum MasterAction {
     /// End this connection once all that was sent on it has gone.
     Close(ConnectionNumber),
     /// Append this to the journal before the next action is done.
-    Record(JournalEntry),
+    Record(RegistryEntry),
 }
 
 /// A line of the journal. Executors aren't in it: workers tell them when they come back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum JournalEntry {
+pub enum RegistryEntry {
     /// A worker was registered.
     Worker {
         /// Its id.

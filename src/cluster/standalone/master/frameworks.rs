@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::registered::RegisteredFramework;
 use super::statuses::event;
-use super::{ConnectionNumber, JournalEntry, MasterAction, Peer, StandaloneMaster};
+use super::{ConnectionNumber, MasterAction, Peer, RegistryEntry, StandaloneMaster};
 use crate::cluster::standalone::protocol::{HEARTBEAT_SECONDS, WorkerEvent};
 use crate::mesos_v1::messages::call::Subscribe;
 use crate::mesos_v1::messages::event::{Error, Subscribed, Type};
@@ -54,7 +54,7 @@ impl StandaloneMaster {
     fn new_framework(&mut self, mut info: FrameworkInfo) -> u64 {
         let (id, number) = self.new_id('F');
         info.id = Some(id.as_str().into());
-        let recorded = JournalEntry::Framework { id: id.clone(), info: Box::new(info.clone()) };
+        let recorded = RegistryEntry::Framework { id: id.clone(), info: Box::new(info.clone()) };
         self.actions.push(MasterAction::Record(recorded));
         self.frameworks.insert(number, RegisteredFramework::new(id, info));
         number
@@ -67,7 +67,7 @@ impl StandaloneMaster {
         if framework.info != info {
             framework.info = info.clone();
             let id = framework.id.clone();
-            let recorded = JournalEntry::Framework { id, info: Box::new(info) };
+            let recorded = RegistryEntry::Framework { id, info: Box::new(info) };
             self.actions.push(MasterAction::Record(recorded));
         }
         self.rescind(|offer| offer.framework == number);
@@ -113,7 +113,7 @@ impl StandaloneMaster {
         self.rescind(|offer| offer.framework == number);
         let Some(framework) = self.frameworks.remove(&number) else { return };
         self.actions
-            .push(MasterAction::Record(JournalEntry::FrameworkGone { id: framework.id.clone() }));
+            .push(MasterAction::Record(RegistryEntry::FrameworkGone { id: framework.id.clone() }));
         if let Some(connection) = framework.connection {
             self.hang_up(connection);
         }

@@ -49,7 +49,7 @@ use crate::cluster::standalone::protocol::{ExecutorKey, WorkerEvent};
 use crate::mesos_v1::messages::Event;
 use crate::resources::Scalar;
 
-pub use action::{ConnectionNumber, JournalEntry, MasterAction, RefusedCall};
+pub use action::{ConnectionNumber, MasterAction, RefusedCall, RegistryEntry};
 
 /// What a master is told at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]

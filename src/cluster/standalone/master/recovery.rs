@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use super::registered::{RegisteredFramework, RegisteredWorker};
-use super::{JournalEntry, MasterSettings, StandaloneMaster};
+use super::{MasterSettings, RegistryEntry, StandaloneMaster};
 use crate::cluster::standalone::protocol::{WorkerResources, WorkerSubscribe};
 
 impl StandaloneMaster {
     /// Starts a master that knows what the journal says, oldest entry first.
     #[must_use]
-    pub fn new(settings: MasterSettings, journal: Vec<JournalEntry>) -> StandaloneMaster {
+    pub fn new(settings: MasterSettings, journal: Vec<RegistryEntry>) -> StandaloneMaster {
         let until = settings.recovery_timeout;
         let mut master = StandaloneMaster {
             settings,
@@ -31,9 +31,9 @@ impl StandaloneMaster {
         master
     }
 
-    fn remember(&mut self, entry: JournalEntry) {
+    fn remember(&mut self, entry: RegistryEntry) {
         match entry {
-            JournalEntry::Worker { id, address } => {
+            RegistryEntry::Worker { id, address } => {
                 let said = WorkerSubscribe {
                     address,
                     resources: WorkerResources::default(),
@@ -43,10 +43,10 @@ impl StandaloneMaster {
                 worker.is_awaited = true;
                 self.workers.insert(id, worker);
             }
-            JournalEntry::WorkerGone { id } => {
+            RegistryEntry::WorkerGone { id } => {
                 self.workers.remove(&id);
             }
-            JournalEntry::Framework { id, info } => match self.framework_number(&id) {
+            RegistryEntry::Framework { id, info } => match self.framework_number(&id) {
                 Some(number) => {
                     if let Some(framework) = self.frameworks.get_mut(&number) {
                         framework.info = *info;
@@ -58,7 +58,7 @@ impl StandaloneMaster {
                     self.frameworks.insert(number, RegisteredFramework::new(id, *info));
                 }
             },
-            JournalEntry::FrameworkGone { id } => {
+            RegistryEntry::FrameworkGone { id } => {
                 if let Some(number) = self.framework_number(&id) {
                     self.frameworks.remove(&number);
                 }
@@ -68,15 +68,15 @@ impl StandaloneMaster {
 
     /// The entries that a new journal begins with: all that is known now.
     #[must_use]
-    pub fn journal_entries(&self) -> Vec<JournalEntry> {
-        let frameworks = self.frameworks.values().map(|it| JournalEntry::Framework {
+    pub fn journal_entries(&self) -> Vec<RegistryEntry> {
+        let frameworks = self.frameworks.values().map(|it| RegistryEntry::Framework {
             id: it.id.clone(),
             info: Box::new(it.info.clone()),
         });
         let workers = self
             .workers
             .iter()
-            .map(|(id, it)| JournalEntry::Worker { id: id.clone(), address: it.address.clone() });
+            .map(|(id, it)| RegistryEntry::Worker { id: id.clone(), address: it.address.clone() });
         frameworks.chain(workers).collect()
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::registered::{MasterTask, RegisteredWorker, task_state};
-use super::{ConnectionNumber, JournalEntry, MasterAction, Peer, StandaloneMaster};
+use super::{ConnectionNumber, MasterAction, Peer, RegistryEntry, StandaloneMaster};
 use crate::cluster::standalone::protocol::{
     ExecutorKey, HeldExecutor, WorkerEvent, WorkerSubscribe,
 };
@@ -40,7 +40,7 @@ impl StandaloneMaster {
         if is_new {
             let address = said.address.clone();
             self.actions
-                .push(MasterAction::Record(JournalEntry::Worker { id: id.clone(), address }));
+                .push(MasterAction::Record(RegistryEntry::Worker { id: id.clone(), address }));
         }
         self.rescind(|offer| offer.worker == id);
         worker.is_draining =
@@ -181,7 +181,7 @@ impl StandaloneMaster {
     pub(super) fn forget_worker(&mut self, id: &str, state: TaskState, message: &str) {
         self.rescind(|offer| offer.worker == id);
         let Some(worker) = self.workers.remove(id) else { return };
-        self.actions.push(MasterAction::Record(JournalEntry::WorkerGone { id: id.to_owned() }));
+        self.actions.push(MasterAction::Record(RegistryEntry::WorkerGone { id: id.to_owned() }));
         if let Some(connection) = worker.connection {
             self.connections.remove(&connection);
         }

@@ -135,8 +135,8 @@ impl MasterCredentials {
     }
 }
 
-/// Whether the one `Authorization` of a request is one of those that are known. All are compared, in a time that depends
-/// on lengths alone.
+/// Whether the one `Authorization` of a request is one of those that are known. All are compared, in a time that
+/// depends on lengths alone.
 fn is_known(headers: &HeaderMap, scheme: &str, known: &[Secret]) -> bool {
     let mut given = headers.get_all(AUTHORIZATION).iter();
     let (Some(first), None) = (given.next(), given.next()) else { return false };

@@ -1,8 +1,8 @@
 //! [`MasterJournal`]: what a master must know after a restart, in a file that one master holds at a time.
 //!
 //! The folder has two files: `master.lock`, which a master holds locked as long as it lives, and `master.journal`. Its
-//! first line names the format and the cluster, its second the term, all others are entries, as JSON. A master begins by
-//! writing it anew with a higher term, and syncs it before it does anything else; what it appends is synced as well.
+//! first line has the version, the cluster and the term, all others are entries, as JSON. A master begins by writing it
+//! anew with a higher term, and syncs it before it does anything else; what it appends is synced as well.
 
 use std::fmt;
 use std::fs::File;
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::scheduler::random_id;
-use crate::cluster::standalone::master::{JournalEntry, MasterSettings, StandaloneMaster};
+use super::random::random_id;
+use crate::cluster::standalone::master::{MasterSettings, RegistryEntry, StandaloneMaster};
 use crate::private_files::{PrivateFolder, open_file, open_lock, replace};
 
 /// The version of the format.
@@ -25,7 +25,7 @@ const BYTES_MAX: u64 = 1 << 30;
 pub struct MasterJournal {
     cluster: String,
     term: u64,
-    entries: Vec<JournalEntry>,
+    entries: Vec<RegistryEntry>,
     file: File,
     path: PathBuf,
     _lock: File,
@@ -101,12 +101,12 @@ impl MasterJournal {
     }
 
     /// Takes the entries of former terms, oldest first.
-    pub(super) fn take_entries(&mut self) -> Vec<JournalEntry> {
+    pub(super) fn take_entries(&mut self) -> Vec<RegistryEntry> {
         std::mem::take(&mut self.entries)
     }
 
     /// Appends an entry, and waits until it is on the disk.
-    pub(super) fn append(&mut self, entry: &JournalEntry) -> Result<(), JournalError> {
+    pub(super) fn append(&mut self, entry: &RegistryEntry) -> Result<(), JournalError> {
         let written = line(entry).and_then(|line| {
             self.file.write_all(&line)?;
             self.file.sync_data()
@@ -118,7 +118,7 @@ impl MasterJournal {
 }
 
 /// The entries that say the same, without those that were taken back.
-fn compact(cluster: &str, term: u64, entries: Vec<JournalEntry>) -> Vec<JournalEntry> {
+fn compact(cluster: &str, term: u64, entries: Vec<RegistryEntry>) -> Vec<RegistryEntry> {
     let settings = MasterSettings {
         cluster: cluster.to_owned(),
         term,
@@ -138,7 +138,7 @@ fn write_all(
     file: &mut File,
     cluster: &str,
     term: u64,
-    entries: &[JournalEntry],
+    entries: &[RegistryEntry],
 ) -> io::Result<()> {
     let cluster = cluster.to_owned();
     let mut text = line(&JournalHead { offermill_master_journal: VERSION, cluster, term })?;
@@ -149,8 +149,9 @@ fn write_all(
     file.sync_all()
 }
 
-/// Reads a journal. A last line without an end was being written when the master before ended: what it says wasn't done.
-fn read(path: &Path, file: File) -> Result<(JournalHead, Vec<JournalEntry>), JournalError> {
+/// Reads a journal. A last line without an end was being written when the master before ended: what it says wasn't
+/// done.
+fn read(path: &Path, file: File) -> Result<(JournalHead, Vec<RegistryEntry>), JournalError> {
     let mut text = Vec::new();
     file.take(BYTES_MAX).read_to_end(&mut text).map_err(|error| {
         JournalError(format!("the journal {} can't be read: {error}", path.display()))
@@ -167,7 +168,7 @@ fn read(path: &Path, file: File) -> Result<(JournalHead, Vec<JournalEntry>), Jou
     let entry = |(line, number): (&[u8], usize)| {
         serde_json::from_slice(line).map_err(|_| damaged(path, number))
     };
-    let entries: Result<Vec<JournalEntry>, JournalError> = lines.zip(2..).map(entry).collect();
+    let entries: Result<Vec<RegistryEntry>, JournalError> = lines.zip(2..).map(entry).collect();
     Ok((head, entries?))
 }
 
@@ -181,19 +182,19 @@ mod tests {
     use super::*;
     use crate::mesos_v1::messages::FrameworkInfo;
 
-    fn entries() -> Vec<JournalEntry> {
+    fn entries() -> Vec<RegistryEntry> {
         let info = Box::new(FrameworkInfo { name: "etl".to_owned(), ..FrameworkInfo::default() });
         let (id, address) = ("c-1-W0".to_owned(), "h".to_owned());
         vec![
-            JournalEntry::Framework { id: "c-1-F1".to_owned(), info: info.clone() },
-            JournalEntry::Framework { id: "c-1-F2".to_owned(), info },
-            JournalEntry::Worker { id, address },
-            JournalEntry::FrameworkGone { id: "c-1-F1".to_owned() },
+            RegistryEntry::Framework { id: "c-1-F1".to_owned(), info: info.clone() },
+            RegistryEntry::Framework { id: "c-1-F2".to_owned(), info },
+            RegistryEntry::Worker { id, address },
+            RegistryEntry::FrameworkGone { id: "c-1-F1".to_owned() },
         ]
     }
 
-    /// Goal: terms rise, one master at a time has a journal, and what it wrote is read back without what was taken back.
-    /// Method: open, append, open while it is open, and open again.
+    /// Goal: terms rise, one master at a time has a journal, and what it wrote is read back without what was taken
+    /// back. Method: open, append, open while it is open, and open again.
     #[test]
     fn terms_rise() {
         let folder = tempfile::tempdir().unwrap();

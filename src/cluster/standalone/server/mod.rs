@@ -16,6 +16,7 @@
 mod access;
 mod answers;
 mod journal;
+mod random;
 mod routes;
 mod scheduler;
 mod shared;
@@ -67,8 +68,8 @@ pub fn address_problem(address: SocketAddr) -> Option<String> {
     })
 }
 
-/// Serves frameworks and workers until `stop` is sent or dropped. Workers and frameworks stay registered: they come back
-/// to the next master with this journal.
+/// Serves frameworks and workers until `stop` is sent or dropped. Workers and frameworks stay registered: they come
+/// back to the next master with this journal.
 ///
 /// # Errors
 /// With a sentence if the server can't be started, if the address isn't allowed, or if the journal can't be written any

@@ -1,7 +1,5 @@
-//! Mesos' v1 scheduler API: a call a request, and a stream of events to who subscribes.
+//! Mesos' v1 scheduler API: a call a request, and a stream of events for each subscription.
 
-use std::fs::File;
-use std::io::{self, Read as _};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -13,6 +11,7 @@ use prost::Message as _;
 use tokio::time::timeout;
 
 use super::answers::{MasterResponse, problem, stream, whole};
+use super::random::random_id;
 use super::shared::SharedMaster;
 use crate::mesos_v1::codec::{Codec, Encoding};
 use crate::mesos_v1::messages::Call;
@@ -117,11 +116,4 @@ fn media(headers: &HeaderMap, name: HeaderName) -> Option<Encoding> {
         let codecs = [Encoding::Protobuf, Encoding::Json];
         codecs.into_iter().find(|it| kind.eq_ignore_ascii_case(Codec::new(*it).content_type()))
     })
-}
-
-/// A random number of 128 bits, in hexadecimal digits.
-pub(super) fn random_id() -> io::Result<String> {
-    let mut bytes = [0; 16];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }

@@ -73,8 +73,8 @@ fn a_launch_that_is_not_listed_is_dropped() {
     assert_eq!(world.master.counts().executors, 0);
 }
 
-/// Goal: a silent worker's executors are unreachable after a minute, and run again when it is back; for a framework that
-/// doesn't know the word they are lost, and end. Method: one executor of each framework, silence, and the return.
+/// Goal: a silent worker's executors are unreachable after a minute, and run again when it is back; for a framework
+/// that doesn't know the word they are lost, and end. Method: one executor of each framework, silence, and the return.
 #[test]
 fn silent_workers_are_unreachable() {
     for (framework, away, back) in

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use crate::cluster::standalone::master::{
-    JournalEntry, MasterAction, MasterSettings, StandaloneMaster,
+    MasterAction, MasterSettings, RegistryEntry, StandaloneMaster,
 };
 use crate::cluster::standalone::protocol::{
     ExecutorKey, ExecutorUpdate, HeldExecutor, ReportedState, WorkerCall, WorkerEvent,
@@ -48,7 +48,7 @@ pub(super) struct TestWorld {
     pub(super) workers: Vec<TestWorker>,
     pub(super) frameworks: Vec<TestFramework>,
     pub(super) now: Duration,
-    journal: Vec<JournalEntry>,
+    journal: Vec<RegistryEntry>,
     term: u64,
     max_cores: Option<Scalar>,
     numbers: u64,
@@ -260,6 +260,7 @@ impl TestWorld {
         worker.unacknowledged.push(update.clone());
         if let Some(connection) = worker.connection {
             let _gone = self.master.worker_calls(connection, WorkerCall::Update(update), self.now);
+            self.judge();
         }
     }
 
@@ -318,6 +319,7 @@ impl TestWorld {
             let connected = self.workers.iter().filter_map(|worker| worker.connection);
             for connection in connected.collect::<Vec<_>>() {
                 let _gone = self.master.worker_calls(connection, WorkerCall::Heartbeat, self.now);
+                self.judge();
             }
             self.deliver();
             self.master.tick(self.now);
