@@ -144,7 +144,7 @@ fn executors_end_with_a_killed_worker() {
         stat.contains(") Z")
     };
     while test_kill_process(executor).is_ok() && !is_zombie() {
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(10));
     }
     let child = worker(folder.path(), master.port()).spawn().unwrap();
     let (mut connection, again) = master.register("w-1", 4);

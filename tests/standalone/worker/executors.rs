@@ -79,7 +79,7 @@ fn executors_are_ended_on_request() {
     assert_eq!(ended.message.as_deref(), Some("Command terminated with signal Terminated"));
     let stdout = worker.folder.path().join("sandboxes/framework-1/w-1/e2/stdout");
     while fs::read_to_string(&stdout).unwrap().is_empty() {
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(10));
     }
     connection.send(&WorkerEvent::Kill { key: key("e2"), term: 1, grace: 50 });
     connection.acknowledge(ReportedState::Killing);
@@ -135,7 +135,7 @@ fn executors_survive_the_connection() {
         _ => false,
     };
     while !worker.notices().iter().any(ended) {
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(10));
     }
     drop(busy);
 

@@ -1,7 +1,7 @@
 //! A master that the test speaks: it accepts connections of workers, and sends what the test says.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
 
 use offermill::cluster::standalone::protocol::{
@@ -162,8 +162,21 @@ impl WorkerConnection {
 
     /// Waits until the worker has closed the connection.
     pub(crate) fn closed(mut self) {
+        self.read_rest();
+    }
+
+    fn read_rest(&mut self) {
         let mut rest = Vec::new();
         // A connection may be reset.
         let _reset = self.stream.read_to_end(&mut rest);
+    }
+}
+
+impl Drop for WorkerConnection {
+    /// Ends the response, and waits until the worker has closed the connection: what was sent has been read then. A
+    /// connection that is closed with something unread is reset, and what is on its way is lost.
+    fn drop(&mut self) {
+        let _closed = self.stream.shutdown(Shutdown::Write);
+        self.read_rest();
     }
 }

@@ -132,8 +132,9 @@ fn an_old_leader_is_not_obeyed() {
     assert_eq!(worker.wait(), WorkerEnd::Left { told: true, forced: false });
 }
 
-/// Goal: the token is sent in the header, and a master that doesn't accept it ends the worker before it ever registered,
-/// with a sentence without the token; later, the worker keeps trying. Method: 401 first; 401 after a registration.
+/// Goal: the token is sent in the header, and a master that doesn't accept it ends the worker before it ever
+/// registered, with a sentence without the token; later, the worker keeps trying. Method: 401 first; 401 after a
+/// registration.
 #[test]
 fn a_wrong_token_is_refused() {
     const TOKEN: &str = "correct-horse-battery-staple";
@@ -211,7 +212,7 @@ fn a_worker_ends_without_a_master() {
     connection.acknowledge(ReportedState::Running);
     let stdout = worker.folder.path().join("sandboxes/framework-1/w-1/e1/stdout");
     while std::fs::read_to_string(&stdout).unwrap().is_empty() {
-        std::thread::yield_now();
+        std::thread::sleep(std::time::Duration::from_millis(10));
     }
     drop(connection);
     drop(master);

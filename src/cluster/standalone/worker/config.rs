@@ -17,7 +17,8 @@ use crate::resources::{Mebibytes, MilliCpus, Scalar};
 /// The memory of a machine that doesn't report it, in MiB.
 const ASSUMED_MIB: u64 = 2048;
 
-/// The settings of a [`StandaloneWorker`](super::StandaloneWorker). [`WorkerConfig::new`] sets all but the masters to their defaults.
+/// The settings of a [`StandaloneWorker`](super::StandaloneWorker). [`WorkerConfig::new`] sets all but the masters to
+/// their defaults.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WorkerConfig {

@@ -21,7 +21,7 @@ pub(super) struct HeldRecord {
 #[derive(Debug)]
 struct UnacknowledgedUpdate {
     update: ExecutorUpdate,
-    /// When it was sent last on the current connection.
+    /// When it was sent last. A registration sends all.
     sent_at: Option<Duration>,
 }
 
@@ -88,12 +88,6 @@ impl HeldExecutors {
             updates.push(pending.update.clone());
         }
         (executors, updates)
-    }
-
-    /// Forgets on which connection updates were sent.
-    pub(super) fn forget_sent(&mut self) {
-        let pending = self.0.values_mut().flat_map(|held| &mut held.updates);
-        pending.for_each(|pending| pending.sent_at = None);
     }
 
     /// The updates that are to be sent now: those that weren't, and those whose acknowledgement is overdue.

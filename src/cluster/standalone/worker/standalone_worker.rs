@@ -106,7 +106,6 @@ pub struct WorkerHandle {
 impl WorkerHandle {
     /// Returns a function that asks the worker to end: its executors are asked to, and ended by force after the grace
     /// period; then the master is told, and the worker ends.
-    #[must_use]
     pub fn stopper(&self) -> impl Fn() + Send + Sync + use<> {
         let inbox = self.inbox.clone();
         move || {

@@ -232,7 +232,7 @@ impl WorkerState {
         }
     }
 
-    /// Whether a message with this term is obeyed. If it isn't, the connection is given up; a higher term is remembered.
+    /// Whether a message with this term is obeyed: a lower one ends the connection, a higher one is remembered.
     fn obeys(&mut self, term: u64, actions: &mut Vec<WorkerAction>) -> bool {
         if term < self.term {
             let why = format!(
@@ -369,7 +369,6 @@ impl WorkerState {
 
     fn disconnect(&mut self) {
         self.link = LinkState::Disconnected;
-        self.held.forget_sent();
     }
 
     fn send_due(&mut self, now: WorkerTime, actions: &mut Vec<WorkerAction>) {
