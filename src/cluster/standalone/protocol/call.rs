@@ -80,7 +80,7 @@ pub struct ExecutorUpdate {
     pub state: ReportedState,
     /// When it changed, in seconds since 1970.
     pub timestamp: f64,
-    /// A sentence for people, of at most [`TEXT_BYTES_MAX`](super::checks::TEXT_BYTES_MAX).
+    /// A sentence for people, of at most 4096 bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The process id on the worker's machine.
