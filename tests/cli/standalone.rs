@@ -196,6 +196,8 @@ fn executors_run_on_a_worker() {
     worker.report(&third, "FINISHED");
     let ended = run.end();
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.output, ended.errors);
+    let place = "/{agent_id}/{executor}\"";
+    assert!(ended.output.contains(place), "where output is on workers:\n{}", ended.output);
     let state = master.state();
     assert_eq!((&state["executors"], &state["offers"]), (&json!(0), &json!(0)), "{state}");
     assert_eq!((&state["frameworks"], &state["workers"]), (&json!(0), &json!(1)), "{state}");

@@ -51,16 +51,22 @@ pub(crate) enum SandboxPlace {
     Here(PathBuf),
     /// In each agent's work folder, whose path only the agent knows.
     OnAgents,
+    /// In the work folder of each worker of a standalone master.
+    OnWorkers,
     /// In pods, with which they end.
     InPods,
 }
 
 impl SandboxPlace {
-    /// The folder of a framework's sandboxes; on agents the path of one sandbox, relative to the agent's work folder.
+    /// The folder of a framework's sandboxes; on agents and workers the path of one sandbox, relative to their work
+    /// folder.
     pub(crate) fn path(&self, framework_id: &str) -> String {
         match self {
             SandboxPlace::Here(folder) => folder.join(framework_id).display().to_string(),
             SandboxPlace::InPods => String::new(),
+            SandboxPlace::OnWorkers => {
+                format!("sandboxes/{framework_id}/{{agent_id}}/{{executor}}")
+            }
             SandboxPlace::OnAgents => {
                 let run = "executors/{executor}/runs/latest";
                 format!("slaves/{{agent_id}}/frameworks/{framework_id}/{run}")

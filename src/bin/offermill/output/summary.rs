@@ -244,24 +244,29 @@ fn by_host(summary: &Summary<'_>) -> BTreeMap<String, String> {
 /// Where executors' output is: a heading and a text per line.
 fn sandbox_notes(sandboxes: &SandboxPlace, run_state: &RunState) -> Vec<(&'static str, String)> {
     let framework_id = &run_state.framework_id;
-    let is_empty = *sandboxes == SandboxPlace::OnAgents && run_state.agents.is_empty();
-    if framework_id.is_empty() || is_empty {
+    if framework_id.is_empty() {
         return Vec::new();
     }
+    let on_hosts = |first: &str, folder: &dyn Fn(&str) -> String| {
+        let agents = run_state.agents.iter().map(|(id, agent)| (&*agent.host, &**id));
+        let mut agents: Vec<(&str, &str)> = agents.collect();
+        agents.sort_unstable();
+        let listed = agents.iter().take(AGENTS_LISTED_MAX);
+        let folders = listed.map(|(host, id)| ("", format!("{host}: {}", folder(id))));
+        let first = (!agents.is_empty()).then(|| ("output in", first.to_owned()));
+        first.into_iter().chain(folders).collect()
+    };
     match sandboxes {
         SandboxPlace::InPods => Vec::new(),
         SandboxPlace::Here(_) => vec![("output in", sandboxes.path(framework_id))],
         SandboxPlace::OnAgents => {
-            let mut agents: Vec<(&str, &str)> =
-                run_state.agents.iter().map(|(id, agent)| (&*agent.host, &**id)).collect();
-            agents.sort_unstable();
-            let folders = agents
-                .into_iter()
-                .take(AGENTS_LISTED_MAX)
-                .map(|(host, id)| ("", format!("{host}: slaves/{id}/frameworks/{framework_id}")));
-            let first = "agents' work folders, in executors/EXECUTOR/runs/latest of".to_owned();
-            [("output in", first)].into_iter().chain(folders).collect()
+            on_hosts("agents' work folders, in executors/EXECUTOR/runs/latest of", &|id| {
+                format!("slaves/{id}/frameworks/{framework_id}")
+            })
         }
+        SandboxPlace::OnWorkers => on_hosts("workers' work folders, in EXECUTOR of", &|id| {
+            format!("sandboxes/{framework_id}/{id}")
+        }),
     }
 }
 

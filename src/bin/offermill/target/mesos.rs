@@ -32,8 +32,9 @@ pub(super) fn prepare(
     let has_tls_files = check_files(draft);
     let is_encrypted = masters.tls();
     let scheme = if is_encrypted { "https" } else { "http" };
-    let teardown_url =
-        masters.all().first().map(|first| format!("{scheme}://{first}/master/teardown"));
+    let is_standalone = text.trim_start().starts_with("offermill://");
+    let first = masters.all().first().filter(|_| !is_standalone);
+    let teardown_url = first.map(|first| format!("{scheme}://{first}/master/teardown"));
     let mut made = mesos_config(draft, masters, name, config)?;
     if !has_tls_files {
         // They are reported already.
@@ -79,7 +80,7 @@ pub(super) fn prepare(
         master: text,
         agents: None,
         fitting: None,
-        sandboxes: SandboxPlace::OnAgents,
+        sandboxes: if is_standalone { SandboxPlace::OnWorkers } else { SandboxPlace::OnAgents },
         local_names: None,
         no_offers_hint: Some(hint),
         on_exit,
