@@ -45,6 +45,7 @@ impl Authorization {
     }
 
     /// A token (RFC 6750). `None` if it can't be sent.
+    #[cfg(feature = "standalone")]
     pub(crate) fn bearer(token: &Secret) -> Option<Authorization> {
         Authorization::new("Bearer", token, &[token])
     }
