@@ -228,22 +228,29 @@ fn a_stopped_run_kills_its_executors() {
     assert_eq!(master.state()["executors"], 0);
 }
 
-/// Goal: a master that is killed loses no executor and doubles none. Method: kill it while an executor runs, start it
-/// again at the same port with the same folder; the worker comes back and lists what it has.
+/// Goal: a master that ends loses no executor and doubles none, and its end is no goodbye of its frameworks, even of
+/// those that don't fail over. Method: see [`executor_outlives_master`]; killed, and stopped.
 #[test]
 fn executors_outlive_their_master() {
+    executor_outlives_master("KILL", &["--failover-timeout", "1h"]);
+    executor_outlives_master("TERM", &[]);
+}
+
+/// Ends the master by a signal while an executor runs, and starts it again at the same port with the same folder; the
+/// worker comes back and lists what it has.
+fn executor_outlives_master(signal: &str, failover: &[&str]) {
     let folder = Folder::new();
     let master = RunningMaster::start(&folder, "127.0.0.1:0", &[]);
     let mut worker = HandWorker::connect(&master, &subscribe(), "");
     let id = worker.hear_a("SUBSCRIBED")["id"].clone();
-    let flags = ["--num-executors", "1", "--until-finished", "--failover-timeout", "1h"];
+    let flags = [&["--num-executors", "1", "--until-finished"], failover].concat();
     let mut run = start_run(&folder, &master, &flags, &["sleep", "600"]);
     let launch = worker.hear_a("LAUNCH");
     worker.report(&launch, "RUNNING");
     run.event_named("running");
     let port = master.port.clone();
-    master.run.signal("KILL");
-    drop(master);
+    master.run.signal(signal);
+    let _ended = master.run.end();
     let again = RunningMaster::start(&folder, &format!("127.0.0.1:{port}"), &[]);
     assert!(again.sentence.contains("term 2"), "{}", again.sentence);
     let mut back = subscribe();

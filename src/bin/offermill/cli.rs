@@ -38,7 +38,7 @@ Examples:
         --num-executors 20 --executor-cores 2 --executor-memory 4g -- /opt/etl/worker
 
   As pods of a Kubernetes cluster, with kubectl's credentials:
-    offermill run --master k8s:// --namespace jobs --container-image registry/etl:3 \
+    offermill run --master k8s:// --namespace jobs --container-image registry/etl:3 \\
         --name etl --num-executors 20 --executor-cores 2 --executor-memory 4g -- /opt/etl/worker
 
   Executors for a Spark driver, until it ends (SPARK_HOME says where Spark is):

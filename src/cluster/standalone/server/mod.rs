@@ -91,10 +91,13 @@ pub fn serve_master(
     LocalSet::new().block_on(&runtime, async {
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
         tokio::select! {
-            _ = stop => Ok(()),
+            _ = stop => {
+                shared.stop();
+                Ok(())
+            }
             Ok(why) = broken => Err(why),
             () = tick(Rc::clone(&shared)) => Ok(()),
-            () = accept(listener, shared) => Ok(()),
+            () = accept(listener, Rc::clone(&shared)) => Ok(()),
         }
     })
 }
