@@ -1,4 +1,4 @@
-//! [`OpenConnections`]: how many connections there are, and which of them give way to others.
+//! [`MasterConnections`]: how many connections there are, and which of them give way to others.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -11,18 +11,18 @@ const CONNECTIONS_MAX: usize = 2048;
 
 /// The connections that are open, the oldest first, and some that have just ended.
 #[derive(Default)]
-pub(super) struct OpenConnections(VecDeque<OpenConnection>);
+pub(super) struct MasterConnections(VecDeque<MasterConnection>);
 
-struct OpenConnection {
+struct MasterConnection {
     /// Whether a request of a framework or of a worker was allowed on it.
     is_allowed: Rc<Cell<bool>>,
     task: AbortHandle,
 }
 
-impl OpenConnections {
+impl MasterConnections {
     /// Forgets connections that have ended. If there are too many others, closes the oldest one on which no request was
-    /// allowed, so that clients without credentials can't keep others out. Returns whether another one may be added: not
-    /// if too many are in use.
+    /// allowed, so that clients without credentials can't keep others out. Returns whether another one may be added:
+    /// not if too many are in use.
     pub(super) fn make_room(&mut self) -> bool {
         if self.0.len() < CONNECTIONS_MAX {
             return true;
@@ -41,7 +41,7 @@ impl OpenConnections {
 
     /// Adds a connection, and the task that answers it.
     pub(super) fn add(&mut self, is_allowed: Rc<Cell<bool>>, task: AbortHandle) {
-        self.0.push_back(OpenConnection { is_allowed, task });
+        self.0.push_back(MasterConnection { is_allowed, task });
     }
 }
 
@@ -55,7 +55,7 @@ mod tests {
 
     use super::*;
 
-    fn connect(open: &mut OpenConnections, is_allowed: bool) -> JoinHandle<()> {
+    fn connect(open: &mut MasterConnections, is_allowed: bool) -> JoinHandle<()> {
         assert!(open.make_room());
         let task = spawn_local(pending());
         open.add(Rc::new(Cell::new(is_allowed)), task.abort_handle());
@@ -69,7 +69,7 @@ mod tests {
     fn the_oldest_unused_connection_gives_way() {
         let runtime = runtime::Builder::new_current_thread().build().unwrap();
         LocalSet::new().block_on(&runtime, async {
-            let mut open = OpenConnections::default();
+            let mut open = MasterConnections::default();
             let first = connect(&mut open, true);
             let silent = connect(&mut open, false);
             let later = connect(&mut open, false);

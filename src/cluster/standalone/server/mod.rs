@@ -11,8 +11,8 @@
 //! Each request is checked once, in `access.rs`, before anything of it is read; what isn't in its table is refused.
 //! There is no TLS yet, so the server listens on loopback only.
 //!
-//! All state belongs to one thread. A connection that reads too slowly is closed, and one that says nothing gives way to
-//! others, see `connections.rs`.
+//! All state belongs to one thread. A connection that reads too slowly is closed, and one that says nothing gives way
+//! to others, see `connections.rs`.
 
 mod access;
 mod answers;
@@ -43,7 +43,7 @@ use tokio::sync::oneshot;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{interval, sleep, timeout};
 
-use self::connections::OpenConnections;
+use self::connections::MasterConnections;
 use self::shared::SharedMaster;
 
 pub use access::{CredentialsError, MasterCredentials};
@@ -115,7 +115,7 @@ async fn tick(shared: Rc<SharedMaster>) {
 }
 
 async fn accept(listener: tokio::net::TcpListener, shared: Rc<SharedMaster>) {
-    let mut open = OpenConnections::default();
+    let mut open = MasterConnections::default();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             sleep(ACCEPT_PAUSE).await;
