@@ -36,10 +36,10 @@ struct ProtobufScan<'a> {
 }
 
 impl ProtobufScan<'_> {
-    /// Counts down for each message in a part of the body. Returns whether the part is a message, or `None` if there are
-    /// too many.
+    /// Counts down for each message in a part of the body. Returns whether the part is a message, or `None` if there
+    /// are too many.
     ///
-    /// What isn't a message after all is either a text, or where the decoder stops: it isn't counted for what follows it.
+    /// What isn't a message after all is a text, or where the decoder stops: it isn't counted for what follows it.
     /// The decoder compares a length with the rest of the whole body, and finds out only afterwards that a message
     /// reached beyond the end of the one around it. So this walk follows it there.
     fn level(&mut self, mut at: usize, end: usize, depth: usize, left: &mut usize) -> Option<bool> {
@@ -149,8 +149,8 @@ mod tests {
         assert!(size_of::<Resource>() <= 2048, "{}", size_of::<Resource>());
     }
 
-    /// Goal: no arrangement of empty tasks gets past the bound. Method: in one launch, spread over many, before garbage,
-    /// and in a task list that reaches beyond the end of its launch into what looks like another field.
+    /// Goal: no arrangement of empty tasks gets past the bound. Method: in one launch, spread over many, before
+    /// garbage, and in a task list that reaches beyond the end of its launch into what looks like another field.
     #[test]
     fn empty_tasks_are_counted() {
         let tasks = |count: usize| [0x0a, 0].repeat(count);
