@@ -169,7 +169,10 @@ fn read_lines(
         _ => return Err(CredentialsError("other users may read or write it".to_owned())),
     }
     let mut text = String::new();
-    file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
+    file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(failed)?;
+    if text.len() as u64 > FILE_BYTES_MAX {
+        return Err(CredentialsError("it is longer than 1 MiB".to_owned()));
+    }
     let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
     let known: Result<Vec<Secret>, CredentialsError> = lines
         .map(|(line, number)| {
@@ -204,6 +207,24 @@ mod tests {
         }
         let checked = credentials().check(method, path, &map);
         checked.err().map_or(200, |(status, _)| status.as_u16())
+    }
+
+    /// Goal: a file that is too long is refused: none of its lines is lost silently. Method: one of just the longest
+    /// length, and one with a line more.
+    #[test]
+    fn a_long_file_is_refused() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o600)).unwrap();
+        let read = |text: &str| {
+            std::fs::write(file.path(), text).unwrap();
+            MasterCredentials::default().with_worker_tokens(file.path())
+        };
+        let text = "0123456789abcde\n".repeat(1 << 16).replace("e\n", "ef");
+        assert_eq!(text.len() as u64, FILE_BYTES_MAX);
+        assert!(read(&text).is_ok());
+        let error = read(&format!("{text}\nfedcba9876543210\n")).unwrap_err().to_string();
+        assert!(error.contains("longer than 1 MiB"), "{error}");
     }
 
     /// Goal: no request is answered that the table doesn't name, and each that it names needs its credentials. Method:

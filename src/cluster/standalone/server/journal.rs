@@ -17,7 +17,7 @@ use crate::private_files::{PrivateFolder, open_file, open_lock, replace};
 
 /// The version of the format.
 const VERSION: u32 = 1;
-/// The longest journal that is read, in bytes.
+/// The longest journal that is written or read, in bytes.
 const BYTES_MAX: u64 = 1 << 30;
 
 /// A journal that is open, and what was read from it.
@@ -108,6 +108,9 @@ impl MasterJournal {
     /// Appends an entry, and waits until it is on the disk.
     pub(super) fn append(&mut self, entry: &RegistryEntry) -> Result<(), JournalError> {
         let written = line(entry).and_then(|line| {
+            if self.file.metadata()?.len().saturating_add(line.len() as u64) > BYTES_MAX {
+                return Err(io::Error::other("it would be longer than 1 GiB"));
+            }
             self.file.write_all(&line)?;
             self.file.sync_data()
         });
@@ -152,10 +155,14 @@ fn write_all(
 /// Reads a journal. A last line without an end was being written when the master before ended: what it says wasn't
 /// done.
 fn read(path: &Path, file: File) -> Result<(JournalHead, Vec<RegistryEntry>), JournalError> {
+    let failed = |why: &dyn fmt::Display| {
+        JournalError(format!("the journal {} can't be read: {why}", path.display()))
+    };
+    if file.metadata().map_err(|error| failed(&error))?.len() > BYTES_MAX {
+        return Err(failed(&"it is longer than 1 GiB"));
+    }
     let mut text = Vec::new();
-    file.take(BYTES_MAX).read_to_end(&mut text).map_err(|error| {
-        JournalError(format!("the journal {} can't be read: {error}", path.display()))
-    })?;
+    file.take(BYTES_MAX).read_to_end(&mut text).map_err(|error| failed(&error))?;
     let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let mut lines = text.get(..whole).unwrap_or_default().split_inclusive(|byte| *byte == b'\n');
     let head = lines.next().unwrap_or_default();
@@ -223,6 +230,25 @@ mod tests {
         let mut journal = reopen(&path).unwrap();
         assert_eq!((journal.term(), journal.cluster()), (2, cluster.as_str()));
         assert_eq!(journal.take_entries(), entries()[1..3]);
+    }
+
+    /// Goal: a journal that is too long is refused, not cut, and none is made. Method: one that a hole makes too long,
+    /// and one that is about to be.
+    #[test]
+    fn a_long_journal_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let mut journal = MasterJournal::open(&path).unwrap();
+        let file = path.join("master.journal");
+        let hole = File::options().write(true).open(&file).unwrap();
+        hole.set_len(BYTES_MAX - 1).unwrap();
+        let error = journal.append(&entries()[0]).unwrap_err().to_string();
+        assert!(error.contains("longer than 1 GiB"), "{error}");
+        drop(journal);
+        hole.set_len(BYTES_MAX + 1).unwrap();
+        let error = reopen(&path).unwrap_err().to_string();
+        assert!(error.contains("longer than 1 GiB"), "{error}");
+        assert_eq!(std::fs::metadata(file).unwrap().len(), BYTES_MAX + 1);
     }
 
     /// Goal: a master that was killed while it wrote loses at most the entry that it wrote. Method: a journal that ends

@@ -11,11 +11,14 @@
 //! Each request is checked once, in `access.rs`, before anything of it is read; what isn't in its table is refused.
 //! There is no TLS yet, so the server listens on loopback only.
 //!
-//! All state belongs to one thread. A connection that reads too slowly is closed.
+//! All state belongs to one thread. A connection that reads too slowly is closed, and one that says nothing gives way
+//! to others, see `connections.rs`.
 
 mod access;
 mod answers;
+mod connections;
 mod journal;
+mod message_count;
 mod random;
 mod routes;
 mod scheduler;
@@ -23,9 +26,11 @@ mod shared;
 mod stream;
 mod worker;
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -35,17 +40,18 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::runtime;
 use tokio::sync::oneshot;
-use tokio::task::{JoinSet, LocalSet};
-use tokio::time::{interval, sleep};
+use tokio::task::{LocalSet, spawn_local};
+use tokio::time::{interval, sleep, timeout};
 
+use self::connections::MasterConnections;
 use self::shared::SharedMaster;
 
 pub use access::{CredentialsError, MasterCredentials};
 pub use journal::{JournalError, MasterJournal};
 
-/// The most connections that are open at a time. Further ones are closed at once.
-const CONNECTIONS_MAX: usize = 2048;
-/// The longest time for the head of a request, from the end of the request before.
+/// The longest time for the first head of a connection.
+const FIRST_HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest time for the head of a further request, from the end of the request before.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(900);
 /// The most bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -112,28 +118,70 @@ async fn tick(shared: Rc<SharedMaster>) {
 }
 
 async fn accept(listener: tokio::net::TcpListener, shared: Rc<SharedMaster>) {
-    let mut open = JoinSet::new();
+    let mut open = MasterConnections::default();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        while open.try_join_next().is_some() {}
-        if open.len() < CONNECTIONS_MAX {
-            open.spawn_local(serve_connection(stream, Rc::clone(&shared)));
+        if open.make_room() {
+            let is_allowed = Rc::new(Cell::new(false));
+            let client = (stream, Rc::clone(&is_allowed));
+            let task =
+                spawn_local(serve_connection(client, Rc::clone(&shared), FIRST_HEAD_TIMEOUT));
+            open.add(is_allowed, task.abort_handle());
         }
     }
 }
 
-/// Answers the requests of a connection. Errors are the client's.
-async fn serve_connection(stream: TcpStream, shared: Rc<SharedMaster>) {
+/// Answers the requests of a connection, and notes when one was allowed. Errors are the client's.
+async fn serve_connection(
+    (stream, is_allowed): (TcpStream, Rc<Cell<bool>>),
+    shared: Rc<SharedMaster>,
+    first_head_timeout: Duration,
+) {
     let _ = stream.set_nodelay(true);
+    let has_head = Cell::new(false);
     let respond = service_fn(|request| {
-        let shared = Rc::clone(&shared);
-        async move { Ok::<_, Infallible>(routes::respond(shared, request).await) }
+        has_head.set(true);
+        let (shared, is_allowed) = (Rc::clone(&shared), Rc::clone(&is_allowed));
+        async move { Ok::<_, Infallible>(routes::respond(shared, request, &is_allowed).await) }
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     http.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX);
-    let _ended = http.serve_connection(TokioIo::new(stream), respond).await;
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), respond));
+    let is_open = timeout(first_head_timeout, connection.as_mut()).await.is_err();
+    if is_open && has_head.get() {
+        let _ended = connection.await;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    /// Goal: a client that says nothing doesn't keep its connection. Method: a client that only reads, with a short
+    /// timeout for the first head, far below that for further ones.
+    #[test]
+    fn a_silent_connection_is_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = MasterJournal::open(&folder.path().join("state")).unwrap();
+        let (shared, _broken) = SharedMaster::new(journal, None, MasterCredentials::default());
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        LocalSet::new().block_on(&runtime, async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let mut client = std::net::TcpStream::connect(address).unwrap();
+            let (stream, _) = listener.accept().await.unwrap();
+            let client_of = (stream, Rc::new(Cell::new(false)));
+            let short = Duration::from_millis(20);
+            let served = spawn_local(serve_connection(client_of, shared, short));
+            timeout(Duration::from_secs(60), served).await.unwrap().unwrap();
+            assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
+        });
+    }
 }

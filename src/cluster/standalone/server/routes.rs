@@ -1,5 +1,6 @@
 //! Requests to their answers.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use hyper::body::Incoming;
@@ -11,16 +12,20 @@ use super::shared::SharedMaster;
 use super::{scheduler, worker};
 use crate::cluster::standalone::protocol::WORKER_PATH;
 
-/// Answers a request, if it is allowed.
+/// Answers a request, if it is allowed, and notes whether one was that needs a right.
 pub(super) async fn respond(
     shared: Rc<SharedMaster>,
     request: Request<Incoming>,
+    is_allowed: &Cell<bool>,
 ) -> MasterResponse {
     let path = request.uri().path();
     if let Err((status, sentence)) =
         shared.credentials.check(request.method(), path, request.headers())
     {
         return problem(status, sentence);
+    }
+    if path != HEALTH_PATH {
+        is_allowed.set(true);
     }
     match path {
         SCHEDULER_PATH => scheduler::respond(shared, request).await,

@@ -11,18 +11,27 @@ use prost::Message as _;
 use tokio::time::timeout;
 
 use super::answers::{MasterResponse, problem, stream, whole};
+use super::message_count::{MESSAGES_MAX, has_too_many};
 use super::random::random_id;
-use super::shared::SharedMaster;
+use super::shared::{FrameworkStream, SharedMaster};
+use crate::cluster::standalone::master::ConnectionNumber;
 use crate::mesos_v1::codec::{Codec, Encoding};
 use crate::mesos_v1::messages::Call;
 use crate::mesos_v1::messages::call::Type;
 
 /// The header that associates calls with a subscription.
 const STREAM_ID: HeaderName = HeaderName::from_static("mesos-stream-id");
-/// The most bytes of a call.
-const CALL_BYTES_MAX: usize = 16 << 20;
+/// The most bytes of a call of a framework that is subscribed.
+const CALL_BYTES_MAX: usize = 4 << 20;
+/// The most bytes of a call without a stream id, which can only be a subscription.
+const SUBSCRIBE_BYTES_MAX: usize = 1 << 20;
+/// The most bytes of a framework's description, in protobuf. The journal keeps it.
+const FRAMEWORK_BYTES_MAX: usize = 64 << 10;
 /// The longest time in which a call must have arrived.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+const ONE_STREAM_ID: &str =
+    "a call other than SUBSCRIBE must have one Mesos-Stream-Id, the stream ID";
 
 /// Answers a call.
 pub(super) async fn respond(
@@ -34,13 +43,23 @@ pub(super) async fn respond(
         let sentence = "Content-Type must be application/json or application/x-protobuf";
         return problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, sentence);
     };
-    let body = match timeout(CALL_TIMEOUT, Limited::new(body, CALL_BYTES_MAX).collect()).await {
+    let principal = shared.credentials.principal(&head.headers);
+    let number = match stream_of(&shared, &head.headers, principal.as_deref()) {
+        Ok(number) => number,
+        Err((status, sentence)) => return problem(status, sentence),
+    };
+    let bytes_max = if number.is_some() { CALL_BYTES_MAX } else { SUBSCRIBE_BYTES_MAX };
+    let body = match timeout(CALL_TIMEOUT, Limited::new(body, bytes_max).collect()).await {
         Ok(Ok(body)) => body.to_bytes(),
         Ok(Err(_)) => {
             return problem(StatusCode::PAYLOAD_TOO_LARGE, "a call is too long, or was cut");
         }
         Err(_) => return problem(StatusCode::REQUEST_TIMEOUT, "a call took too long to arrive"),
     };
+    if has_too_many(&body, encoding) {
+        let sentence = format!("a call has at most {MESSAGES_MAX} messages, at all depths");
+        return problem(StatusCode::BAD_REQUEST, &sentence);
+    }
     let call = match decode(&body, encoding) {
         Ok(call) => call,
         Err(why) => {
@@ -50,23 +69,38 @@ pub(super) async fn respond(
     };
     if call.r#type() == Type::Subscribe {
         let answered = media(&head.headers, ACCEPT).unwrap_or(encoding);
-        let principal = shared.credentials.principal(&head.headers);
         return subscribe(&shared, call, principal, answered);
     }
-    let mut ids = head.headers.get_all(&STREAM_ID).iter();
-    let (Some(id), None) = (ids.next(), ids.next()) else {
-        let sentence = "a call other than SUBSCRIBE must have one Mesos-Stream-Id, the stream ID";
-        return problem(StatusCode::BAD_REQUEST, sentence);
-    };
-    let number = id.to_str().ok().and_then(|id| shared.connection_of(id));
-    let Some(number) = number else {
-        let sentence = "no framework is subscribed with this stream ID";
-        return problem(StatusCode::BAD_REQUEST, sentence);
-    };
+    let Some(number) = number else { return problem(StatusCode::BAD_REQUEST, ONE_STREAM_ID) };
     match shared.framework_calls(number, call) {
         Ok(()) => whole(StatusCode::ACCEPTED, "text/plain; charset=utf-8", String::new()),
         Err(why) => problem(StatusCode::BAD_REQUEST, &why.to_string()),
     }
+}
+
+/// The connection whose stream a call names; `None` if it names none.
+///
+/// # Errors
+/// If it names more than one, one that isn't open, or one of another principal.
+fn stream_of(
+    shared: &SharedMaster,
+    headers: &HeaderMap,
+    principal: Option<&str>,
+) -> Result<Option<ConnectionNumber>, (StatusCode, &'static str)> {
+    let mut ids = headers.get_all(&STREAM_ID).iter();
+    let Some(id) = ids.next() else { return Ok(None) };
+    if ids.next().is_some() {
+        return Err((StatusCode::BAD_REQUEST, ONE_STREAM_ID));
+    }
+    let Some((number, owner)) = id.to_str().ok().and_then(|id| shared.connection_of(id)) else {
+        let sentence = "no framework is subscribed with this stream ID";
+        return Err((StatusCode::BAD_REQUEST, sentence));
+    };
+    if owner.as_deref() != principal {
+        let sentence = "this stream is another principal's";
+        return Err((StatusCode::FORBIDDEN, sentence));
+    }
+    Ok(Some(number))
 }
 
 fn subscribe(
@@ -79,7 +113,12 @@ fn subscribe(
         return problem(StatusCode::BAD_REQUEST, "the call SUBSCRIBE lacks its part");
     };
     if principal.is_some() {
-        subscribe.framework_info.principal = principal;
+        subscribe.framework_info.principal.clone_from(&principal);
+    }
+    if subscribe.framework_info.encoded_len() > FRAMEWORK_BYTES_MAX {
+        let kib = FRAMEWORK_BYTES_MAX >> 10;
+        let sentence = format!("'subscribe.framework_info' is longer than {kib} KiB in protobuf");
+        return problem(StatusCode::BAD_REQUEST, &sentence);
     }
     let named = subscribe.framework_info.id.as_ref().map(|id| id.value.as_str());
     let of_call = call.framework_id.as_ref().map(|id| id.value.as_str());
@@ -94,7 +133,7 @@ fn subscribe(
     let Ok(header) = HeaderValue::try_from(id.as_str()) else {
         return problem(StatusCode::INTERNAL_SERVER_ERROR, "the stream has no id");
     };
-    let (number, body) = shared.open(encoding, Some(id));
+    let (number, body) = shared.open(encoding, Some(FrameworkStream { id, principal }));
     shared.framework_subscribes(number, subscribe);
     let mut response = stream(Codec::new(encoding).content_type(), body);
     response.headers_mut().insert(STREAM_ID, header);

@@ -43,10 +43,19 @@ pub(super) struct SharedMaster {
 struct OpenStream {
     sender: RecordSender,
     encoding: Encoding,
-    /// What the framework's calls must name. Random.
-    stream_id: Option<String>,
+    /// Set if it is a framework's.
+    framework: Option<FrameworkStream>,
     /// The task that reads a worker's messages.
     reader: Option<AbortHandle>,
+}
+
+/// The stream of a framework.
+#[derive(Debug)]
+pub(super) struct FrameworkStream {
+    /// What the framework's calls must name. Random.
+    pub(super) id: String,
+    /// Whose credentials the calls must have; `None` if none are needed.
+    pub(super) principal: Option<String>,
 }
 
 impl SharedMaster {
@@ -113,7 +122,7 @@ impl SharedMaster {
     pub(super) fn open(
         self: &Rc<Self>,
         encoding: Encoding,
-        stream_id: Option<String>,
+        framework: Option<FrameworkStream>,
     ) -> (ConnectionNumber, EventBody) {
         let number = self.next_connection.get();
         self.next_connection.set(number + 1);
@@ -123,7 +132,7 @@ impl SharedMaster {
                 shared.closed(number);
             }
         });
-        let stream = OpenStream { sender, encoding, stream_id, reader: None };
+        let stream = OpenStream { sender, encoding, framework, reader: None };
         self.connections.borrow_mut().insert(number, stream);
         (number, body)
     }
@@ -136,12 +145,13 @@ impl SharedMaster {
         }
     }
 
-    /// The connection whose calls name this stream.
-    pub(super) fn connection_of(&self, stream_id: &str) -> Option<ConnectionNumber> {
+    /// The connection whose calls name this stream, and its principal.
+    pub(super) fn connection_of(&self, id: &str) -> Option<(ConnectionNumber, Option<String>)> {
         let connections = self.connections.borrow();
-        let mut found = connections.iter();
-        let is_it = |stream: &OpenStream| stream.stream_id.as_deref() == Some(stream_id);
-        found.find(|(_, stream)| is_it(stream)).map(|(number, _)| *number)
+        connections.iter().find_map(|(number, stream)| {
+            let framework = stream.framework.as_ref().filter(|framework| framework.id == id)?;
+            Some((*number, framework.principal.clone()))
+        })
     }
 
     pub(super) fn framework_subscribes(&self, number: ConnectionNumber, subscribe: Subscribe) {
