@@ -23,7 +23,8 @@
 //! * **No doubles.** The master counts a `LAUNCH` that is absent from the next `SUBSCRIBE` as dropped. So a worker that
 //!   lists an executor has it, and one that doesn't list it never starts it. Launches have ascending sequence numbers
 //!   on each connection, beginning at 1; a worker ignores one whose executor it has already.
-//! * **Bounds.** A worker holds at most [`EXECUTORS_MAX`] executors, and answers a launch beyond that with `DROPPED`, once.
+//! * **Bounds.** A worker holds at most [`EXECUTORS_MAX`] executors, and answers a launch beyond that with `DROPPED`,
+//!   once.
 //! * **Updates** of an executor are sent in their order, at once, and again with the next `SUBSCRIBE`, until they are
 //!   acknowledged with their `uuid`; and again on the same connection if none came for [`RESEND_SECONDS`]. Different
 //!   updates have different `uuid`s, also when a worker starts anew.
