@@ -404,3 +404,22 @@ fn a_standstill_is_no_silence() {
     }
     assert_eq!(world.master.counts().workers, 0);
 }
+
+/// Goal: an end is acknowledged although its framework is torn down before it could do that. Method: an end while the
+/// framework is away, whose time then is over.
+#[test]
+fn ends_of_a_gone_framework_are_acknowledged() {
+    let mut world = TestWorld::new(1, 2, None);
+    world.frameworks[1].failover = 30.0;
+    world.subscribe_framework(1);
+    world.connect_worker(0);
+    let offer = offer_of(&world, 1).unwrap();
+    world.accept(1, &offer, 1.0, None);
+    world.disconnect_framework(1);
+    let key = world.workers[0].running.keys().next().unwrap().clone();
+    world.report(0, &key, ReportedState::Failed);
+    world.deliver();
+    assert_eq!(world.workers[0].running.len(), 1);
+    world.pass(seconds(31));
+    assert!(world.workers[0].running.is_empty(), "its end was acknowledged");
+}
