@@ -5,8 +5,9 @@ use std::time::Duration;
 use super::registered::{MasterTask, OutstandingOffer};
 use super::task_info::{grace, read_task};
 use super::{RefusedCall, StandaloneMaster};
+use crate::cluster::process::is_valid_name;
 use crate::cluster::standalone::protocol::{
-    ExecutorKey, ExecutorLaunch, WorkerEvent, WorkerResources,
+    EXECUTORS_MAX, ExecutorCommand, ExecutorKey, ExecutorLaunch, WorkerEvent, WorkerResources,
 };
 use crate::foreign_text::{cut, id_problem};
 use crate::mesos_v1::messages::call::Accept;
@@ -14,6 +15,8 @@ use crate::mesos_v1::messages::{OperationType, Reason, TaskInfo, TaskState};
 
 /// The longest name of a framework that workers are told, in bytes.
 const NAME_BYTES_MAX: usize = 256;
+/// The most executors of a framework on a worker, so that others have room there as well.
+const FRAMEWORK_EXECUTORS_MAX: usize = EXECUTORS_MAX / 2;
 
 impl StandaloneMaster {
     /// Launches the tasks of an accept.
@@ -80,30 +83,67 @@ impl StandaloneMaster {
     fn launch(&mut self, number: u64, worker: &str, task: &TaskInfo, rest: &mut WorkerResources) {
         let key = self.key(number, &task.task_id.value);
         let checked = self.check_task(worker, &key, task, rest);
-        let (resources, command) = match checked {
-            Ok(checked) => checked,
+        let launch = checked.and_then(|checked| self.new_launch(number, worker, task, checked));
+        let launch = match launch {
+            Ok(launch) => launch,
             Err(why) => {
                 let (state, reason) = (TaskState::Error, Reason::TaskInvalid);
                 self.report(&key, Some(worker), state, reason, &why);
                 return;
             }
         };
-        *rest = rest.minus(&resources);
-        let name = self.frameworks.get(&number).map(|it| it.info.name.clone());
+        if let Some(why) = self.fullness(worker, &key.framework) {
+            let (state, reason) = (TaskState::Dropped, Reason::TaskInvalid);
+            self.report(&key, Some(worker), state, reason, &why);
+            return;
+        }
+        *rest = rest.minus(&launch.resources);
         let Some(registered) = self.workers.get_mut(worker) else { return };
-        registered.launches += 1;
-        let launch = ExecutorLaunch {
-            key: key.clone(),
-            sequence: registered.launches,
+        registered.launches = launch.sequence;
+        let made = MasterTask::new(launch.resources.clone(), TaskState::Staging);
+        registered.tasks.insert(key.clone(), made);
+        self.placed.insert(key, worker.to_owned());
+        self.tell_worker(worker, WorkerEvent::Launch(launch));
+    }
+
+    /// The message that launches a task.
+    ///
+    /// # Errors
+    /// With a sentence, if the worker wouldn't take it.
+    fn new_launch(
+        &self,
+        number: u64,
+        worker: &str,
+        task: &TaskInfo,
+        (resources, command): (WorkerResources, ExecutorCommand),
+    ) -> Result<Box<ExecutorLaunch>, String> {
+        let name = self.frameworks.get(&number).map(|it| it.info.name.clone());
+        let launch = Box::new(ExecutorLaunch {
+            key: self.key(number, &task.task_id.value),
+            sequence: self.workers.get(worker).map_or(0, |it| it.launches) + 1,
             term: self.settings.term,
             name: cut(name.unwrap_or_default(), NAME_BYTES_MAX),
-            resources: resources.clone(),
+            resources,
             command,
             grace: grace(task.kill_policy.as_ref()),
+        });
+        let event = WorkerEvent::Launch(launch.clone());
+        event
+            .check_message()
+            .map_err(|why| format!("the task can't be sent to its worker: {why}"))?;
+        Ok(launch)
+    }
+
+    /// Why a worker takes no further executor of a framework, if it has as many as it may have.
+    fn fullness(&self, worker: &str, framework: &str) -> Option<String> {
+        let tasks = &self.workers.get(worker)?.tasks;
+        let own = tasks.keys().filter(|key| key.framework == framework).count();
+        let (most, whose) = match (tasks.len(), own) {
+            (EXECUTORS_MAX.., _) => (EXECUTORS_MAX, ""),
+            (_, FRAMEWORK_EXECUTORS_MAX..) => (FRAMEWORK_EXECUTORS_MAX, " of the framework"),
+            _ => return None,
         };
-        registered.tasks.insert(key.clone(), MasterTask::new(resources, TaskState::Staging));
-        self.placed.insert(key, worker.to_owned());
-        self.tell_worker(worker, WorkerEvent::Launch(Box::new(launch)));
+        Some(format!("its worker has {most} executors{whose}, with ends that aren't acknowledged"))
     }
 
     fn check_task(
@@ -112,13 +152,15 @@ impl StandaloneMaster {
         key: &ExecutorKey,
         task: &TaskInfo,
         rest: &WorkerResources,
-    ) -> Result<(WorkerResources, crate::cluster::standalone::protocol::ExecutorCommand), String>
-    {
+    ) -> Result<(WorkerResources, ExecutorCommand), String> {
         if let Some(why) = id_problem("the task's id", &key.executor) {
             return Err(why);
         }
         if key.executor.is_empty() {
             return Err("the task has no id".to_owned());
+        }
+        if !is_valid_name(&key.executor) {
+            return Err("the task's id is not allowed as the name of a folder".to_owned());
         }
         if self.placed.contains_key(key) {
             return Err("another task of the framework has this id".to_owned());

@@ -20,6 +20,9 @@ impl StandaloneMaster {
             }
         }
         for action in actions {
+            if let MasterAction::TellWorker { event, .. } = action {
+                assert_eq!(event.check_message(), Ok(()), "a worker would hang up");
+            }
             if let MasterAction::TellFramework { to, event } = action {
                 self.assert_first_in_first_out(*to, event, now);
             }

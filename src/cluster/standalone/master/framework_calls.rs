@@ -106,10 +106,10 @@ impl StandaloneMaster {
         let key = self.key(number, &call.task_id.value);
         let worker = call.agent_id.value.clone();
         let task = self.workers.get(&worker).and_then(|it| it.tasks.get(&key));
+        // Anything else means nothing to the worker, which would refuse a text that is no id.
+        let Some(task) = task else { return Ok(()) };
         // An end is the last update of an executor, so what is acknowledged once it was reported may be one before it.
-        let is_last = task.is_some_and(|task| {
-            task.has_ended && task.end_uuid.as_ref().is_none_or(|end| *end == uuid)
-        });
+        let is_last = task.has_ended && task.end_uuid.as_ref().is_none_or(|end| *end == uuid);
         self.acknowledge_update(&worker, &key, uuid, is_last);
         Ok(())
     }

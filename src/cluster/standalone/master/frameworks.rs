@@ -127,13 +127,19 @@ impl StandaloneMaster {
         for id in ids {
             let Some(worker) = self.workers.get(&id) else { continue };
             let own = worker.tasks.iter().filter(|(key, _)| key.framework == framework);
-            let own: Vec<_> = own.map(|(key, task)| (key.clone(), task.has_ended)).collect();
+            let own: Vec<_> = own
+                .map(|(key, task)| (key.clone(), task.has_ended, task.end_uuid.clone()))
+                .collect();
             if !own.is_empty() {
                 let framework = framework.to_owned();
                 self.tell_worker(&id, WorkerEvent::ShutdownFramework { framework, term });
             }
-            for (key, _) in own.iter().filter(|(_, has_ended)| *has_ended) {
-                self.forget_task(&id, key);
+            for (key, _, end_uuid) in own.into_iter().filter(|(_, has_ended, _)| *has_ended) {
+                match end_uuid {
+                    // The framework's own acknowledgement may be on its way, and isn't taken any more.
+                    Some(uuid) => self.acknowledge_update(&id, &key, uuid, true),
+                    None => self.forget_task(&id, &key),
+                }
             }
         }
     }

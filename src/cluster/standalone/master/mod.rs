@@ -17,8 +17,9 @@
 //! | Offers | All that is free on a worker goes to the framework that registered first and that neither suppresses offers nor declined these resources lately; what it declines, at once to the next. One offer of a worker is open at a time for each framework |
 //! | Cap | Offers and executors of a framework have at most as many cores as the cap says |
 //! | Refusals | Declined resources are held back from the framework for the time that it asked for, at least 1 s, unless more than these is free. Offers that aren't answered within 60 s are rescinded, and held back for 5 s |
-//! | Executors | One that its worker doesn't list when it subscribes again was dropped, if it was never reported, and otherwise is gone |
-//! | Workers | Unreachable after 60 s of silence, forgotten after 16 min |
+//! | Executors | One that its worker doesn't list when it subscribes again was dropped, if it was never reported, and otherwise is gone. One that a worker lists and the master didn't launch ends, unless the worker was registered by the master's predecessor and is back for the first time |
+//! | Bounds | A worker has at most 1024 executors, and a framework half of them; more are dropped. Ends that the framework hasn't acknowledged count |
+//! | Workers | Unreachable after 60 s of silence, forgotten after 16 min. Time in which the master itself stood still doesn't count |
 //! | Frameworks | One whose connection ends may come back within its failover time-out. Then it is torn down: its executors end |
 //! | Recovery | After a start, no offers are made until all workers and frameworks of the journal are back, or 15 s are over |
 
@@ -79,6 +80,8 @@ pub struct StandaloneMaster {
     /// When recovery is given up. `None` once it is over.
     recovering_until: Option<Duration>,
     next_heartbeat: Duration,
+    /// When time passed last.
+    ticked_at: Duration,
     /// The next number for ids.
     next_number: u64,
     actions: Vec<MasterAction>,

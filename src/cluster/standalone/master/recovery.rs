@@ -20,6 +20,7 @@ impl StandaloneMaster {
             placed: HashMap::new(),
             connections: HashMap::new(),
             recovering_until: Some(until),
+            ticked_at: Duration::ZERO,
             next_heartbeat: Duration::ZERO,
             next_number: 0,
             actions: Vec::new(),
@@ -41,6 +42,7 @@ impl StandaloneMaster {
                 };
                 let mut worker = RegisteredWorker::new(&said, Duration::ZERO);
                 worker.is_awaited = true;
+                worker.is_from_journal = true;
                 self.workers.insert(id, worker);
             }
             RegistryEntry::WorkerGone { id } => {

@@ -82,8 +82,10 @@ pub(super) struct RegisteredWorker {
     /// The number of launches on this connection.
     pub(super) launches: u64,
     pub(super) tasks: BTreeMap<ExecutorKey, MasterTask>,
-    /// Only known from the journal: it wasn't there since the master's start.
+    /// Only known from the journal, and waited for.
     pub(super) is_awaited: bool,
+    /// It wasn't there since the master's start, so that what it runs isn't known.
+    pub(super) is_from_journal: bool,
 }
 
 impl RegisteredWorker {
@@ -102,6 +104,7 @@ impl RegisteredWorker {
             launches: 0,
             tasks: BTreeMap::new(),
             is_awaited: false,
+            is_from_journal: false,
         }
     }
 

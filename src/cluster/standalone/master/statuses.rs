@@ -57,9 +57,11 @@ impl StandaloneMaster {
     pub(super) fn take_update(&mut self, worker: &str, update: ExecutorUpdate) {
         let state = task_state(update.state);
         let own = self.workers.get_mut(worker).and_then(|it| it.tasks.get_mut(&update.key));
-        if let Some(task) = own
-            && !task.has_ended
-        {
+        let Some(task) = own else {
+            // It was launched by somebody else, or its end is acknowledged: the framework isn't told.
+            return self.acknowledge_update(worker, &update.key, update.uuid, false);
+        };
+        if !task.has_ended {
             task.state = state;
             task.has_ended = update.state.is_end();
             task.end_uuid = update.state.is_end().then(|| update.uuid.clone());

@@ -13,12 +13,15 @@ use crate::mesos_v1::messages::event::Type;
 const UNREACHABLE_AFTER: Duration = Duration::from_secs(SILENCE_SECONDS);
 /// The silence after which a worker is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(16 * 60);
+/// The time between two ticks from which on the master stood still: its process was stopped, or the machine slept.
+const STOOD_STILL_AFTER: Duration = Duration::from_secs(HEARTBEAT_SECONDS);
 /// The time for which an offer is open.
 const OFFER_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl StandaloneMaster {
     /// Does what is due. To be called once a second or more often.
     pub fn tick(&mut self, now: Duration) {
+        self.notice_standstill(now);
         if self.recovering_until.is_some_and(|until| until <= now) {
             self.finish_recovery(now);
         }
@@ -30,6 +33,17 @@ impl StandaloneMaster {
             self.send_heartbeats();
         }
         self.allocate(now);
+    }
+
+    /// Time in which this master couldn't hear workers isn't their silence.
+    fn notice_standstill(&mut self, now: Duration) {
+        let still = now.saturating_sub(self.ticked_at);
+        self.ticked_at = now;
+        if still >= STOOD_STILL_AFTER {
+            for worker in self.workers.values_mut() {
+                worker.heard_at = now.min(worker.heard_at.saturating_add(still));
+            }
+        }
     }
 
     fn rescind_old_offers(&mut self, now: Duration) {

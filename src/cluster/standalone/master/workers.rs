@@ -34,6 +34,8 @@ impl StandaloneMaster {
             self.forget_worker(&other, TaskState::Gone, "another worker has its address");
         }
         let before = self.workers.remove(&id);
+        // What runs under the master's predecessor isn't in the journal: workers tell it.
+        let adopts = self.is_recovering() || before.as_ref().is_some_and(|it| it.is_from_journal);
         let mut worker = RegisteredWorker::new(&said, now);
         let was_unreachable = before.as_ref().is_some_and(|it| it.is_unreachable);
         let is_new = before.as_ref().is_none_or(|it| it.address != said.address);
@@ -61,7 +63,13 @@ impl StandaloneMaster {
         if is_draining {
             self.tell_worker(&id, WorkerEvent::Drain { term, grace: 0 });
         }
-        self.compare_executors(&id, known, &said.executors, was_unreachable);
+        let adopted = said.executors.iter().filter(|it| adopts || known.contains_key(&it.key));
+        let adopted: Vec<&HeldExecutor> = adopted.collect();
+        let strange = said.executors.iter().filter(|it| !adopts && !known.contains_key(&it.key));
+        for held in strange.filter(|it| !it.state.is_end()) {
+            self.end_strange_executor(&id, &held.key);
+        }
+        self.compare_executors(&id, known, &adopted, was_unreachable);
         for update in said.unacknowledged {
             self.take_update(&id, update);
         }
@@ -83,7 +91,8 @@ impl StandaloneMaster {
                 if worker.connection.is_some() && worker.session != said.session {
                     return Some((format!("a worker with the id {id} is connected"), true));
                 }
-            } else if worker.address == said.address && is_there && !worker.is_awaited {
+            } else if worker.address == said.address && is_there {
+                // One that is awaited counts as there, until recovery is over.
                 let why = format!("the worker {id} has the address {}", worker.address);
                 return Some((why, true));
             }
@@ -91,12 +100,22 @@ impl StandaloneMaster {
         None
     }
 
+    /// Ends an executor that this master didn't launch on the worker that lists it.
+    fn end_strange_executor(&mut self, id: &str, key: &ExecutorKey) {
+        let term = self.settings.term;
+        let event = match self.framework_number(&key.framework) {
+            Some(_) => WorkerEvent::Kill { key: key.clone(), term, grace: 0 },
+            None => WorkerEvent::ShutdownFramework { framework: key.framework.clone(), term },
+        };
+        self.tell_worker(id, event);
+    }
+
     /// Takes over what a worker lists, and reports what it doesn't list any more.
     fn compare_executors(
         &mut self,
         id: &str,
         mut known: BTreeMap<ExecutorKey, MasterTask>,
-        listed: &[HeldExecutor],
+        listed: &[&HeldExecutor],
         was_unreachable: bool,
     ) {
         let term = self.settings.term;

@@ -64,7 +64,7 @@ pub struct HeldExecutor {
     pub key: ExecutorKey,
     /// Its latest state.
     pub state: ReportedState,
-    /// What it was launched with, which is free again once it has ended.
+    /// What it uses: nothing any more once it has ended.
     pub resources: WorkerResources,
 }
 

@@ -3,9 +3,11 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use super::EXECUTORS_MAX;
+use super::amounts::PORT_RANGES_MAX;
 use super::call::{ExecutorUpdate, ReportedState, WorkerCall, WorkerSubscribe};
 use super::event::{ExecutorCommand, ExecutorKey, ExecutorLaunch, WorkerEvent};
+use super::frame::frame_event;
+use super::{EXECUTORS_MAX, MESSAGE_BYTES_MAX};
 use crate::foreign_text::id_problem;
 
 /// The most bytes of a sentence, a name of an attribute or its value.
@@ -71,6 +73,18 @@ impl WorkerEvent {
             WorkerEvent::Drain { grace, .. } => check_grace(*grace),
             WorkerEvent::Heartbeat => Ok(()),
         }
+    }
+}
+
+impl WorkerEvent {
+    /// Checks what a worker checks, before it is sent: the bounds of all parts, and the length of the message, in which
+    /// characters may be escaped.
+    ///
+    /// # Errors
+    /// With what is out of bounds.
+    pub fn check_message(&self) -> Result<(), Unfit> {
+        self.check()?;
+        at_most("bytes in a message", frame_event(self).len(), MESSAGE_BYTES_MAX)
     }
 }
 
@@ -141,6 +155,7 @@ impl ExecutorLaunch {
         self.key.check()?;
         check_text("a framework's name", &self.name)?;
         check_grace(self.grace)?;
+        at_most("intervals of ports", self.resources.ports.ranges().len(), PORT_RANGES_MAX)?;
         self.command.check()
     }
 }

@@ -17,12 +17,14 @@
 //!   [`SILENCE_SECONDS`] closes the connection.
 //! * **Terms.** Each leadership of a master has a higher term than all before it. A worker remembers the highest term
 //!   that it was ever told, on disk, and tells it in `SUBSCRIBE`. It closes a connection whose `SUBSCRIBED` or command
-//!   bears a lower one, and obeys nothing that came on it.
+//!   bears a lower one, or one that is higher by more than [`TERM_STEP_MAX`], and obeys nothing that came on it.
 //! * **One connection.** Before a worker sends `SUBSCRIBE` on a new connection, it stops reading the one before. What
 //!   it lists are all executors that it holds then, with those whose end isn't acknowledged yet.
 //! * **No doubles.** The master counts a `LAUNCH` that is absent from the next `SUBSCRIBE` as dropped. So a worker that
 //!   lists an executor has it, and one that doesn't list it never starts it. Launches have ascending sequence numbers
 //!   on each connection, beginning at 1; a worker ignores one whose executor it has already.
+//! * **Bounds.** A worker holds at most [`EXECUTORS_MAX`] executors, and answers a launch beyond that with `DROPPED`,
+//!   once.
 //! * **Updates** of an executor are sent in their order, at once, and again with the next `SUBSCRIBE`, until they are
 //!   acknowledged with their `uuid`; and again on the same connection if none came for [`RESEND_SECONDS`]. Different
 //!   updates have different `uuid`s, also when a worker starts anew.
@@ -58,7 +60,10 @@ pub const HEARTBEAT_SECONDS: u64 = 15;
 pub const SILENCE_SECONDS: u64 = 60;
 /// The time after which a worker sends an update that wasn't acknowledged again, in seconds.
 pub const RESEND_SECONDS: u64 = 10;
+/// The most by which a term is higher than the one that a worker was told before. A master that claims more isn't one.
+pub const TERM_STEP_MAX: u64 = 1_000_000;
 /// The most bytes of one message.
 pub const MESSAGE_BYTES_MAX: usize = 8 << 20;
-/// The most executors of one worker, running or with an end that isn't acknowledged.
-pub const EXECUTORS_MAX: usize = 4096;
+/// The most executors of one worker, running or with an end that isn't acknowledged. With names that can be those of
+/// folders, a registration that lists so many fits in a message.
+pub const EXECUTORS_MAX: usize = 1024;

@@ -223,7 +223,7 @@ fn bounds_are_kept() {
     let many = vec![held.replace("\"e\"", "\"e0\""); EXECUTORS_MAX + 1].join(",");
     let many = subscribe(&format!(r#","executors":[{many}]"#));
     let error = decode_call(many.as_bytes()).unwrap_err().to_string();
-    assert!(error.contains("4097 executors; 4096 is the most"), "{error}");
+    assert!(error.contains("1025 executors; 1024 is the most"), "{error}");
     let command = |argv: &[&str], name: &str| ExecutorCommand {
         argv: argv.iter().map(|it| (*it).to_owned()).collect(),
         environment: vec![(name.to_owned(), "1".to_owned())],

@@ -79,7 +79,10 @@ impl HeldExecutors {
         let executors = self.0.iter().map(|(key, held)| HeldExecutor {
             key: key.clone(),
             state: held.state,
-            resources: held.resources.clone(),
+            resources: match held.state.is_end() {
+                true => WorkerResources::default(),
+                false => held.resources.clone(),
+            },
         });
         let executors = executors.collect();
         let mut updates = Vec::new();

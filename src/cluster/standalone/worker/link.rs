@@ -147,6 +147,7 @@ async fn converse(
         };
         match event {
             Ok(event) => {
+                let event = sanitize(client, event);
                 if events.send(LinkEvent::Event(Box::new(event))).await.is_err() {
                     return LinkEnd::Lost("it was given up".to_owned());
                 }
@@ -154,6 +155,16 @@ async fn converse(
             // What a command was that can't be used isn't known, so that the master must be told what there is.
             Err(why) => return LinkEnd::Lost(client.sanitize(&why)),
         }
+    }
+}
+
+/// The event with its text, if it has one, as people may be shown it.
+fn sanitize(client: &Http, event: WorkerEvent) -> WorkerEvent {
+    match event {
+        WorkerEvent::Refused { why, may_retry } => {
+            WorkerEvent::Refused { why: client.sanitize(&why), may_retry }
+        }
+        event => event,
     }
 }
 
@@ -190,4 +201,26 @@ async fn open(
         }
         _ => LinkEnd::Lost(why),
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::launch::Secret;
+
+    /// Goal: the text of a refusal shows no secret and no line break. Method: a refusal with the token and controls.
+    #[test]
+    fn refusals_are_sanitized() {
+        let mut config = WorkerConfig::new("http://127.0.0.1:5050".parse().unwrap());
+        config.token = Some(Secret::new("hush-hush-hush"));
+        let client = client(&config).unwrap();
+        let why = "no\nhush-hush-hush\u{1b}[2J".to_owned();
+        let WorkerEvent::Refused { why, may_retry: true } =
+            sanitize(&client, WorkerEvent::Refused { why, may_retry: true })
+        else {
+            panic!("another message")
+        };
+        assert!(!why.contains("hush-hush") && !why.contains(char::is_control), "{why:?}");
+    }
 }

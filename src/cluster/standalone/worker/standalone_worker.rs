@@ -56,8 +56,9 @@ impl StandaloneWorker {
             address: config.address.clone().unwrap_or_else(|| config.hostname.clone()),
             resources: config.resources(),
             attributes: config.attributes.clone(),
-            // The hasher's keys are random.
+            // The hashers' keys are random.
             session: RandomState::new().hash_one(std::process::id()),
+            updates: RandomState::new().hash_one("updates"),
             user: user_name(),
         };
         let options = ProcessOptions {

@@ -18,7 +18,7 @@ use super::held::HeldExecutors;
 use super::step::{ExitReason, WorkerAction, WorkerInput, WorkerTime};
 use crate::cluster::standalone::protocol::{
     EXECUTORS_MAX, ExecutorKey, ExecutorLaunch, ExecutorUpdate, RESEND_SECONDS, ReportedState,
-    WorkerAttribute, WorkerCall, WorkerEvent, WorkerResources, WorkerSubscribe,
+    TERM_STEP_MAX, WorkerAttribute, WorkerCall, WorkerEvent, WorkerResources, WorkerSubscribe,
 };
 
 /// The time after which a worker leaves although acknowledgements are missing, from the end of its last executor on.
@@ -33,8 +33,11 @@ pub(super) struct WorkerFacts {
     pub(super) address: String,
     pub(super) resources: WorkerResources,
     pub(super) attributes: Vec<WorkerAttribute>,
-    /// A random number of this process: its session, and the first half of the numbers of its updates.
+    /// A random number of this process, which only its master is told: another worker that knows it could take the
+    /// place of this one.
     pub(super) session: u64,
+    /// Another random number of this process: the first half of the numbers of its updates, which frameworks are told.
+    pub(super) updates: u64,
     /// The name of the user as which executors run.
     pub(super) user: Option<String>,
 }
@@ -242,6 +245,13 @@ impl WorkerState {
             self.give_up_connection(&why, actions);
             return false;
         }
+        if term - self.term > TERM_STEP_MAX {
+            // Once remembered, it would keep the worker from its true masters for ever.
+            let why =
+                format!("the master claims term {term}, and the one before was {}", self.term);
+            self.give_up_connection(&why, actions);
+            return false;
+        }
         if term > self.term {
             self.term = term;
             self.shut_down.clear();
@@ -262,9 +272,13 @@ impl WorkerState {
             return;
         }
         if self.held.len() >= EXECUTORS_MAX {
-            // The launch is absent from the next SUBSCRIBE, so the master reports it as dropped.
-            let why = format!("the worker holds {EXECUTORS_MAX} executors, and got another one");
-            return self.give_up_connection(&why, actions);
+            // It isn't held, so that a registration stays within its bounds. If this is lost, the launch is absent from
+            // the next SUBSCRIBE, and the master reports it as dropped.
+            let why = format!("not started: the worker holds {EXECUTORS_MAX} executors already");
+            let update = self.update(launch.key, ReportedState::Dropped, why, now);
+            actions.push(WorkerAction::Changed(Box::new(update.clone())));
+            actions.push(WorkerAction::Send(WorkerCall::Update(update)));
+            return;
         }
         let refused = self.refusal(&launch);
         let grace = Duration::from_millis(launch.grace);
@@ -393,7 +407,7 @@ impl WorkerState {
         now: WorkerTime,
     ) -> ExecutorUpdate {
         self.updates_made += 1;
-        let uuid = format!("{:016x}{:016x}", self.facts.session, self.updates_made);
+        let uuid = format!("{:016x}{:016x}", self.facts.updates, self.updates_made);
         let update = ExecutorUpdate::new(key, uuid, state, now.unix);
         if message.is_empty() { update } else { update.with_message(message) }
     }

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use super::world::TestWorld;
+use super::world::{TestWorld, task_info};
 use crate::cluster::standalone::master::MasterAction;
 use crate::cluster::standalone::protocol::{
-    ReportedState, WorkerCall, WorkerEvent, WorkerSubscribe,
+    EXECUTORS_MAX, ExecutorKey, ExecutorUpdate, HeldExecutor, ReportedState, WorkerCall,
+    WorkerEvent, WorkerResources, WorkerSubscribe,
 };
 use crate::mesos_v1::messages::call::{self, Type};
-use crate::mesos_v1::messages::{Call, Filters, FrameworkId, FrameworkInfo, TaskState};
+use crate::mesos_v1::messages::{
+    Call, Environment, Filters, FrameworkId, FrameworkInfo, TaskInfo, TaskState, Variable,
+};
 
 fn seconds(number: u64) -> Duration {
     Duration::from_secs(number)
@@ -224,4 +227,199 @@ fn another_principal_takes_over_nothing() {
     assert!(actions.contains(&MasterAction::Close(1000)));
     assert_eq!(world.master.counts().executors, 1);
     assert!(world.frameworks[0].connection.is_some());
+}
+
+/// Goal: a framework can't make a worker hang up by what it acknowledges. Method: acknowledgements of tasks that the
+/// worker doesn't have; the world judges what the worker is sent.
+#[test]
+fn acknowledgements_of_other_tasks_go_nowhere() {
+    let mut world = TestWorld::new(1, 2, None);
+    world.subscribe_framework(1);
+    world.connect_worker(0);
+    let agent = world.workers[0].id.clone().unwrap();
+    let framework_id = world.frameworks[1].id.clone().map(|value| FrameworkId { value });
+    for task in ["", " ", "a b", "other", &"x".repeat(2000)] {
+        let acknowledge = Some(call::Acknowledge {
+            agent_id: agent.as_str().into(),
+            task_id: task.into(),
+            uuid: vec![7; 16],
+        });
+        let call = Call {
+            r#type: Some(Type::Acknowledge.into()),
+            framework_id: framework_id.clone(),
+            acknowledge,
+            ..Call::default()
+        };
+        let connection = world.frameworks[1].connection.unwrap();
+        world.master.framework_calls(connection, call, world.now).unwrap();
+        assert_eq!(world.master.take_actions(), [], "{task:?}");
+    }
+}
+
+/// A task with few resources, so that many fit in an offer of the world.
+fn small_task(world: &TestWorld, framework: usize, id: &str) -> TaskInfo {
+    let offer = world.frameworks[framework].offers.values().next().unwrap();
+    let mut task = task_info(id, offer, 0.001, None);
+    task.resources[1].scalar.as_mut().unwrap().value = 0.1;
+    task
+}
+
+/// Goal: what a worker wouldn't take isn't sent, and is the task's error. Method: ids that can't be folders, and a
+/// variable that is longer as JSON than a message may be; a task beside them is launched.
+#[test]
+fn launches_that_a_worker_refuses_are_errors() {
+    let mut world = TestWorld::new(1, 2, None);
+    world.subscribe_framework(1);
+    world.connect_worker(0);
+    let bad = ["x".repeat(256), "a/b".to_owned(), "..".to_owned(), "a\nb".to_owned()];
+    let mut tasks: Vec<TaskInfo> = bad.iter().map(|id| small_task(&world, 1, id)).collect();
+    let mut long = small_task(&world, 1, "long");
+    let value = Some("\u{1}".repeat(1_900_000));
+    let variable = Variable { name: "V".to_owned(), value, ..Variable::default() };
+    let variables = vec![variable];
+    long.command.as_mut().unwrap().environment = Some(Environment { variables });
+    tasks.extend([long, small_task(&world, 1, "good")]);
+    let offer = offer_of(&world, 1).unwrap();
+    world.accept_tasks(1, &offer, tasks);
+    for id in bad.iter().map(String::as_str).chain(["long"]) {
+        assert_eq!(world.frameworks[1].states.get(id), Some(&TaskState::Error), "{id:?}");
+    }
+    assert_eq!(world.workers[0].running.len(), 1);
+}
+
+/// Goal: a worker never has more executors than it can register with, ends included that aren't acknowledged, and one
+/// framework leaves room for others. Method: many small tasks of one framework, all of which end while it is away; its
+/// return with another task; and another framework.
+#[test]
+fn executors_of_a_worker_are_bounded() {
+    let mut world = TestWorld::new(1, 2, None);
+    world.frameworks[1].failover = 1e6;
+    world.subscribe_framework(1);
+    world.connect_worker(0);
+    let half = EXECUTORS_MAX / 2;
+    let ids = (0..half + 5).map(|number| number.to_string());
+    let tasks = ids.map(|id| small_task(&world, 1, &id)).collect();
+    let offer = offer_of(&world, 1).unwrap();
+    world.accept_tasks(1, &offer, tasks);
+    let dropped = |world: &TestWorld, framework: usize, as_what| {
+        let states = world.frameworks[framework].states.values();
+        states.filter(|state| **state == as_what).count()
+    };
+    assert_eq!(world.workers[0].running.len(), half);
+    assert_eq!(dropped(&world, 1, TaskState::Dropped), 5);
+    world.disconnect_framework(1);
+    for key in world.workers[0].running.keys().cloned().collect::<Vec<_>>() {
+        world.report(0, &key, ReportedState::Failed);
+    }
+    world.subscribe_framework(1);
+    let late = small_task(&world, 1, "late");
+    let offer = offer_of(&world, 1).unwrap();
+    world.accept_tasks(1, &offer, vec![late]);
+    assert_eq!(world.frameworks[1].states.get("late"), Some(&TaskState::Dropped));
+    world.subscribe_framework(0);
+    assert!(offer_of(&world, 0).is_some());
+    let tasks = (0..half + 1).map(|it| small_task(&world, 0, &format!("o{it}"))).collect();
+    let offer = offer_of(&world, 0).unwrap();
+    world.accept_tasks(0, &offer, tasks);
+    assert_eq!(world.workers[0].running.len(), EXECUTORS_MAX);
+    assert_eq!(dropped(&world, 0, TaskState::Lost), 1);
+}
+
+/// Goal: while a master waits for a worker, nobody takes its place by its address. Method: a stranger with the address
+/// during recovery; then the worker, with its executor.
+#[test]
+fn an_awaited_worker_keeps_its_address() {
+    let mut world = TestWorld::new(2, 2, None);
+    world.frameworks[1].failover = 1e6;
+    world.subscribe_framework(1);
+    world.connect_worker(0);
+    let offer = offer_of(&world, 1).unwrap();
+    world.accept(1, &offer, 1.0, None);
+    world.restart_master();
+    let said = WorkerSubscribe {
+        session: "stranger".to_owned(),
+        hostname: "x".to_owned(),
+        address: "h0".to_owned(),
+        ..WorkerSubscribe::default()
+    };
+    let call = WorkerCall::Subscribe(Box::new(said));
+    world.master.worker_calls(1000, call, world.now).unwrap();
+    let actions = world.master.take_actions();
+    let is_refused = |action: &MasterAction| {
+        matches!(
+            action,
+            MasterAction::TellWorker {
+                to: 1000,
+                event: WorkerEvent::Refused { may_retry: true, .. }
+            }
+        )
+    };
+    assert!(actions.iter().any(is_refused), "{actions:?}");
+    world.connect_worker(0);
+    world.subscribe_framework(1);
+    assert!(!world.master.is_recovering());
+    assert_eq!(world.master.counts().executors, 1);
+}
+
+/// Goal: a worker makes nothing up: frameworks hear of executors that the master launched there. Method: an update of
+/// another executor, which is acknowledged at once; and a registration that lists one, which is to end and isn't
+/// counted.
+#[test]
+fn executors_that_were_not_launched_are_ended() {
+    let mut world = TestWorld::new(1, 2, None);
+    world.subscribe_framework(1);
+    world.connect_worker(0);
+    let framework = world.frameworks[1].id.clone().unwrap();
+    let key = ExecutorKey::new(framework, "strange");
+    let uuid = "0".repeat(32);
+    let update = ExecutorUpdate::new(key.clone(), uuid.clone(), ReportedState::Running, 1.0);
+    let connection = world.workers[0].connection.unwrap();
+    world.master.worker_calls(connection, WorkerCall::Update(update), world.now).unwrap();
+    let ack = WorkerEvent::Ack { key: key.clone(), uuid };
+    let actions = world.master.take_actions();
+    assert_eq!(actions, [MasterAction::TellWorker { to: connection, event: ack }]);
+    let (state, resources) = (ReportedState::Running, WorkerResources::default());
+    let held = HeldExecutor { key: key.clone(), state, resources };
+    world.workers[0].running.insert(key, held);
+    world.disconnect_worker(0);
+    world.connect_worker(0);
+    assert!(world.workers[0].running.is_empty(), "it was killed");
+    assert_eq!(world.master.counts().executors, 0);
+    assert!(world.frameworks[1].states.is_empty(), "the framework heard of it");
+}
+
+/// Goal: a master whose process was stopped doesn't take its own absence for the workers' silence. Method: a long time
+/// without a tick, and after it a real silence.
+#[test]
+fn a_standstill_is_no_silence() {
+    let mut world = TestWorld::new(1, 1, None);
+    world.connect_worker(0);
+    world.now += seconds(300);
+    world.master.tick(world.now);
+    world.deliver();
+    assert_eq!(world.master.counts().workers, 1);
+    for _ in 0..6 {
+        world.now += seconds(10);
+        world.master.tick(world.now);
+    }
+    assert_eq!(world.master.counts().workers, 0);
+}
+
+/// Goal: an end is acknowledged although its framework is torn down before it could do that. Method: an end while the
+/// framework is away, whose time then is over.
+#[test]
+fn ends_of_a_gone_framework_are_acknowledged() {
+    let mut world = TestWorld::new(1, 2, None);
+    world.frameworks[1].failover = 30.0;
+    world.subscribe_framework(1);
+    world.connect_worker(0);
+    let offer = offer_of(&world, 1).unwrap();
+    world.accept(1, &offer, 1.0, None);
+    world.disconnect_framework(1);
+    let key = world.workers[0].running.keys().next().unwrap().clone();
+    world.report(0, &key, ReportedState::Failed);
+    world.deliver();
+    assert_eq!(world.workers[0].running.len(), 1);
+    world.pass(seconds(31));
+    assert!(world.workers[0].running.is_empty(), "its end was acknowledged");
 }

@@ -299,16 +299,22 @@ impl TestWorld {
         port: Option<u64>,
     ) -> String {
         let task = format!("t{}", self.number());
+        let info = task_info(&task, &self.frameworks[index].offers[offer], cores, port);
+        self.accept_tasks(index, offer, vec![info]);
+        task
+    }
+
+    /// Accepts an offer with these tasks.
+    pub(super) fn accept_tasks(&mut self, index: usize, offer: &str, task_infos: Vec<TaskInfo>) {
         let offer = self.frameworks[index].offers.remove(offer).unwrap();
         let operation = Operation {
             r#type: Some(OperationType::Launch.into()),
-            launch: Some(Launch { task_infos: vec![task_info(&task, &offer, cores, port)] }),
+            launch: Some(Launch { task_infos }),
             ..Operation::default()
         };
         let accept =
             call::Accept { offer_ids: vec![offer.id], operations: vec![operation], filters: None };
         self.call(index, Type::Accept, Call { accept: Some(accept), ..Call::default() });
-        task
     }
 
     /// Time passes. Workers that are connected say so.
@@ -350,7 +356,7 @@ fn settings(term: u64, max_cores: Option<Scalar>) -> MasterSettings {
     MasterSettings { cluster: "c".to_owned(), term, max_cores, recovery_timeout }
 }
 
-fn task_info(id: &str, offer: &Offer, cores: f64, port: Option<u64>) -> TaskInfo {
+pub(super) fn task_info(id: &str, offer: &Offer, cores: f64, port: Option<u64>) -> TaskInfo {
     let scalar = |name: &str, value: f64| Resource {
         name: name.to_owned(),
         r#type: ValueType::Scalar.into(),

@@ -14,6 +14,8 @@ use crate::resources::Scalar;
 
 /// The session of the workers here.
 const SESSION: u64 = 0xabc;
+/// The first half of the numbers of their updates.
+const UPDATES: u64 = 0xdef;
 
 fn resources(cores: u64) -> WorkerResources {
     WorkerResources { cpus: Scalar::from_thousandths(cores * 1000), ..WorkerResources::default() }
@@ -26,6 +28,7 @@ fn worker(cores: u64) -> WorkerState {
         address: "host".to_owned(),
         resources: resources(cores),
         session: SESSION,
+        updates: UPDATES,
         user: Some("me".to_owned()),
         ..WorkerFacts::default()
     };

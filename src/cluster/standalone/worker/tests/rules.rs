@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use super::{SESSION, at, key, launch, worker};
-use crate::cluster::standalone::protocol::{ReportedState, WorkerCall, WorkerEvent};
+use super::{SESSION, UPDATES, at, key, launch, worker};
+use crate::cluster::standalone::protocol::{
+    EXECUTORS_MAX, MESSAGE_BYTES_MAX, ReportedState, TERM_STEP_MAX, WorkerCall, WorkerEvent,
+    frame_call,
+};
 use crate::cluster::standalone::worker::state::{LEAVE_WAIT, WorkerState};
 use crate::cluster::standalone::worker::step::{ExitReason, WorkerAction, WorkerInput};
 
@@ -121,7 +124,7 @@ fn updates_are_kept_until_they_are_acknowledged() {
     // What was listed isn't sent at once again.
     let subscribed = WorkerEvent::Subscribed { id: id(), term: 1 };
     assert_eq!(sent(&event(&mut state, subscribed, 13)), []);
-    let uuid = |number: u64| format!("{SESSION:016x}{number:016x}");
+    let uuid = |number: u64| format!("{UPDATES:016x}{number:016x}");
     for (number, left) in [(3, 2), (1, 1), (9, 1)] {
         event(&mut state, WorkerEvent::Ack { key: one.clone(), uuid: uuid(number) }, 14);
         let (held, updates) = listed(&mut state, 14);
@@ -204,7 +207,7 @@ fn a_drained_worker_leaves() {
         if is_acknowledged {
             let mut last = Vec::new();
             for number in 1..=4_u64 {
-                let uuid = format!("{SESSION:016x}{number:016x}");
+                let uuid = format!("{UPDATES:016x}{number:016x}");
                 for name in ["a", "b"] {
                     let ack = WorkerEvent::Ack { key: key("f", name), uuid: uuid.clone() };
                     last.extend(event(&mut state, ack, 3));
@@ -230,4 +233,69 @@ fn refusals_are_told_apart() {
     let _call = state.subscribe(at(1));
     let reason = ExitReason::Refused { why: "no".to_owned() };
     assert_eq!(event(&mut state, refused(false), 1), [WorkerAction::Exit(reason)]);
+}
+
+/// Goal: a term that no true master can have doesn't lock the worker out. Method: a registration and a command with a
+/// term beyond the step, and then the true master.
+#[test]
+fn a_term_rises_by_steps() {
+    let mut state = worker(8);
+    register(&mut state, 5, 0);
+    for term in [5 + TERM_STEP_MAX + 1, u64::MAX] {
+        assert!(disconnects(&event(&mut state, launch(key("f", "a"), 1, term), 0)));
+        assert!(disconnects(&register(&mut state, term, 1)));
+        assert!(!disconnects(&register(&mut state, 5, 2)), "{term} was remembered");
+    }
+    assert!(!disconnects(&register(&mut state, 5 + TERM_STEP_MAX, 3)));
+}
+
+/// Goal: what frameworks are told doesn't say the session, with which the worker's connection can be taken over.
+/// Method: the number of an update.
+#[test]
+fn updates_do_not_tell_the_session() {
+    let mut state = worker(8);
+    register(&mut state, 1, 0);
+    let actions = event(&mut state, launch(key("f", "a"), 1, 1), 0);
+    let uuids: Vec<&str> = actions
+        .iter()
+        .filter_map(|action| match action {
+            WorkerAction::Send(WorkerCall::Update(update)) => Some(update.uuid.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert!(uuids.len() == 1 && !uuids[0].contains(&format!("{SESSION:016x}")), "{uuids:?}");
+}
+
+/// Goal: a worker that holds as much as it may can still register. Method: launches up to the bound and beyond, with
+/// the longest names that can be those of folders, all their updates unacknowledged; one more is dropped without the
+/// connection's end, and the registration fits in a message.
+#[test]
+fn a_full_worker_can_register() {
+    let mut state = worker(8);
+    register(&mut state, 1, 0);
+    let name = |number: usize| format!("{number:0>4}{}", "\"".repeat(251));
+    for number in 1..=EXECUTORS_MAX {
+        let one = key("c-1-F1", &name(number));
+        let actions = event(&mut state, launch(one.clone(), number as u64, 1), 0);
+        assert_eq!(starts(&actions), 1);
+        let running =
+            WorkerInput::Running { key: one.clone(), pid: Some(1), message: String::new() };
+        state.handle(running, at(0));
+        event(&mut state, WorkerEvent::Kill { key: one.clone(), term: 1, grace: 0 }, 0);
+        let message = "\u{1}".repeat(4096);
+        state.handle(WorkerInput::Ended { key: one, state: ReportedState::Failed, message }, at(0));
+    }
+    let last = EXECUTORS_MAX as u64 + 1;
+    let actions = event(&mut state, launch(key("c-1-F1", "last"), last, 1), 0);
+    assert_eq!((starts(&actions), sent(&actions)), (0, vec![ReportedState::Dropped]));
+    assert!(state.is_subscribed());
+    let WorkerCall::Subscribe(mut call) = state.subscribe(at(1)) else { panic!("another message") };
+    assert_eq!(
+        (call.executors.len(), call.unacknowledged.len()),
+        (EXECUTORS_MAX, 4 * EXECUTORS_MAX)
+    );
+    // As the worker does if it must.
+    call.unacknowledged.iter_mut().for_each(|update| update.message = None);
+    let call = WorkerCall::Subscribe(call);
+    assert!(call.check().is_ok() && frame_call(&call).len() < MESSAGE_BYTES_MAX);
 }
