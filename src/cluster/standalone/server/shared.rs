@@ -112,8 +112,8 @@ impl SharedMaster {
         format!("{state}\n")
     }
 
-    /// Does nothing more of what the master wants done. Connections that end from now on, because the server ends, are no
-    /// goodbyes of their clients.
+    /// Does nothing more of what the master wants done. Connections that end from now on, because the server ends, are
+    /// no goodbyes of their clients.
     pub(super) fn stop(&self) {
         self.broken.borrow_mut().take();
     }
