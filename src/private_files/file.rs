@@ -1,10 +1,11 @@
 //! Files outside of a [`PrivateFolder`](super::PrivateFolder), in a folder that the user names and that others may be
 //! able to write, such as `/tmp`.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{FileType, Mode, OFlags, fchmod, fstat};
 use rustix::io::Errno;
@@ -51,6 +52,20 @@ pub fn open_lock(path: &Path) -> io::Result<File> {
         let _unsupported = fchmod(&file, Mode::RUSR | Mode::WUSR);
     }
     Ok(file)
+}
+
+/// Takes the lock of a file. Waits up to a second if it is held, because the other program may just be ending.
+///
+/// # Errors
+/// If the lock is still held then, or can't be taken.
+pub fn lock_with_retry(lock: &File) -> Result<(), TryLockError> {
+    for _ in 0..20 {
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(50)),
+            done => return done,
+        }
+    }
+    lock.try_lock()
 }
 
 /// Writes a file anew: `write` fills a file with a random name in the same folder, with mode 0600, which then takes the

@@ -32,7 +32,9 @@ use std::io;
 use rustix::fs::{Mode, Stat};
 use rustix::process::{getegid, geteuid};
 
-pub use file::{check_replaceable, create_file, open_file, open_lock, open_output, replace};
+pub use file::{
+    check_replaceable, create_file, lock_with_retry, open_file, open_lock, open_output, replace,
+};
 pub use folder::PrivateFolder;
 pub use input::{FileAccess, open_input};
 pub use links::resolve;

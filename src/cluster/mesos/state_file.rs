@@ -29,12 +29,11 @@ use std::fmt::Write as _;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use crate::engine::cluster_manager::RecoveredExecutor;
 use crate::error::Error;
 use crate::offer::Binding;
-use crate::private_files::{open_file, open_lock, replace, resolve};
+use crate::private_files::{lock_with_retry, open_file, open_lock, replace, resolve};
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 
 const HEAD: &str = "offermill framework 1";
@@ -209,17 +208,6 @@ fn check_regular_file(path: &Path) -> io::Result<()> {
         // Other errors are reported when the file is opened.
         Ok(_) | Err(_) => Ok(()),
     }
-}
-
-/// Takes the lock. Waits a moment if it is held, because the other program may just be ending.
-fn lock_with_retry(lock: &File) -> Result<(), TryLockError> {
-    for _ in 0..20 {
-        match lock.try_lock() {
-            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(50)),
-            done => return done,
-        }
-    }
-    lock.try_lock()
 }
 
 fn sibling(path: &Path, ending: &str) -> PathBuf {

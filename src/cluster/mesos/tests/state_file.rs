@@ -1,5 +1,7 @@
 //! Tests of the framework id file.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::random::random_id;
 use crate::cluster::standalone::master::{MasterSettings, RegistryEntry, StandaloneMaster};
-use crate::private_files::{PrivateFolder, open_file, open_lock, replace};
+use crate::private_files::{PrivateFolder, lock_with_retry, open_file, open_lock, replace};
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -63,7 +63,7 @@ impl MasterJournal {
         };
         PrivateFolder::open(folder).map_err(failed)?;
         let lock = open_lock(&folder.join("master.lock")).map_err(failed)?;
-        if let Err(error) = lock.try_lock() {
+        if let Err(error) = lock_with_retry(&lock) {
             let why = match error {
                 std::fs::TryLockError::WouldBlock => "another master uses it".to_owned(),
                 std::fs::TryLockError::Error(error) => error.to_string(),
@@ -200,20 +200,6 @@ mod tests {
         ]
     }
 
-    /// Opens a journal that no master holds. Children that other tests fork have its lock until they start their
-    /// program.
-    fn reopen(path: &Path) -> Result<MasterJournal, JournalError> {
-        for _ in 0..1000 {
-            match MasterJournal::open(path) {
-                Err(error) if error.to_string().contains("another master uses it") => {
-                    std::thread::sleep(std::time::Duration::from_millis(5));
-                }
-                opened => return opened,
-            }
-        }
-        MasterJournal::open(path)
-    }
-
     /// Goal: terms rise, one master at a time has a journal, and what it wrote is read back without what was taken
     /// back. Method: open, append, open while it is open, and open again.
     #[test]
@@ -227,7 +213,7 @@ mod tests {
         let error = MasterJournal::open(&path).unwrap_err().to_string();
         assert!(error.contains("another master uses it"), "{error}");
         drop(journal);
-        let mut journal = reopen(&path).unwrap();
+        let mut journal = MasterJournal::open(&path).unwrap();
         assert_eq!((journal.term(), journal.cluster()), (2, cluster.as_str()));
         assert_eq!(journal.take_entries(), entries()[1..3]);
     }
@@ -246,7 +232,7 @@ mod tests {
         assert!(error.contains("longer than 1 GiB"), "{error}");
         drop(journal);
         hole.set_len(BYTES_MAX + 1).unwrap();
-        let error = reopen(&path).unwrap_err().to_string();
+        let error = MasterJournal::open(&path).unwrap_err().to_string();
         assert!(error.contains("longer than 1 GiB"), "{error}");
         assert_eq!(std::fs::metadata(file).unwrap().len(), BYTES_MAX + 1);
     }
@@ -264,7 +250,7 @@ mod tests {
         let head = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
         for end in 0..=whole.len() {
             std::fs::write(path.join("master.journal"), &whole[..end]).unwrap();
-            let opened = reopen(&path);
+            let opened = MasterJournal::open(&path);
             if end < head {
                 let error = opened.unwrap_err().to_string();
                 assert!(error.contains("line 1 of the journal"), "{error}");

@@ -5,11 +5,10 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::private_files::{open_file, open_lock, replace};
+use crate::private_files::{lock_with_retry, open_file, open_lock, replace};
 
 const FILE: &str = "worker.json";
 const LOCK: &str = "worker.lock";
@@ -43,7 +42,7 @@ impl IdentityFile {
         let lock = open_lock(&work_dir.join(LOCK)).map_err(|error| {
             refuse(format!("a folder with a {LOCK} that can be locked ({error})"))
         })?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+        lock_with_retry(&lock).map_err(|_| {
             refuse("a folder of this worker's own; another worker uses it".to_owned())
         })?;
         let path = work_dir.join(FILE);
