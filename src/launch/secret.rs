@@ -30,6 +30,17 @@ impl Secret {
         &self.0
     }
 
+    /// Returns whether this is the secret that was given, in a time that depends on the lengths alone.
+    #[must_use]
+    pub fn is_same(&self, given: &str) -> bool {
+        let (given, own) = (given.as_bytes(), self.0.as_bytes());
+        let mut difference = usize::from(given.len() != own.len());
+        for (at, byte) in own.iter().enumerate() {
+            difference |= usize::from(given.get(at).unwrap_or(&0) ^ byte);
+        }
+        std::hint::black_box(difference) == 0
+    }
+
     /// Splits a comma-separated list of secrets. White space around them is removed; empty ones are dropped.
     #[must_use]
     pub fn list(&self) -> Vec<Secret> {
