@@ -1,6 +1,8 @@
 //! Cluster managers: implementations of [`ClusterManager`](crate::engine::cluster_manager::ClusterManager) for the
 //! embedded cluster, Kubernetes, Mesos, and the simulator's cluster; and a standalone master with its workers.
 
+#[cfg(any(feature = "kubernetes", feature = "mesos"))]
+mod error_chain;
 #[cfg(feature = "mesos")]
 mod http_client;
 #[cfg(feature = "local")]

@@ -22,6 +22,7 @@ use zeroize::Zeroizing;
 
 use super::masters::Master;
 use super::request_body::RequestBody;
+use crate::cluster::error_chain::with_causes;
 use crate::config::text::format_duration;
 use crate::launch::Secret;
 
@@ -314,16 +315,7 @@ pub(crate) fn plain(error: &(dyn std::error::Error + 'static)) -> String {
     if is_cut_off(error) {
         return "the connection was closed".to_owned();
     }
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let why = error.to_string();
-        if !text.contains(&why) {
-            text = format!("{text}: {why}");
-        }
-        cause = error.source();
-    }
-    text
+    with_causes(error.to_string(), error)
 }
 
 /// Whether the error means that the connection was closed during an exchange.

@@ -14,6 +14,7 @@ use super::names::{ACKNOWLEDGED_LABEL, RUN_LABEL};
 use super::objects::ApiFailure;
 use super::pods::PodRef;
 use super::token_file::TokenFile;
+use crate::cluster::error_chain::with_causes;
 
 /// The maximum number of bytes of an answer: a page of a list, whose pods may be large.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
@@ -364,14 +365,5 @@ fn encoded(value: &str) -> String {
 /// An error with its causes, on one line.
 pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let text = error.to_string();
-    let mut text = text.strip_prefix("ServiceError: ").unwrap_or(&text).to_owned();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let why = error.to_string();
-        if !text.contains(&why) {
-            text = format!("{text}: {why}");
-        }
-        cause = error.source();
-    }
-    text
+    with_causes(text.strip_prefix("ServiceError: ").unwrap_or(&text).to_owned(), error)
 }
