@@ -49,13 +49,18 @@ fn run(master: &str, executors: u32, line: &str) -> Command {
 }
 
 /// Goal: executors of a run start on all workers, and their ends are known to it. Method: two workers of two cores, and
-/// three executors, so that no worker has room for all of them.
+/// three executors that end once all of them have started, so that no worker has room for all.
 #[test]
 fn a_run_has_executors_on_both_workers() {
     let folder = tempfile::tempdir().unwrap();
     let (_master, address) = master(&folder.path().join("master"), "127.0.0.1:0");
     let _workers = ["h1", "h2"].map(|name| worker(folder.path(), name, &address));
-    let output = run(&address, 3, "echo done; exit 0").output().unwrap();
+    let starts = folder.path().join("starts");
+    let starts = starts.display();
+    let line = format!(
+        "echo started >> {starts}; while [ $(wc -l < {starts}) -lt 3 ]; do sleep 0.05; done"
+    );
+    let output = run(&address, 3, &line).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert_eq!(said.matches(": Command exited with status 0").count(), 3, "{said}");
