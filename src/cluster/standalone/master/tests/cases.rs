@@ -21,6 +21,20 @@ fn offer_of(world: &TestWorld, framework: usize) -> Option<String> {
     world.frameworks[framework].offers.keys().next().cloned()
 }
 
+/// A worker, and this one of two frameworks.
+fn with_worker(framework: usize) -> TestWorld {
+    let mut world = TestWorld::new(1, 2, None);
+    world.subscribe_framework(framework);
+    world.connect_worker(0);
+    world
+}
+
+/// Accepts the framework's offer with one task of one core. Returns the task's id.
+fn launch(world: &mut TestWorld, framework: usize) -> String {
+    let offer = offer_of(world, framework).unwrap();
+    world.accept(framework, &offer, 1.0, None)
+}
+
 fn decline(world: &mut TestWorld, framework: usize, refuse: f64) {
     let offer = offer_of(world, framework).unwrap();
     world.frameworks[framework].offers.remove(&offer);
@@ -64,12 +78,9 @@ fn offers_that_are_not_answered_are_rescinded() {
 /// worker comes back without the executor.
 #[test]
 fn a_launch_that_is_not_listed_is_dropped() {
-    let mut world = TestWorld::new(1, 2, None);
-    world.subscribe_framework(1);
-    world.connect_worker(0);
+    let mut world = with_worker(1);
     world.workers[0].breaks = true;
-    let offer = offer_of(&world, 1).unwrap();
-    let task = world.accept(1, &offer, 1.0, None);
+    let task = launch(&mut world, 1);
     assert_eq!(world.frameworks[1].states.get(&task), None);
     world.connect_worker(0);
     assert_eq!(world.frameworks[1].states[&task], TaskState::Dropped);
@@ -83,11 +94,8 @@ fn silent_workers_are_unreachable() {
     for (framework, away, back) in
         [(1, TaskState::Unreachable, TaskState::Starting), (0, TaskState::Lost, TaskState::Killed)]
     {
-        let mut world = TestWorld::new(1, 2, None);
-        world.subscribe_framework(framework);
-        world.connect_worker(0);
-        let offer = offer_of(&world, framework).unwrap();
-        let task = world.accept(framework, &offer, 1.0, None);
+        let mut world = with_worker(framework);
+        let task = launch(&mut world, framework);
         world.disconnect_worker(0);
         world.pass(seconds(59));
         assert_eq!(world.frameworks[framework].states.get(&task), None);
@@ -107,8 +115,7 @@ fn frameworks_may_fail_over() {
         world.frameworks[1].failover = 30.0;
         world.subscribe_framework(1);
         world.connect_worker(0);
-        let offer = offer_of(&world, 1).unwrap();
-        world.accept(1, &offer, 1.0, None);
+        launch(&mut world, 1);
         world.disconnect_framework(1);
         world.pass(seconds(away));
         world.subscribe_framework(1);
@@ -162,8 +169,7 @@ fn recovery_ends() {
     world.frameworks[1].failover = 1e6;
     world.subscribe_framework(1);
     world.connect_worker(0);
-    let offer = offer_of(&world, 1).unwrap();
-    let task = world.accept(1, &offer, 1.0, None);
+    let task = launch(&mut world, 1);
     world.restart_master();
     assert!(world.master.is_recovering());
     world.connect_worker(1);
@@ -190,9 +196,7 @@ fn recovery_ends() {
 /// ends.
 #[test]
 fn ends_free_resources_at_once() {
-    let mut world = TestWorld::new(1, 2, None);
-    world.subscribe_framework(1);
-    world.connect_worker(0);
+    let mut world = with_worker(1);
     let offer = offer_of(&world, 1).unwrap();
     world.accept(1, &offer, 4.0, None);
     assert_eq!(offer_of(&world, 1), None);
@@ -209,8 +213,7 @@ fn another_principal_takes_over_nothing() {
     let mut world = TestWorld::new(1, 1, None);
     world.subscribe_framework(0);
     world.connect_worker(0);
-    let offer = offer_of(&world, 0).unwrap();
-    world.accept(0, &offer, 1.0, None);
+    launch(&mut world, 0);
     let framework_info = FrameworkInfo {
         id: world.frameworks[0].id.clone().map(|value| FrameworkId { value }),
         principal: Some("mallory".to_owned()),
@@ -233,9 +236,7 @@ fn another_principal_takes_over_nothing() {
 /// worker doesn't have; the world judges what the worker is sent.
 #[test]
 fn acknowledgements_of_other_tasks_go_nowhere() {
-    let mut world = TestWorld::new(1, 2, None);
-    world.subscribe_framework(1);
-    world.connect_worker(0);
+    let mut world = with_worker(1);
     let agent = world.workers[0].id.clone().unwrap();
     let framework_id = world.frameworks[1].id.clone().map(|value| FrameworkId { value });
     for task in ["", " ", "a b", "other", &"x".repeat(2000)] {
@@ -268,9 +269,7 @@ fn small_task(world: &TestWorld, framework: usize, id: &str) -> TaskInfo {
 /// variable that is longer as JSON than a message may be; a task beside them is launched.
 #[test]
 fn launches_that_a_worker_refuses_are_errors() {
-    let mut world = TestWorld::new(1, 2, None);
-    world.subscribe_framework(1);
-    world.connect_worker(0);
+    let mut world = with_worker(1);
     let bad = ["x".repeat(256), "a/b".to_owned(), "..".to_owned(), "a\nb".to_owned()];
     let mut tasks: Vec<TaskInfo> = bad.iter().map(|id| small_task(&world, 1, id)).collect();
     let mut long = small_task(&world, 1, "long");
@@ -333,8 +332,7 @@ fn an_awaited_worker_keeps_its_address() {
     world.frameworks[1].failover = 1e6;
     world.subscribe_framework(1);
     world.connect_worker(0);
-    let offer = offer_of(&world, 1).unwrap();
-    world.accept(1, &offer, 1.0, None);
+    launch(&mut world, 1);
     world.restart_master();
     let said = WorkerSubscribe {
         session: "stranger".to_owned(),
@@ -366,9 +364,7 @@ fn an_awaited_worker_keeps_its_address() {
 /// counted.
 #[test]
 fn executors_that_were_not_launched_are_ended() {
-    let mut world = TestWorld::new(1, 2, None);
-    world.subscribe_framework(1);
-    world.connect_worker(0);
+    let mut world = with_worker(1);
     let framework = world.frameworks[1].id.clone().unwrap();
     let key = ExecutorKey::new(framework, "strange");
     let uuid = "0".repeat(32);
@@ -413,8 +409,7 @@ fn ends_of_a_gone_framework_are_acknowledged() {
     world.frameworks[1].failover = 30.0;
     world.subscribe_framework(1);
     world.connect_worker(0);
-    let offer = offer_of(&world, 1).unwrap();
-    world.accept(1, &offer, 1.0, None);
+    launch(&mut world, 1);
     world.disconnect_framework(1);
     let key = world.workers[0].running.keys().next().unwrap().clone();
     world.report(0, &key, ReportedState::Failed);
