@@ -48,7 +48,15 @@ pub(crate) fn variables_with_secrets(draft: &SettingsDraft) -> Vec<OsString> {
 }
 
 /// Keeps the memory and the environment of this process from other processes of its user, and out of core dumps, from
-/// now on, if there is a secret in them. Where that fails, the run goes on.
+/// now on. Where that isn't possible, nothing happens.
+pub(crate) fn hide_memory() {
+    // Ends with the next program that the process or a child executes, so executors aren't affected.
+    #[cfg(target_os = "linux")]
+    let _dumpable =
+        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+}
+
+/// If the process has a secret, hides its memory and allows no core dumps. Where that fails, the run goes on.
 pub(crate) fn protect_memory(draft: &SettingsDraft) {
     let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
     let has_secret = SECRET_VARIABLES.iter().any(is_set)
@@ -62,10 +70,7 @@ pub(crate) fn protect_memory(draft: &SettingsDraft) {
     if !has_secret {
         return;
     }
-    // Ends with the next program that the process or a child executes, so executors aren't affected.
-    #[cfg(target_os = "linux")]
-    let _dumpable =
-        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+    hide_memory();
     // Local executors would inherit this limit.
     if draft.master.is_some() && !draft.is_on(ClusterKind::Local) {
         let none = Rlimit { current: Some(0), maximum: Some(0) };

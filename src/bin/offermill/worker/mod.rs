@@ -12,6 +12,7 @@ use offermill::cluster::standalone::worker::{
 
 use crate::exit::ExitStatus;
 use crate::output::{drain_remarks, remark, write_remarks_aside};
+use crate::settings::secrets::hide_memory;
 use crate::signals;
 use crate::text::format::count;
 use crate::worker::arguments::WorkerArguments;
@@ -37,7 +38,9 @@ pub(crate) fn run_worker(arguments: &WorkerArguments) -> ExitStatus {
             return if error.is_setting() { ExitStatus::BadInput } else { ExitStatus::Cluster };
         }
     };
-    protect_memory(arguments);
+    if arguments.token_file.is_some() {
+        hide_memory();
+    }
     // The worker must not wait for those who read what it says.
     if let Err(error) = write_remarks_aside() {
         remark(&format!("no thread can be started: {error}"));
@@ -86,16 +89,6 @@ fn run(worker: StandaloneWorker) -> ExitStatus {
     }
 }
 
-/// Keeps a token in memory from other processes of this user.
-fn protect_memory(arguments: &WorkerArguments) {
-    if arguments.token_file.is_some() {
-        // Ends with the next program that a child executes, so executors aren't affected.
-        #[cfg(target_os = "linux")]
-        let _dumpable =
-            rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
-    }
-}
-
 fn introduction(config: &WorkerConfig) -> String {
     let WorkerConfig { cores, memory, masters, work_dir, .. } = config;
     let whole = cores.millis().is_multiple_of(1000).then(|| count(cores.whole_cores(), "core"));
@@ -105,7 +98,7 @@ fn introduction(config: &WorkerConfig) -> String {
     format!("a worker with {cores} and {memory} in {}, for {addresses}", work_dir.display())
 }
 
-/// What is told of a worker.
+/// The sentence about something that happened to a worker.
 fn sentence(notice: &WorkerNotice) -> String {
     match notice {
         WorkerNotice::Registered { master, id, term } => {
