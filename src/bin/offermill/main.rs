@@ -12,7 +12,7 @@
 //! | room | content |
 //! |---|---|
 //! | `run/` | `offermill run`: the session between the engine, signals, clients and the renderer |
-//! | `worker/` | `offermill worker`: the library's worker, its settings and what is told of it |
+//! | `worker/` | `offermill worker`: the library's worker, its settings and the sentences about it |
 //! | `logs/`, `replay/`, `simulate/`, `constraints.rs`, `control/ctl.rs`, `clean.rs`, `standalone_master.rs` | the other subcommands |
 //! | `record/`, `scenario/` | journals, and the format of their files |
 //! | `control/` | the socket and the commands that it accepts |

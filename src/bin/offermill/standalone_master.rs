@@ -20,8 +20,8 @@ use crate::text::styled::StyledText;
 
 /// The help of `offermill master` about what isn't said elsewhere.
 pub(crate) const NOTES: &str = "\
-Frameworks subscribe at mesos://IP:PORT: the master speaks Mesos' v1 scheduler API. Workers
-register at http://IP:PORT. GET /state has counts as JSON.
+Frameworks subscribe at offermill://IP:PORT (the same as mesos://: the master speaks Mesos' v1
+scheduler API). Workers register at http://IP:PORT. GET /state has counts as JSON.
 
 The master listens on loopback only: this version has no TLS. A second master with the same
 folder is refused while the first lives. After a restart, workers and frameworks that the
@@ -29,7 +29,8 @@ journal names have 15 s to come back before others get offers.
 
 Examples:
   offermill master --state-dir /var/lib/offermill
-  offermill run --master mesos://127.0.0.1:5050 --executor-cores 1 -- ./worker";
+  offermill worker --master http://127.0.0.1:5050 --work-dir /var/lib/offermill-worker
+  offermill run --master offermill://127.0.0.1:5050 --executor-cores 1 -- sh -c 'sleep 60'";
 
 /// The arguments of `offermill master`.
 #[derive(Debug, Args)]

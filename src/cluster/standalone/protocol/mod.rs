@@ -64,6 +64,6 @@ pub const RESEND_SECONDS: u64 = 10;
 pub const TERM_STEP_MAX: u64 = 1_000_000;
 /// The most bytes of one message.
 pub const MESSAGE_BYTES_MAX: usize = 8 << 20;
-/// The most executors of one worker, running or with an end that isn't acknowledged. With names that can be those of
-/// folders, a registration that lists so many fits in a message.
+/// The most executors of one worker, running or with an end that isn't acknowledged. A registration that lists them all
+/// fits in a message, because their names have at most 255 bytes.
 pub const EXECUTORS_MAX: usize = 1024;
