@@ -8,15 +8,15 @@ use crate::offer::Offer;
 
 /// An odd number without pattern, from the digits of π.
 const MIX: u64 = 0x2437_55d3_5c85_a309;
-/// Where memory and GPUs begin in a sum of amounts: no two sums are equal of up to 16 000 cores, 1 TiB and 1000 GPUs,
-/// and two sums of more seldom are.
-const MEMORY_AT: u32 = 24;
-const GPUS_AT: u32 = 51;
+/// What a thousandth of a MiB and of a GPU count beside a thousandth of a core: odd numbers without pattern, from the
+/// digits of e and of √2. Shifted amounts wouldn't do: those of 1024 GPUs would leave nothing of 64 bits.
+const MEMORY: u64 = 0xb7e1_5162_8aed_2a6b;
+const GPUS: u64 = 0x6a09_e667_f3bc_c909;
 
 /// A sum of amounts in thousandths. It is linear: sums of parts can be added and multiplied.
 #[inline]
 fn linear(cpus: u64, memory: u64, gpus: u64) -> u64 {
-    cpus.wrapping_add(memory << MEMORY_AT).wrapping_add(gpus << GPUS_AT)
+    cpus.wrapping_add(memory.wrapping_mul(MEMORY)).wrapping_add(gpus.wrapping_mul(GPUS))
 }
 
 #[cold]

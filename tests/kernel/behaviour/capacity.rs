@@ -325,6 +325,32 @@ fn no_amounts_look_unrecorded() {
     assert_eq!(capacity.agents().next().unwrap().offered_at(), Some(at(1)));
 }
 
+/// Goal: what an agent offers is recorded at once, however much it is. Method: one kind alone, each power of two after
+/// nothing of it. With shifted amounts in the fingerprint, 1024 GPUs looked like none.
+#[test]
+fn great_amounts_are_recorded_at_once() {
+    let config = Config::builder().capacity_refresh(Duration::ZERO).build().unwrap();
+    let kernel = Kernel::new(config, IdScheme::plain());
+    let mut handler = kernel.handler();
+    let mut offer = |kind, amount: u64, now| {
+        let resources = [Resource::scalar(kind, amount as f64)];
+        let offers = [Offer::new("o", "S1", "h", &resources, &[])];
+        handler.resource_offers(&offers, at(now), &mut Decisions::new());
+        let offered = kernel.capacity(at(now)).agents().next().unwrap().offered();
+        [offered.cores.millis() / 1000, offered.memory.get(), offered.gpus.get().into()]
+    };
+    let mut now = 0;
+    for (kind, name) in ["cpus", "mem", "gpus"].into_iter().enumerate() {
+        for amount in (0..32).map(|power| 1 << power) {
+            now += 2;
+            let mut expected = [0; 3];
+            assert_eq!(offer(name, 0, now), expected, "{name} after {amount}");
+            expected[kind] = amount;
+            assert_eq!(offer(name, amount, now + 1), expected, "{name}");
+        }
+    }
+}
+
 /// Goal: a picture is returned again until it is as old as the setting says, by either direction of the clock; it never
 /// changes. Method: pictures at times around the interval, beside offers.
 #[test]
