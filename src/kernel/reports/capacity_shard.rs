@@ -188,6 +188,11 @@ impl AgentRow {
     }
 }
 
+impl PackedSums {
+    const NONE: PackedSums =
+        PackedSums { cores: MilliCpus::ZERO, memory: Mebibytes::ZERO, gpus: Gpus::ZERO };
+}
+
 impl From<ResourceSums> for PackedSums {
     fn from(sums: ResourceSums) -> PackedSums {
         let ResourceSums { cores, memory, gpus } = sums;
@@ -203,6 +208,16 @@ impl From<PackedSums> for ResourceSums {
 }
 
 impl RecordRow {
+    /// Nothing was offered.
+    pub(super) const EMPTY: RecordRow = RecordRow {
+        at: Timestamp::ORIGIN,
+        since: 0,
+        offered: PackedSums::NONE,
+        size: PackedSums::NONE,
+        executors: 0,
+        is_plain: true,
+    };
+
     /// All that was offered.
     pub(super) fn offered(&self) -> ResourceSums {
         self.offered.into()
@@ -221,15 +236,15 @@ impl RecordRow {
         self.size.into()
     }
 
-    pub(super) fn new(record: &OfferedRecord) -> RecordRow {
-        RecordRow {
-            at: record.at,
-            since: record.since,
-            offered: record.sum().into(),
-            size: record.size.into(),
-            executors: record.executors,
-            is_plain: record.is_plain(),
-        }
+    /// Takes the numbers over where they lie: a row that is made elsewhere and moved here takes a quarter longer.
+    #[inline]
+    pub(super) fn copy(&mut self, record: &OfferedRecord) {
+        self.at = record.at;
+        self.since = record.since;
+        self.offered = record.sum().into();
+        self.size = record.size.into();
+        self.executors = record.executors;
+        self.is_plain = record.is_plain();
     }
 }
 

@@ -33,8 +33,8 @@ impl SpareShards {
 pub(super) struct ShardDraft<'a> {
     last: &'a Arc<AgentShard>,
     spare: &'a mut SpareShards,
-    /// None while they are the last shard's.
-    rows: Option<Vec<AgentRow>>,
+    /// Empty while they are the last shard's.
+    rows: Vec<AgentRow>,
     texts: Option<Vec<AgentTexts>>,
     /// Those of the records that were read.
     parts: Vec<RolePart>,
@@ -44,7 +44,14 @@ pub(super) struct ShardDraft<'a> {
 
 impl<'a> ShardDraft<'a> {
     pub(super) fn new(last: &'a Arc<AgentShard>, spare: &'a mut SpareShards) -> ShardDraft<'a> {
-        ShardDraft { last, spare, rows: None, texts: None, parts: Vec::new(), is_any_new: false }
+        ShardDraft {
+            last,
+            spare,
+            rows: Vec::new(),
+            texts: None,
+            parts: Vec::new(),
+            is_any_new: false,
+        }
     }
 
     /// Reads the agent in the cell at this position. The positions must grow.
@@ -83,42 +90,64 @@ impl<'a> ShardDraft<'a> {
         row.see(view);
         let is_read = row.is_record_read(record);
         let is_named = row.is_name_known(record);
-        if is_other || !is_named {
-            self.is_any_new |= is_other;
-            let Some(name) = cell.name_of(generation) else { return false };
-            self.row_at(at).is_named = !name.hostname.is_empty();
-            let texts = self.texts_at(at);
-            if is_other {
-                *texts = AgentTexts::default();
-            }
-            texts.name = Some(name);
+        if (is_other || !is_named) && !self.read_name(at, generation, cell, is_other) {
+            return false;
         }
         if !is_read {
-            let revision = match record.read(generation, |record| self.copy(at, record)) {
-                Ok((revision, ())) => revision,
+            let copy = |record: Option<&_>, revision| self.copy(at, record, revision);
+            if !record.read(generation, copy) {
                 // It is being written. What was read before of the same agent stays.
-                Err(()) => UNREAD,
-            };
-            self.row_at(at).revision = revision;
+                self.row_at(at).revision = UNREAD;
+            }
         }
         // After the record: if it is another agent's by now, this one was forgotten.
         cell.is_current(generation)
     }
 
-    /// Copies the numbers of the record of the agent at this position, and what it points to.
+    /// Copies the name of the agent at this position, which is another one than before or had no host name. Returns
+    /// `false` if the agent was forgotten.
+    #[cold]
+    fn read_name(&mut self, at: usize, generation: u64, cell: &AgentCell, is_other: bool) -> bool {
+        self.is_any_new |= is_other;
+        let Some(name) = cell.name_of(generation) else { return false };
+        self.row_at(at).is_named = !name.hostname.is_empty();
+        let texts = self.texts_at(at);
+        if is_other {
+            *texts = AgentTexts::default();
+        }
+        texts.name = Some(name);
+        true
+    }
+
+    /// Copies the numbers of the record of the agent at this position, its revision among them, and what it points to.
     #[inline]
-    fn copy(&mut self, at: usize, record: Option<&OfferedRecord>) {
+    fn copy(&mut self, at: usize, record: Option<&OfferedRecord>, revision: u64) {
         let texts = self.texts.as_deref().unwrap_or(&self.last.texts).get(at);
         if !texts.is_some_and(|texts| texts.are_of(record)) {
-            let texts = self.texts_at(at);
-            texts.role = record.and_then(|record| record.first.role.clone());
-            texts.attributes = record.and_then(|record| record.attributes.clone());
+            self.copy_texts(at, record);
         }
-        self.row_at(at).record = record.map(RecordRow::new);
-        if let Some(record) = record.filter(|record| !record.is_plain()) {
-            let roles = record.roles();
-            self.parts.extend(roles.map(|offered| RolePart { at, offered: offered.clone() }));
+        let row = self.row_at(at);
+        row.revision = revision;
+        let Some(record) = record else {
+            row.record = None;
+            return;
+        };
+        row.record.get_or_insert(RecordRow::EMPTY).copy(record);
+        if !record.is_plain() {
+            self.copy_parts(at, record);
         }
+    }
+
+    #[cold]
+    fn copy_texts(&mut self, at: usize, record: Option<&OfferedRecord>) {
+        let texts = self.texts_at(at);
+        texts.role = record.and_then(|record| record.first.role.clone());
+        texts.attributes = record.and_then(|record| record.attributes.clone());
+    }
+
+    #[cold]
+    fn copy_parts(&mut self, at: usize, record: &OfferedRecord) {
+        self.parts.extend(record.roles().map(|offered| RolePart { at, offered: offered.clone() }));
     }
 
     /// Removes the agent at this position, if there is one.
@@ -139,20 +168,29 @@ impl<'a> ShardDraft<'a> {
         &mut texts[at]
     }
 
-    #[inline]
+    #[inline(always)]
     fn row_at(&mut self, at: usize) -> &mut AgentRow {
-        let ShardDraft { rows, spare, last, .. } = self;
-        let rows = rows.get_or_insert_with(|| spare.copy(&last.rows));
-        if rows.len() <= at {
-            rows.resize(at + 1, AgentRow::EMPTY);
+        if self.rows.len() <= at {
+            self.extend_rows(at);
         }
-        &mut rows[at]
+        &mut self.rows[at]
+    }
+
+    /// Copies the last shard's rows, unless they are copied, and adds empty ones up to this position.
+    #[cold]
+    fn extend_rows(&mut self, at: usize) {
+        if self.rows.is_empty() {
+            self.rows = self.spare.copy(&self.last.rows);
+        }
+        self.rows.resize(self.rows.len().max(at + 1), AgentRow::EMPTY);
     }
 
     /// Returns the shard; the last one if nothing has changed.
     pub(super) fn finish(self) -> Arc<AgentShard> {
         let ShardDraft { last, rows, texts, mut parts, .. } = self;
-        let Some(rows) = rows else { return Arc::clone(last) };
+        if rows.is_empty() {
+            return Arc::clone(last);
+        }
         // Those of agents whose records were not read.
         let read = parts.len();
         let stays = |part: &&RolePart| {

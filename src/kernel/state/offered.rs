@@ -25,8 +25,9 @@
 //! The fingerprint is a sum of products: of the amounts offered, and of the number of executors on the agent and their
 //! size. So it stays the same while executors of one size come and go and the agent offers the rest. If executors take
 //! what there is, one may end and another one, of any size, take its place unseen: then the thread that places one has
-//! the agent's next offer recorded. The fingerprint tells nothing of reservations, of attributes' values and of amounts
-//! beyond its bits: therefore a handler also records an agent when it writes, once a minute, that it has seen it.
+//! the agent's next offer recorded. The fingerprint tells nothing of reservations and of attributes' values, and one
+//! change of amounts in two thousand million looks like none: therefore a handler also records an agent when it writes,
+//! once a minute, that it has seen it.
 
 use std::sync::Arc;
 
@@ -296,18 +297,18 @@ impl OfferedCell {
         self.revision.load(Ordering::Acquire)
     }
 
-    /// Returns the number of the last record and what `read` returns for it, or for None if it isn't of this
-    /// generation. `Err` if the lock is taken.
-    pub(crate) fn read<R>(
+    /// Calls `read` with the last record, or with None if it isn't of this generation, and with its number. Returns
+    /// `false`, and has done nothing, if the lock is taken.
+    #[inline]
+    pub(crate) fn read(
         &self,
         generation: u64,
-        read: impl FnOnce(Option<&OfferedRecord>) -> R,
-    ) -> Result<(u64, R), ()> {
-        let record = try_lock(&self.record).ok_or(())?;
+        read: impl FnOnce(Option<&OfferedRecord>, u64),
+    ) -> bool {
+        let Some(record) = try_lock(&self.record) else { return false };
         let own = record.as_deref().filter(|record| record.generation == generation);
-        let own = read(own);
         // Relaxed: written under the lock only.
-        let revision = self.revision.load(Ordering::Relaxed);
-        Ok((revision, own))
+        read(own, self.revision.load(Ordering::Relaxed));
+        true
     }
 }
