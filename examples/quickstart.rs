@@ -2,7 +2,6 @@
 
 use offermill::{Attribute, Config, Constraint, Decisions, IdScheme, Kernel, Offer, Resource};
 use offermill::{StatusUpdate, TaskState, Timestamp, config::ExecutorCores, resources::MilliCpus};
-
 fn main() -> Result<(), offermill::Error> {
     let cores = ExecutorCores::Fixed(MilliCpus::from_cores(2));
     let constraint = Constraint::parse("zone:east,west")?;
