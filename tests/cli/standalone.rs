@@ -46,7 +46,7 @@ impl RunningMaster {
     }
 
     fn state(&self) -> Value {
-        let get = "GET /state HTTP/1.1\r\nhost: m\r\nconnection: close\r\n\r\n";
+        let get = "GET /state HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
         serde_json::from_str(&self.ask(get).1).unwrap()
     }
 
@@ -78,7 +78,7 @@ impl HandWorker {
     fn open(master: &RunningMaster, subscribe: &Value, header: &str) -> HandWorker {
         let mut stream = master.connect();
         let head = format!(
-            "POST /api/v1/worker HTTP/1.1\r\nhost: m\r\ncontent-type: application/json\r\n{header}\
+            "POST /api/v1/worker HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{header}\
              transfer-encoding: chunked\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).unwrap();
@@ -301,7 +301,10 @@ fn credentials_are_needed_once_there_are_any() {
     let launch = worker.hear_a("LAUNCH");
     worker.report(&launch, "FINISHED");
     assert_eq!(run.end().code, Some(0));
-    assert_eq!(master.ask("GET /state HTTP/1.1\r\nhost: m\r\nconnection: close\r\n\r\n").0, 401);
+    assert_eq!(
+        master.ask("GET /state HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").0,
+        401
+    );
 }
 
 /// Goal: a request that this master doesn't answer is refused with its name, and changes nothing. Method: requests by
@@ -313,7 +316,7 @@ fn other_requests_are_refused() {
     let post = |path: &str, headers: &str, body: &str| {
         let length = body.len();
         master.ask(&format!(
-            "POST {path} HTTP/1.1\r\nhost: m\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n{body}"
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n{body}"
         ))
     };
     let json = "content-type: application/json\r\n";
@@ -333,6 +336,11 @@ fn other_requests_are_refused() {
     assert_eq!(post("/api/v1/worker", json, "nonsense").0, 400);
     assert_eq!(post("/api/v1/operator", json, "{}").0, 404);
     assert_eq!(master.state()["frameworks"], 0);
+    let get =
+        |host: &str| format!("GET /state HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    for (host, expected) in [("evil.example", 421), ("127.0.0.1:5050", 200), ("[::1]:1", 200)] {
+        assert_eq!(master.ask(&get(host)).0, expected, "{host}");
+    }
 }
 
 /// Goal: a call that would take too much memory is refused, and one whose stream isn't open or isn't its principal's is
@@ -349,7 +357,7 @@ fn calls_are_bounded_and_belong_to_principals() {
     let head = |of: &str, kind: &str, stream: Option<&str>, length: usize| {
         let stream = stream.map_or(String::new(), |id| format!("mesos-stream-id: {id}\r\n"));
         format!(
-            "POST /api/v1/scheduler HTTP/1.1\r\nhost: m\r\nconnection: close\r\nauthorization: Basic {of}\r\n\
+            "POST /api/v1/scheduler HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Basic {of}\r\n\
              content-type: application/{kind}\r\n{stream}content-length: {length}\r\n\r\n"
         )
     };
@@ -411,6 +419,7 @@ fn bad_input_is_refused() {
         (&["--listen", &taken, "--state-dir", "other"][..], "another program listens there"),
         (&["--listen", "0", "--state-dir", "master"], "another master uses it"),
         (&["--listen", "0.0.0.0:0", "--state-dir", "other"], "no TLS"),
+        (&["--insecure=x", "--state-dir", "other"], "--insecure"),
         (&["--listen", "here", "--state-dir", "other"], "must be IP:PORT"),
         (&["--max-cores", "0", "--state-dir", "other"], "must be a number above 0"),
         (&["--max-cores", "inf", "--state-dir", "other"], "must be a number above 0"),

@@ -30,9 +30,13 @@ pub(super) fn prepare(
     config: &Config,
 ) -> Option<PreparedTarget> {
     let has_tls_files = check_files(draft);
+    let is_standalone = text.trim_start().starts_with("offermill://");
+    let names_tls_files =
+        draft.mesos.ca_file.is_some() || draft.mesos.client_certificate_file.is_some();
+    // offermill:// says nothing about TLS, which these files are for.
+    let masters = if is_standalone && names_tls_files { masters.with_tls() } else { masters };
     let is_encrypted = masters.tls();
     let scheme = if is_encrypted { "https" } else { "http" };
-    let is_standalone = text.trim_start().starts_with("offermill://");
     let first = masters.all().first().filter(|_| !is_standalone);
     let teardown_url = first.map(|first| format!("{scheme}://{first}/master/teardown"));
     let mut made = mesos_config(draft, masters, name, config)?;
@@ -121,8 +125,8 @@ fn secret_to_send(draft: &SettingsDraft, config: &MesosConfig) -> Option<String>
 
 fn unencrypted(name: &str, master: &str) -> String {
     format!(
-        "{name} would go over the network unencrypted to {master}; use https://, or give \
-         --allow-plain-secret"
+        "{name} would go over the network unencrypted to {master}; use https://, or offermill:// with --ca-file, or \
+         give --allow-plain-secret"
     )
 }
 

@@ -93,7 +93,11 @@ impl StandaloneMaster {
                 }
             } else if worker.address == said.address && is_there {
                 // One that is awaited counts as there, until recovery is over.
-                let why = format!("the worker {id} has the address {}", worker.address);
+                let why = format!(
+                    "the worker {id} has the address {}; a second one on the same machine needs an address and a \
+                     host name of its own (--address, --hostname)",
+                    worker.address
+                );
                 return Some((why, true));
             }
         }

@@ -6,9 +6,11 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::header::{AUTHORIZATION, HeaderMap, ORIGIN};
+use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 
 use crate::cluster::standalone::protocol::WORKER_PATH;
+use crate::http_server::{ClientConnection, HostProblem, check_host, single_header};
 use crate::launch::Secret;
 use crate::private_files::{FileAccess, open_input};
 
@@ -39,13 +41,20 @@ const TABLE: [(&Method, &str, RequestRight); 4] = [
 /// The longest file of credentials, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Who is known. Without any principal, all may register frameworks; without any token, all may register workers.
+/// Who is answered. Without any principal, all may register frameworks; without any token and without the need of a
+/// certificate, all may register workers.
 #[derive(Clone, Debug, Default)]
-pub struct MasterCredentials {
+pub struct MasterAccess {
     /// `Basic` and the principal with its secret in base 64, as frameworks send it.
     frameworks: Option<Vec<Secret>>,
     /// `Bearer` and the token, as workers send it.
     workers: Option<Vec<Secret>>,
+    /// Whether workers must show a certificate.
+    worker_certificates: bool,
+    /// The names that requests may have in `Host` besides `localhost` and addresses, in lower case.
+    hosts: Vec<String>,
+    /// Whether clients come over TLS: they have verified the name that they use, so it isn't checked.
+    pub(super) is_tls: bool,
 }
 
 /// Why credentials can't be read, in a sentence that doesn't name the file.
@@ -60,12 +69,12 @@ impl fmt::Display for CredentialsError {
 
 impl std::error::Error for CredentialsError {}
 
-impl MasterCredentials {
+impl MasterAccess {
     /// Lets only the principals of a file register frameworks. A line has a principal, a blank, and its secret.
     ///
     /// # Errors
     /// If the file can't be read, others may read it, or a line isn't of this form.
-    pub fn with_principals(self, path: &Path) -> Result<MasterCredentials, CredentialsError> {
+    pub fn with_principals(self, path: &Path) -> Result<MasterAccess, CredentialsError> {
         let line = |line: &str| {
             let (principal, secret) = line.split_once(' ')?;
             let is_usable = !principal.is_empty() && !principal.contains(':') && !secret.is_empty();
@@ -73,20 +82,40 @@ impl MasterCredentials {
             is_usable.then(|| Secret::new(encoded))
         };
         let known = read_lines(path, "a principal without ':', a blank, and its secret", line)?;
-        Ok(MasterCredentials { frameworks: Some(known), ..self })
+        Ok(MasterAccess { frameworks: Some(known), ..self })
     }
 
     /// Lets only workers with a token of a file register. A line has a token of at least 16 characters.
     ///
     /// # Errors
     /// If the file can't be read, others may read it, or a line isn't of this form.
-    pub fn with_worker_tokens(self, path: &Path) -> Result<MasterCredentials, CredentialsError> {
+    pub fn with_worker_tokens(self, path: &Path) -> Result<MasterAccess, CredentialsError> {
         let line = |line: &str| {
             let is_usable = line.len() >= 16 && line.bytes().all(|byte| byte.is_ascii_graphic());
             is_usable.then(|| Secret::new(line))
         };
         let known = read_lines(path, "a token of at least 16 characters", line)?;
-        Ok(MasterCredentials { workers: Some(known), ..self })
+        Ok(MasterAccess { workers: Some(known), ..self })
+    }
+
+    /// Lets only workers register that show a certificate of an authority which the server trusts.
+    #[must_use]
+    pub fn with_worker_certificates(self) -> MasterAccess {
+        MasterAccess { worker_certificates: true, ..self }
+    }
+
+    /// Answers requests for these names as well.
+    #[must_use]
+    pub fn with_hosts(self, hosts: impl IntoIterator<Item = String>) -> MasterAccess {
+        let hosts = hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect();
+        MasterAccess { hosts, ..self }
+    }
+
+    /// The kinds of credentials that aren't asked for.
+    pub(super) fn missing(&self) -> Vec<&'static str> {
+        let workers = self.workers.is_none() && !self.worker_certificates;
+        let kinds = [(self.frameworks.is_none(), "principals"), (workers, "worker tokens")];
+        kinds.into_iter().filter(|(is_missing, _)| *is_missing).map(|(_, kind)| kind).collect()
     }
 
     /// The principal of a request that was checked; `None` if none is needed.
@@ -103,10 +132,12 @@ impl MasterCredentials {
     /// With status and sentence, if it isn't to be answered otherwise.
     pub(super) fn check(
         &self,
-        method: &Method,
-        path: &str,
-        headers: &HeaderMap,
+        head: &Parts,
+        client: &ClientConnection,
     ) -> Result<(), (StatusCode, &'static str)> {
+        self.check_host(head)?;
+        let Parts { method, headers, .. } = head;
+        let path = head.uri.path();
         // Pages of other sites, which a browser on this machine shows, are nobody's frameworks.
         if headers.contains_key(ORIGIN) {
             return Err((StatusCode::FORBIDDEN, "web pages aren't answered"));
@@ -119,30 +150,45 @@ impl MasterCredentials {
                 false => (StatusCode::NOT_FOUND, "there is nothing at this path"),
             });
         };
-        let has = |scheme: &str, known: &Option<Vec<Secret>>| {
-            known.as_ref().is_none_or(|known| is_known(headers, scheme, known))
-        };
+        let has_certificate = !self.worker_certificates || client.has_certificate.get();
+        let is_framework = is_one_of(headers, "Basic", self.frameworks.as_deref());
+        let is_worker = is_one_of(headers, "Bearer", self.workers.as_deref()) && has_certificate;
         let is_allowed = match right {
-            RequestRight::Frameworks => has("Basic", &self.frameworks),
-            RequestRight::Workers => has("Bearer", &self.workers),
-            RequestRight::Either => has("Basic", &self.frameworks) || has("Bearer", &self.workers),
+            RequestRight::Frameworks => is_framework,
+            RequestRight::Workers => is_worker,
+            RequestRight::Either => is_framework || is_worker,
             RequestRight::Nothing => true,
         };
         match is_allowed {
             true => Ok(()),
+            false if *right == RequestRight::Workers && !has_certificate => {
+                Err((StatusCode::UNAUTHORIZED, "workers must show a certificate"))
+            }
             false => Err((StatusCode::UNAUTHORIZED, "credentials are needed, or these are wrong")),
+        }
+    }
+
+    /// Checks the name that a request is for. Who comes over TLS has verified it.
+    fn check_host(&self, head: &Parts) -> Result<(), (StatusCode, &'static str)> {
+        match check_host(head, &self.hosts) {
+            Ok(_) => Ok(()),
+            Err(HostProblem::Unknown) if self.is_tls => Ok(()),
+            Err(HostProblem::Unknown) => Err((
+                StatusCode::MISDIRECTED_REQUEST,
+                "this Host isn't answered: use the address, localhost, or a name of --hosts",
+            )),
+            Err(HostProblem::NotOne) => Err((StatusCode::BAD_REQUEST, "one Host is needed")),
+            Err(HostProblem::ForProxy) => Err((StatusCode::BAD_REQUEST, "this is no proxy")),
         }
     }
 }
 
-/// Whether the one `Authorization` of a request is one of those that are known. All are compared, in a time that
-/// depends on lengths alone.
-fn is_known(headers: &HeaderMap, scheme: &str, known: &[Secret]) -> bool {
-    let mut given = headers.get_all(AUTHORIZATION).iter();
-    let (Some(first), None) = (given.next(), given.next()) else { return false };
-    let Some((of, text)) = first.to_str().ok().and_then(|text| text.split_once(' ')) else {
-        return false;
-    };
+/// Whether the one `Authorization` of a request is one of those that are known; yes if none is needed. All are
+/// compared, in a time that depends on lengths alone.
+fn is_one_of(headers: &HeaderMap, scheme: &str, known: Option<&[Secret]>) -> bool {
+    let Some(known) = known else { return true };
+    let given = single_header(headers, AUTHORIZATION).and_then(|text| text.split_once(' '));
+    let Some((of, text)) = given else { return false };
     let text = text.trim();
     let is_any = known.iter().fold(false, |is_any, secret| is_any | secret.is_same(text));
     of.eq_ignore_ascii_case(scheme) && is_any
@@ -183,22 +229,78 @@ fn read_lines(
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use hyper::Request;
+
     use super::*;
 
-    fn credentials() -> MasterCredentials {
-        MasterCredentials {
+    fn access() -> MasterAccess {
+        MasterAccess {
             frameworks: Some(vec![Secret::new("cDpz"), Secret::new("cTpz")]),
             workers: Some(vec![Secret::new("0123456789abcdef")]),
+            ..MasterAccess::default()
         }
     }
 
-    fn status(method: &Method, path: &str, headers: &[(&'static str, &str)]) -> u16 {
-        let mut map = HeaderMap::new();
+    fn status_of(
+        access: &MasterAccess,
+        method: &Method,
+        path: &str,
+        headers: &[(&'static str, &str)],
+        has_certificate: bool,
+    ) -> u16 {
+        let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
-            map.append(*name, value.parse().unwrap());
+            request = request.header(*name, *value);
         }
-        let checked = credentials().check(method, path, &map);
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            request = request.header("host", "localhost:5050");
+        }
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        let client = ClientConnection::default();
+        client.has_certificate.set(has_certificate);
+        let checked = access.check(&head, &client);
         checked.err().map_or(200, |(status, _)| status.as_u16())
+    }
+
+    fn status(method: &Method, path: &str, headers: &[(&'static str, &str)]) -> u16 {
+        status_of(&access(), method, path, headers, false)
+    }
+
+    /// Goal: a site whose name was made to point to this machine gets nothing, except over TLS, where its browser has
+    /// refused the certificate. Method: a name that isn't this master's, one that is, and none, with and without TLS.
+    #[test]
+    fn only_own_names_are_answered() {
+        let access = MasterAccess::default().with_hosts(["M1.example".to_owned()]);
+        let ask = |access: &MasterAccess, host: &str| {
+            status_of(access, &Method::GET, STATE_PATH, &[("host", host)], false)
+        };
+        for (host, expected) in
+            [("m1.example:5050", 200), ("127.0.0.1:5050", 200), ("evil.example", 421), ("", 421)]
+        {
+            assert_eq!(ask(&access, host), expected, "{host:?}");
+        }
+        let access = MasterAccess { is_tls: true, ..access };
+        assert_eq!(ask(&access, "evil.example"), 200);
+        let two = [("host", "localhost"), ("host", "localhost")];
+        assert_eq!(status_of(&access, &Method::GET, STATE_PATH, &two, false), 400);
+    }
+
+    /// Goal: if workers must show certificates, a token alone is not enough, nor a certificate alone; frameworks need
+    /// none. Method: each with and without.
+    #[test]
+    fn workers_may_need_certificates() {
+        let access = access().with_worker_certificates();
+        let token = [("authorization", "Bearer 0123456789abcdef")];
+        for (headers, has_certificate, expected) in
+            [(&token[..], true, 200), (&token, false, 401), (&[], true, 401)]
+        {
+            let status = status_of(&access, &Method::POST, WORKER_PATH, headers, has_certificate);
+            assert_eq!(status, expected);
+        }
+        let framework = [("authorization", "Basic cTpz")];
+        assert_eq!(status_of(&access, &Method::POST, SCHEDULER_PATH, &framework, false), 200);
+        let certificates = MasterAccess::default().with_worker_certificates();
+        assert_eq!(certificates.missing(), ["principals"]);
     }
 
     /// Goal: a file that is too long is refused: none of its lines is lost silently. Method: one of just the longest
@@ -210,7 +312,7 @@ mod tests {
         file.as_file().set_permissions(std::fs::Permissions::from_mode(0o600)).unwrap();
         let read = |text: &str| {
             std::fs::write(file.path(), text).unwrap();
-            MasterCredentials::default().with_worker_tokens(file.path())
+            MasterAccess::default().with_worker_tokens(file.path())
         };
         let text = "0123456789abcde\n".repeat(1 << 16).replace("e\n", "ef");
         assert_eq!(text.len() as u64, FILE_BYTES_MAX);

@@ -1,6 +1,5 @@
 //! Requests to their answers.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use hyper::body::Incoming;
@@ -11,21 +10,22 @@ use super::answers::{MasterResponse, problem, whole};
 use super::shared::SharedMaster;
 use super::{scheduler, worker};
 use crate::cluster::standalone::protocol::WORKER_PATH;
+use crate::http_server::ClientConnection;
 
-/// Answers a request, if it is allowed, and notes whether one was that needs a right.
+/// Answers a request, if it is allowed, and notes that its connection is used if it was one that needs a right.
 pub(super) async fn respond(
     shared: Rc<SharedMaster>,
     request: Request<Incoming>,
-    is_allowed: &Cell<bool>,
+    client: Rc<ClientConnection>,
 ) -> MasterResponse {
-    let path = request.uri().path();
-    if let Err((status, sentence)) =
-        shared.credentials.check(request.method(), path, request.headers())
-    {
+    let (head, body) = request.into_parts();
+    if let Err((status, sentence)) = shared.access.check(&head, &client) {
         return problem(status, sentence);
     }
+    let request = Request::from_parts(head, body);
+    let path = request.uri().path();
     if path != HEALTH_PATH {
-        is_allowed.set(true);
+        client.is_used.set(true);
     }
     match path {
         SCHEDULER_PATH => scheduler::respond(shared, request).await,

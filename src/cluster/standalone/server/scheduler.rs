@@ -43,7 +43,7 @@ pub(super) async fn respond(
         let sentence = "Content-Type must be application/json or application/x-protobuf";
         return problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, sentence);
     };
-    let principal = shared.credentials.principal(&head.headers);
+    let principal = shared.access.principal(&head.headers);
     let number = match stream_of(&shared, &head.headers, principal.as_deref()) {
         Ok(number) => number,
         Err((status, sentence)) => return problem(status, sentence),

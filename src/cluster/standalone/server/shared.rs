@@ -9,8 +9,9 @@ use prost::Message as _;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-use super::access::MasterCredentials;
+use super::access::MasterAccess;
 use super::journal::MasterJournal;
+use super::options::MasterOptions;
 use super::stream::{EventBody, RecordSender, record_stream};
 use crate::cluster::standalone::master::{
     ConnectionNumber, MasterAction, MasterSettings, RefusedCall, StandaloneMaster,
@@ -19,7 +20,6 @@ use crate::cluster::standalone::protocol::{WorkerCall, frame_event};
 use crate::mesos_v1::codec::Encoding;
 use crate::mesos_v1::messages::call::Subscribe;
 use crate::mesos_v1::messages::{Call, Event};
-use crate::resources::Scalar;
 
 /// How long a master waits for the workers and frameworks of its journal.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(15);
@@ -27,7 +27,7 @@ const RECOVERY_TIMEOUT: Duration = Duration::from_secs(15);
 /// The master and all that belongs to it.
 #[derive(Debug)]
 pub(super) struct SharedMaster {
-    pub(super) credentials: MasterCredentials,
+    pub(super) access: MasterAccess,
     started: Instant,
     term: u64,
     master: RefCell<StandaloneMaster>,
@@ -62,20 +62,21 @@ impl SharedMaster {
     /// A master that goes on from its journal, and where the reason comes if it can't go on.
     pub(super) fn new(
         mut journal: MasterJournal,
-        max_cores: Option<Scalar>,
-        credentials: MasterCredentials,
+        options: MasterOptions,
     ) -> (Rc<SharedMaster>, oneshot::Receiver<String>) {
         let (broken, receiver) = oneshot::channel();
         let settings = MasterSettings {
             cluster: journal.cluster().to_owned(),
             term: journal.term(),
-            max_cores,
+            max_cores: options.max_cores,
             recovery_timeout: RECOVERY_TIMEOUT,
         };
         let term = settings.term;
         let master = StandaloneMaster::new(settings, journal.take_entries());
+        let mut access = options.access;
+        access.is_tls = options.tls.is_some();
         let shared = SharedMaster {
-            credentials,
+            access,
             started: Instant::now(),
             term,
             master: RefCell::new(master),
