@@ -60,8 +60,8 @@ impl FromStr for Masters {
     /// # Errors
     /// If the text has another form, names no master, or names more than 64.
     fn from_str(text: &str) -> Result<Masters, Error> {
-        let allowed = "mesos://, offermill://, http:// or https://, then HOST[:PORT] with a port from 1 to 65535, or several with \
-                       commas between";
+        let allowed = "mesos://, offermill://, http:// or https://, then HOST[:PORT] with a port from 1 to 65535, or \
+                       several with commas between";
         read(text.trim()).ok_or_else(|| Error::setting("master", text, allowed))
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn prepare(
         && !made.secret_over_plain_http
         && let Some(name) = secret_to_send(draft, &made)
     {
-        draft.problems.push(unencrypted(&name, &text));
+        draft.problems.push(unencrypted(&name, &text, is_standalone));
         return None;
     }
     let on_exit = OnExit::Kept(made.failover_timeout);
@@ -123,10 +123,11 @@ fn secret_to_send(draft: &SettingsDraft, config: &MesosConfig) -> Option<String>
     is_passed_on.then(|| "a secret of Spark's executors".to_owned())
 }
 
-fn unencrypted(name: &str, master: &str) -> String {
+fn unencrypted(name: &str, master: &str, is_standalone: bool) -> String {
+    let with_tls = if is_standalone { "use https://, or give --ca-file" } else { "use https://" };
     format!(
-        "{name} would go over the network unencrypted to {master}; use https://, or offermill:// with --ca-file, or \
-         give --allow-plain-secret"
+        "{name} would go over the network unencrypted to {master}; {with_tls}, or give \
+         --allow-plain-secret"
     )
 }
 
