@@ -89,6 +89,11 @@ pub(crate) struct WorkerArguments {
     #[arg(long, value_name = "NAME")]
     pub(crate) address: Option<String>,
 
+    /// Run executors of frameworks that ask for another user as the worker's user, too. Without
+    /// this flag they fail
+    #[arg(long)]
+    pub(crate) any_user: bool,
+
     /// How long executors may take to end when the worker is stopped
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     pub(crate) grace: String,

@@ -58,6 +58,7 @@ pub(super) fn read_settings(arguments: &WorkerArguments) -> Result<WorkerConfig,
     config.token_over_plain_http = arguments.insecure;
     config.ca_file.clone_from(&arguments.ca_file);
     config.ca_file_only = arguments.ca_file_only;
+    config.takes_any_user = arguments.any_user;
     config.client_certificate = certificate.flatten();
     config.work_dir.clone_from(&arguments.work_dir);
     config.address.clone_from(&arguments.address);

@@ -1,5 +1,7 @@
 //! Frameworks come, come back, and go.
 
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use super::registered::RegisteredFramework;
@@ -9,6 +11,9 @@ use crate::cluster::standalone::protocol::{HEARTBEAT_SECONDS, WorkerEvent};
 use crate::mesos_v1::messages::call::Subscribe;
 use crate::mesos_v1::messages::event::{Error, Subscribed, Type};
 use crate::mesos_v1::messages::{Event, FrameworkInfo};
+
+/// The most frameworks that are away and may come back. Each is in the journal, with up to 64 KiB.
+pub(super) const FRAMEWORKS_AWAY_MAX: usize = 1024;
 
 impl StandaloneMaster {
     /// A framework subscribes on a new connection, for the first time or again.
@@ -96,6 +101,30 @@ impl StandaloneMaster {
         framework.gone_at = Some(now.saturating_add(framework.failover_timeout()));
         self.rescind(|offer| offer.framework == number);
         self.remove_gone_frameworks(now);
+        self.bound_frameworks_away();
+    }
+
+    /// Tears frameworks down if too many are away: first those of the principal that has the most of them, of these
+    /// first those without executors, and of these first those whose time ends first.
+    pub(super) fn bound_frameworks_away(&mut self) {
+        loop {
+            let away = || self.frameworks.iter().filter(|(_, it)| it.gone_at.is_some());
+            if away().count() <= FRAMEWORKS_AWAY_MAX {
+                return;
+            }
+            let mut by_principal: HashMap<Option<&str>, usize> = HashMap::new();
+            for (_, framework) in away() {
+                *by_principal.entry(framework.info.principal.as_deref()).or_default() += 1;
+            }
+            let busy: HashSet<&str> =
+                self.placed.keys().map(|key| key.framework.as_str()).collect();
+            let rank = |(number, it): &(&u64, &RegisteredFramework)| {
+                let crowd = by_principal.get(&it.info.principal.as_deref()).copied();
+                (Reverse(crowd), busy.contains(it.id.as_str()), it.gone_at, **number)
+            };
+            let Some(first) = away().min_by_key(rank).map(|(number, _)| *number) else { return };
+            self.tear_down(first);
+        }
     }
 
     /// Tears down the frameworks whose time is over.

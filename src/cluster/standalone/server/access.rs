@@ -8,6 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use hyper::header::{AUTHORIZATION, HeaderMap, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
+use tokio_rustls::rustls::SupportedCipherSuite;
+use tokio_rustls::rustls::crypto::ring::cipher_suite::TLS13_AES_256_GCM_SHA384;
 
 use crate::cluster::standalone::protocol::WORKER_PATH;
 use crate::http_server::{ClientConnection, HostProblem, check_host, single_header};
@@ -47,14 +49,22 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 pub struct MasterAccess {
     /// `Basic` and the principal with its secret in base 64, as frameworks send it.
     frameworks: Option<Vec<Secret>>,
-    /// `Bearer` and the token, as workers send it.
-    workers: Option<Vec<Secret>>,
+    /// The tokens of workers, as they send them after `Bearer`.
+    workers: Option<Vec<WorkerToken>>,
     /// Whether workers must show a certificate.
     worker_certificates: bool,
     /// The names that requests may have in `Host` besides `localhost` and addresses, in lower case.
     hosts: Vec<String>,
     /// Whether clients come over TLS: they have verified the name that they use, so it isn't checked.
     pub(super) is_tls: bool,
+}
+
+/// A token of workers.
+#[derive(Clone, Debug)]
+struct WorkerToken {
+    token: Secret,
+    /// Whose it is. It may be exchanged for another one of this name.
+    name: Option<String>,
 }
 
 /// Why credentials can't be read, in a sentence that doesn't name the file.
@@ -85,16 +95,21 @@ impl MasterAccess {
         Ok(MasterAccess { frameworks: Some(known), ..self })
     }
 
-    /// Lets only workers with a token of a file register. A line has a token of at least 16 characters.
+    /// Lets only workers with a token of a file register. A line has a token of at least 16 characters; or a name, a
+    /// blank and a token. A worker's id belongs to the name, or to the token.
     ///
     /// # Errors
     /// If the file can't be read, others may read it, or a line isn't of this form.
     pub fn with_worker_tokens(self, path: &Path) -> Result<MasterAccess, CredentialsError> {
         let line = |line: &str| {
-            let is_usable = line.len() >= 16 && line.bytes().all(|byte| byte.is_ascii_graphic());
-            is_usable.then(|| Secret::new(line))
+            let (name, token) = match line.split_once(' ') {
+                Some((name, token)) => (Some(name.to_owned()), token),
+                None => (None, line),
+            };
+            let is_usable = token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_graphic());
+            is_usable.then(|| WorkerToken { token: Secret::new(token), name })
         };
-        let known = read_lines(path, "a token of at least 16 characters", line)?;
+        let known = read_lines(path, "a token of at least 16 characters, or a name and one", line)?;
         Ok(MasterAccess { workers: Some(known), ..self })
     }
 
@@ -126,6 +141,20 @@ impl MasterAccess {
         pair.split_once(':').map(|(principal, _)| principal.to_owned())
     }
 
+    /// Whose credentials a worker has that was checked: the name of its token, or a digest of it. `None` if it needs
+    /// no token.
+    pub(super) fn worker_owner(&self, headers: &HeaderMap, cluster: &str) -> Option<String> {
+        let given = credentials(headers, "Bearer")?;
+        // All are compared, as above.
+        let same = self
+            .workers
+            .as_ref()?
+            .iter()
+            .fold(None, |found, it| if it.token.is_same(given) { Some(it) } else { found })?;
+        let digest = || digest(&format!("{cluster} {given}"));
+        Some(same.name.as_ref().map_or_else(digest, |name| format!("name {name}")))
+    }
+
     /// Checks a request before anything else is done with it.
     ///
     /// # Errors
@@ -151,8 +180,15 @@ impl MasterAccess {
             });
         };
         let has_certificate = !self.worker_certificates || client.has_certificate.get();
-        let is_framework = is_one_of(headers, "Basic", self.frameworks.as_deref());
-        let is_worker = is_one_of(headers, "Bearer", self.workers.as_deref()) && has_certificate;
+        let is_framework = match &self.frameworks {
+            None => true,
+            Some(known) => is_one_of(headers, "Basic", known.iter()),
+        };
+        let is_worker = match &self.workers {
+            None => true,
+            Some(known) => is_one_of(headers, "Bearer", known.iter().map(|it| &it.token)),
+        };
+        let is_worker = is_worker && has_certificate;
         let is_allowed = match right {
             RequestRight::Frameworks => is_framework,
             RequestRight::Workers => is_worker,
@@ -183,22 +219,38 @@ impl MasterAccess {
     }
 }
 
-/// Whether the one `Authorization` of a request is one of those that are known; yes if none is needed. All are
-/// compared, in a time that depends on lengths alone.
-fn is_one_of(headers: &HeaderMap, scheme: &str, known: Option<&[Secret]>) -> bool {
-    let Some(known) = known else { return true };
-    let given = single_header(headers, AUTHORIZATION).and_then(|text| text.split_once(' '));
-    let Some((of, text)) = given else { return false };
-    let text = text.trim();
-    let is_any = known.iter().fold(false, |is_any, secret| is_any | secret.is_same(text));
-    of.eq_ignore_ascii_case(scheme) && is_any
+/// The one `Authorization` of a request without its scheme, if it is of this scheme.
+fn credentials<'h>(headers: &'h HeaderMap, scheme: &str) -> Option<&'h str> {
+    let (of, text) = single_header(headers, AUTHORIZATION)?.split_once(' ')?;
+    of.eq_ignore_ascii_case(scheme).then(|| text.trim())
 }
 
-fn read_lines(
+/// Whether the one `Authorization` of a request is one of those that are known. All are compared, in a time that
+/// depends on lengths alone.
+fn is_one_of<'s>(
+    headers: &HeaderMap,
+    scheme: &str,
+    known: impl Iterator<Item = &'s Secret>,
+) -> bool {
+    credentials(headers, scheme)
+        .is_some_and(|given| known.fold(false, |is_any, secret| is_any | secret.is_same(given)))
+}
+
+/// The first 256 bits of the SHA-384 of a text, in hexadecimal digits. The implementation is that of TLS.
+fn digest(text: &str) -> String {
+    let SupportedCipherSuite::Tls13(suite) = TLS13_AES_256_GCM_SHA384 else {
+        return String::new();
+    };
+    let hash = suite.common.hash_provider.hash(text.as_bytes());
+    let digits = hash.as_ref().iter().take(32).map(|byte| format!("{byte:02x}"));
+    format!("sha384 {}", digits.collect::<String>())
+}
+
+fn read_lines<T>(
     path: &Path,
     allowed: &str,
-    read: impl Fn(&str) -> Option<Secret>,
-) -> Result<Vec<Secret>, CredentialsError> {
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<T>, CredentialsError> {
     use std::io::Read as _;
     let failed = |error: std::io::Error| CredentialsError(error.to_string());
     let file = open_input(path).map_err(failed)?;
@@ -212,7 +264,7 @@ fn read_lines(
         return Err(CredentialsError("it is longer than 1 MiB".to_owned()));
     }
     let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
-    let known: Result<Vec<Secret>, CredentialsError> = lines
+    let known: Result<Vec<T>, CredentialsError> = lines
         .map(|(line, number)| {
             let refused = || CredentialsError(format!("line {number} must have {allowed}"));
             read(line.trim()).ok_or_else(refused)
@@ -236,7 +288,7 @@ mod tests {
     fn access() -> MasterAccess {
         MasterAccess {
             frameworks: Some(vec![Secret::new("cDpz"), Secret::new("cTpz")]),
-            workers: Some(vec![Secret::new("0123456789abcdef")]),
+            workers: Some(vec![WorkerToken { token: Secret::new("0123456789abcdef"), name: None }]),
             ..MasterAccess::default()
         }
     }
@@ -264,6 +316,34 @@ mod tests {
 
     fn status(method: &Method, path: &str, headers: &[(&'static str, &str)]) -> u16 {
         status_of(&access(), method, path, headers, false)
+    }
+
+    /// Goal: a worker belongs to the name of its token, or to the token, which can't be read from what is kept. Method:
+    /// tokens of a file, with names and without; one that is in no line isn't anybody's.
+    #[test]
+    fn workers_belong_to_their_tokens() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o600)).unwrap();
+        let lines =
+            "0123456789abcdef\nfedcba9876543210\nh3 aaaaaaaaaaaaaaaa\nh3 bbbbbbbbbbbbbbbb\n";
+        std::fs::write(file.path(), lines).unwrap();
+        let access = MasterAccess::default().with_worker_tokens(file.path()).unwrap();
+        let owner = |cluster: &str, token: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
+            access.worker_owner(&headers, cluster)
+        };
+        let own = owner("c", "0123456789abcdef").unwrap();
+        assert!(own.len() == 71 && !own.contains("0123456789abcdef"), "{own}");
+        assert_eq!(owner("c", "0123456789abcdef").unwrap(), own);
+        assert_ne!(owner("d", "0123456789abcdef").unwrap(), own);
+        assert_ne!(owner("c", "fedcba9876543210").unwrap(), own);
+        assert_eq!(owner("c", "aaaaaaaaaaaaaaaa").unwrap(), "name h3");
+        assert_eq!(owner("c", "bbbbbbbbbbbbbbbb").unwrap(), "name h3");
+        assert_eq!(owner("c", "cccccccccccccccc"), None);
+        std::fs::write(file.path(), "h3 short\n").unwrap();
+        assert!(MasterAccess::default().with_worker_tokens(file.path()).is_err());
     }
 
     /// Goal: a site whose name was made to point to this machine gets nothing, except over TLS, where its browser has

@@ -16,7 +16,7 @@ use super::stream::{EventBody, RecordSender, record_stream};
 use crate::cluster::standalone::master::{
     ConnectionNumber, MasterAction, MasterSettings, RefusedCall, StandaloneMaster,
 };
-use crate::cluster::standalone::protocol::{WorkerCall, frame_event};
+use crate::cluster::standalone::protocol::{WorkerCall, WorkerSubscribe, frame_event};
 use crate::mesos_v1::codec::Encoding;
 use crate::mesos_v1::messages::call::Subscribe;
 use crate::mesos_v1::messages::{Call, Event};
@@ -29,6 +29,8 @@ const RECOVERY_TIMEOUT: Duration = Duration::from_secs(15);
 pub(super) struct SharedMaster {
     pub(super) access: MasterAccess,
     started: Instant,
+    /// What the ids of this cluster begin with.
+    pub(super) cluster: String,
     term: u64,
     master: RefCell<StandaloneMaster>,
     journal: RefCell<MasterJournal>,
@@ -72,12 +74,14 @@ impl SharedMaster {
             recovery_timeout: RECOVERY_TIMEOUT,
         };
         let term = settings.term;
+        let cluster = settings.cluster.clone();
         let master = StandaloneMaster::new(settings, journal.take_entries());
         let mut access = options.access;
         access.is_tls = options.tls.is_some();
         let shared = SharedMaster {
             access,
             started: Instant::now(),
+            cluster,
             term,
             master: RefCell::new(master),
             journal: RefCell::new(journal),
@@ -170,6 +174,16 @@ impl SharedMaster {
         called
     }
 
+    pub(super) fn worker_subscribes(
+        &self,
+        number: ConnectionNumber,
+        said: WorkerSubscribe,
+        owner: Option<String>,
+    ) {
+        self.master.borrow_mut().worker_subscribes(number, said, owner, self.now());
+        self.perform();
+    }
+
     pub(super) fn worker_calls(
         &self,
         number: ConnectionNumber,
@@ -196,7 +210,7 @@ impl SharedMaster {
         loop {
             let actions = self.master.borrow_mut().take_actions();
             if actions.is_empty() || self.broken.borrow().is_none() {
-                return;
+                return self.compact_journal();
             }
             for action in actions {
                 let slow = match action {
@@ -227,6 +241,18 @@ impl SharedMaster {
                     self.master.borrow_mut().connection_closed(number, self.now());
                 }
             }
+        }
+    }
+
+    /// Writes the journal anew if it has become long.
+    fn compact_journal(&self) {
+        let mut journal = self.journal.borrow_mut();
+        if self.broken.borrow().is_none() || !journal.is_long() {
+            return;
+        }
+        if let Err(error) = journal.rewrite(&self.master.borrow().journal_entries()) {
+            let broken = self.broken.borrow_mut().take();
+            let _ended = broken.map(|broken| broken.send(error.to_string()));
         }
     }
 

@@ -30,18 +30,17 @@ pub(super) async fn respond(
     shared: Rc<SharedMaster>,
     request: Request<Incoming>,
 ) -> MasterResponse {
+    let owner = shared.access.worker_owner(request.headers(), &shared.cluster);
     let reader = RecordReader::new(MESSAGE_BYTES_MAX);
     let mut calls = WorkerCalls { body: request.into_body(), reader };
     let first = match timeout(FIRST_TIMEOUT, calls.next()).await {
-        Ok(Ok(call @ WorkerCall::Subscribe(_))) => call,
+        Ok(Ok(WorkerCall::Subscribe(said))) => *said,
         Ok(Ok(_)) => return problem(StatusCode::BAD_REQUEST, "the first message isn't SUBSCRIBE"),
         Ok(Err(why)) => return problem(StatusCode::BAD_REQUEST, &why),
         Err(_) => return problem(StatusCode::REQUEST_TIMEOUT, "SUBSCRIBE took too long to arrive"),
     };
     let (number, body) = shared.open(Encoding::Json, None);
-    if let Err(why) = shared.worker_calls(number, first) {
-        return problem(StatusCode::BAD_REQUEST, &why.to_string());
-    }
+    shared.worker_subscribes(number, first, owner);
     let reader = spawn_local(read(Rc::clone(&shared), number, calls)).abort_handle();
     shared.set_reader(number, reader);
     stream("application/json", body)

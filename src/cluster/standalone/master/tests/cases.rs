@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use super::world::{TestWorld, task_info};
 use crate::cluster::standalone::master::MasterAction;
+use crate::cluster::standalone::master::frameworks::FRAMEWORKS_AWAY_MAX;
 use crate::cluster::standalone::protocol::{
     EXECUTORS_MAX, ExecutorKey, ExecutorUpdate, HeldExecutor, ReportedState, WorkerCall,
     WorkerEvent, WorkerResources, WorkerSubscribe,
 };
-use crate::mesos_v1::messages::call::{self, Type};
+use crate::mesos_v1::messages::call::{self, Subscribe, Type};
 use crate::mesos_v1::messages::{
     Call, Environment, Filters, FrameworkId, FrameworkInfo, TaskInfo, TaskState, Variable,
 };
@@ -141,8 +142,7 @@ fn a_worker_registers_once() {
             ..WorkerSubscribe::default()
         };
         let connection = 1000 + term * 10 + session.len() as u64 + address.len() as u64;
-        let call = WorkerCall::Subscribe(Box::new(said));
-        world.master.worker_calls(connection, call, world.now).unwrap();
+        world.master.worker_subscribes(connection, said, Some("o0".to_owned()), world.now);
         let actions = world.master.take_actions();
         let told = actions.into_iter().find_map(|action| match action {
             MasterAction::TellWorker { to, event } if to == connection => Some(event),
@@ -257,6 +257,53 @@ fn acknowledgements_of_other_tasks_go_nowhere() {
     }
 }
 
+/// Goal: a task without a user is its framework's user's. Method: one without, and one with a user.
+#[test]
+fn executors_run_as_the_user_of_their_framework() {
+    let mut world = with_worker(1);
+    let mut other = small_task(&world, 1, "other");
+    other.command.as_mut().unwrap().user = Some("root".to_owned());
+    let tasks = vec![small_task(&world, 1, "own"), other];
+    let offer = offer_of(&world, 1).unwrap();
+    world.accept_tasks(1, &offer, tasks);
+    let users = |id: &str| world.users.get(id).cloned().flatten();
+    assert_eq!((users("own").as_deref(), users("other").as_deref()), (Some("u1"), Some("root")));
+}
+
+/// Goal: frameworks that come and go don't fill the memory, and those of one principal don't drive others out. Method:
+/// more frameworks of one principal than may be away, after one of another principal and one with an executor, which
+/// are away for longest.
+#[test]
+fn frameworks_that_are_away_are_bounded() {
+    let mut world = TestWorld::new(1, 2, None);
+    world.connect_worker(0);
+    for index in [0, 1] {
+        world.frameworks[index].failover = 1e6;
+        world.subscribe_framework(index);
+    }
+    let offer = offer_of(&world, 0).unwrap();
+    world.accept(0, &offer, 1.0, None);
+    world.disconnect_framework(0);
+    world.disconnect_framework(1);
+    for number in 0..FRAMEWORKS_AWAY_MAX as u64 + 10 {
+        let framework_info = FrameworkInfo {
+            principal: Some("crowd".to_owned()),
+            failover_timeout: Some(1e6),
+            ..FrameworkInfo::default()
+        };
+        let subscribe = Subscribe { framework_info, ..Subscribe::default() };
+        world.master.framework_subscribes(10_000 + number, subscribe, world.now);
+        world.master.connection_closed(10_000 + number, world.now);
+        world.deliver();
+    }
+    assert_eq!(world.master.counts().frameworks, FRAMEWORKS_AWAY_MAX);
+    assert_eq!(world.master.counts().executors, 1);
+    for index in [0, 1] {
+        world.subscribe_framework(index);
+        assert!(world.frameworks[index].connection.is_some(), "{index} was torn down");
+    }
+}
+
 /// A task with few resources, so that many fit in an offer of the world.
 fn small_task(world: &TestWorld, framework: usize, id: &str) -> TaskInfo {
     let offer = world.frameworks[framework].offers.values().next().unwrap();
@@ -340,8 +387,7 @@ fn an_awaited_worker_keeps_its_address() {
         address: "h0".to_owned(),
         ..WorkerSubscribe::default()
     };
-    let call = WorkerCall::Subscribe(Box::new(said));
-    world.master.worker_calls(1000, call, world.now).unwrap();
+    world.master.worker_subscribes(1000, said, Some("o0".to_owned()), world.now);
     let actions = world.master.take_actions();
     let is_refused = |action: &MasterAction| {
         matches!(
