@@ -47,7 +47,8 @@ impl RunningMaster {
 
     fn state(&self) -> Value {
         let get = "GET /state HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-        serde_json::from_str(&self.ask(get).1).unwrap()
+        let state: Value = serde_json::from_str(&self.ask(get).1).unwrap();
+        state["counts"].clone()
     }
 
     /// The flags of a run on this master.
@@ -268,6 +269,64 @@ fn executor_outlives_master(signal: &str, failover: &[&str]) {
     worker.report(&launch, "FINISHED");
     let ended = run.end();
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.output, ended.errors);
+}
+
+/// Goal: an operator drains a worker: it gets no offers any more, ends its executors, and is gone; what isn't a command
+/// or a worker is refused, and changes nothing. Method: `offermill ctl` at the master's socket, a worker by hand with
+/// an executor, and the state and metrics before and after.
+#[test]
+fn an_operator_drains_a_worker() {
+    let folder = Folder::new();
+    let control = ["--control", "master.sock"];
+    let master = RunningMaster::start(&folder, "127.0.0.1:0", &control);
+    let mut worker = HandWorker::connect(&master, &subscribe(), "");
+    let id = worker.hear_a("SUBSCRIBED")["id"].as_str().unwrap().to_owned();
+    let run = start_run(&folder, &master, &["--num-executors", "1"], &["sleep", "600"]);
+    let launch = worker.hear_a("LAUNCH");
+    worker.report(&launch, "RUNNING");
+    let ctl = |words: &[&str]| finish(&folder, &[&["ctl", "master.sock"], words].concat());
+    let status = ctl(&["status"]).output;
+    let line = format!("worker {id} on h1: active, 1 executor; used 1 of 2 cores and 16 of 64 MiB");
+    // Whether the run still wants offers depends on the moment.
+    assert!(status.contains(&line) && status.contains("1 executor with 1 core\n"), "{status}");
+    let state: Value = serde_json::from_str(&ctl(&["status", "json"]).output).unwrap();
+    assert_eq!(state["workers"][0]["used"]["cpus"], 1.0);
+    let metrics = "GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let (status, text) = master.ask(metrics);
+    assert_eq!(status, 200);
+    for line in [
+        "offermill_master_workers{state=\"active\"} 1",
+        "offermill_master_executors 1",
+        "offermill_master_cores{part=\"used\"} 1",
+        "offermill_master_memory_bytes{part=\"total\"} 67108864",
+    ] {
+        assert!(text.lines().any(|it| it == line), "{line} is missing in\n{text}");
+    }
+    for (words, expected) in [
+        (&["drain", "nobody"][..], "there is no worker \"nobody\""),
+        (&["drain", &id, "soon"], "the grace period"),
+        (&["drain", &id, "1000d"], "at most a year"),
+        (&["limit", "3"], "there is no command"),
+    ] {
+        let refused = ctl(words);
+        assert_eq!(refused.code, Some(1), "{words:?}: {}", refused.output);
+        assert!(refused.errors.contains(expected), "{words:?}: {}", refused.errors);
+    }
+    assert!(ctl(&["help"]).output.contains("drain ID [GRACE]"));
+    let drained = ctl(&["drain", &id, "7s"]);
+    assert_eq!(drained.output, format!("the worker {id} drains\n"), "{}", drained.errors);
+    assert_eq!(worker.hear_a("DRAIN")["grace"], 7000);
+    worker.report(&launch, "KILLED");
+    assert!(ctl(&["status"]).output.contains(&format!("worker {id} on h1: draining, 0 executors")));
+    worker.say(&json!({"type": "LEAVE"}));
+    while master.state()["workers"] != 0 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(ctl(&["drain", &id]).code, Some(1));
+    drop(run);
+    master.run.signal("TERM");
+    assert_eq!(master.run.end().code, Some(0));
+    assert!(!folder.0.join("master.sock").exists());
 }
 
 /// Goal: neither wrong nor missing credentials get anywhere, and right ones do. Method: a worker and a run with each.

@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::standalone_master::commands::COMMANDS;
+
 const NOTES: &str = "\
 Frameworks subscribe at offermill://HOST:PORT (the same as mesos://: the master speaks Mesos' v1
 scheduler API). Workers register at http://HOST:PORT, or https:// with --certificate-file. GET
-/state has counts as JSON, GET /health answers \"ok\".
+/state has workers and frameworks as JSON, GET /metrics figures for Prometheus, GET /health
+answers \"ok\".
 
 Beyond loopback the master listens only with TLS (--certificate-file, --key-file), principals
 (--principals-file) and worker tokens (--worker-tokens-file) or certificates (--worker-ca-file),
@@ -30,7 +33,8 @@ Exit codes:
 
 /// The arguments of `offermill master`.
 #[derive(Debug, Args)]
-#[command(after_help = NOTES, args_override_self = true)]
+#[command(after_help = format!("{NOTES}\n\nCommands of offermill ctl, with --control:\n{COMMANDS}"))]
+#[command(args_override_self = true)]
 pub(crate) struct MasterArguments {
     /// Where to listen: IP:PORT, or a port of 127.0.0.1. Port 0 is any free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5050")]
@@ -53,6 +57,11 @@ pub(crate) struct MasterArguments {
     /// that reach the master may]
     #[arg(long, value_name = "FILE")]
     pub(super) worker_tokens_file: Option<PathBuf>,
+
+    /// Accept commands of `offermill ctl SOCKET` at a socket with this path: status, drain; only
+    /// this user can connect
+    #[arg(long, value_name = "SOCKET")]
+    pub(super) control: Option<PathBuf>,
 
     /// A PEM file with the master's certificate: it speaks TLS then, and nothing else
     #[arg(long, value_name = "FILE", requires = "key_file")]

@@ -1,13 +1,16 @@
 //! `offermill master`: the master of a standalone cluster.
 
 pub(crate) mod arguments;
+mod commands;
 mod settings;
 
 use std::convert::Infallible;
 
 use offermill::cluster::standalone::server::{MasterJournal, serve_master};
+use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::oneshot;
 
+use crate::control;
 use crate::exit::ExitStatus;
 use crate::output::{PrintOutcome, print_result, remark};
 use crate::settings::secrets::hide_memory;
@@ -32,6 +35,16 @@ pub(crate) fn run_master(arguments: &MasterArguments) -> ExitStatus {
         Ok(journal) => journal,
         Err(error) => return refuse(&[error.to_string()]),
     };
+    let (operator, requests) = unbounded_channel();
+    let sockets = arguments.control.as_ref().map(|path| {
+        let answer = move |line| commands::execute(line, &operator);
+        control::open_for(path, answer)
+            .map_err(|why| format!("--control is {:?}, but {why}", path.display().to_string()))
+    });
+    let _sockets = match sockets.transpose() {
+        Ok(sockets) => sockets,
+        Err(problem) => return refuse(&[problem]),
+    };
     let (stop, stopped) = oneshot::channel::<Infallible>();
     let mut stop = Some(stop);
     let listening = signals::listen(move |_| drop(stop.take()));
@@ -54,7 +67,7 @@ pub(crate) fn run_master(arguments: &MasterArguments) -> ExitStatus {
     if print_result(&StyledText::lines(&sentence)) == PrintOutcome::Failed {
         return ExitStatus::OutputClosed;
     }
-    match serve_master(listener, journal, plan.options, stopped) {
+    match serve_master(listener, journal, plan.options, requests, stopped) {
         Ok(()) => ExitStatus::Done,
         Err(why) => {
             remark(&why);

@@ -34,6 +34,7 @@ mod framework_calls;
 mod frameworks;
 mod recovery;
 mod registered;
+mod report;
 mod statuses;
 mod task_info;
 #[cfg(test)]
@@ -52,6 +53,8 @@ use crate::mesos_v1::messages::Event;
 use crate::resources::Scalar;
 
 pub use action::{ConnectionNumber, MasterAction, RefusedCall, RegistryEntry};
+pub(crate) use frameworks::description_problem;
+pub use report::{FrameworkReport, MasterReport, WorkerPresence, WorkerReport};
 
 /// What a master is told at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +99,7 @@ enum Peer {
 }
 
 /// The counts of a master, for people.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct MasterCounts {
     /// Workers with a connection.
     pub workers: usize,

@@ -256,9 +256,10 @@ impl StandaloneMaster {
     }
 
     /// Drains a worker: it takes no launches any more, ends its executors within `grace` milliseconds, and leaves.
-    /// Returns whether there is such a worker.
+    /// Returns whether there is such a worker, with a connection.
     pub fn drain_worker(&mut self, id: &str, grace: u64) -> bool {
-        let Some(worker) = self.workers.get_mut(id) else { return false };
+        let connected = self.workers.get_mut(id).filter(|worker| worker.connection.is_some());
+        let Some(worker) = connected else { return false };
         worker.is_draining = true;
         self.rescind(|offer| offer.worker == id);
         let term = self.settings.term;

@@ -18,8 +18,10 @@ use crate::private_files::{FileAccess, open_input};
 
 /// The path of Mesos' scheduler API.
 pub(super) const SCHEDULER_PATH: &str = "/api/v1/scheduler";
-/// The path of the counts.
+/// The path of all that the master knows.
 pub(super) const STATE_PATH: &str = "/state";
+/// The path of the figures for Prometheus.
+pub(super) const METRICS_PATH: &str = "/metrics";
 /// The path that says that the master answers.
 pub(super) const HEALTH_PATH: &str = "/health";
 
@@ -33,10 +35,11 @@ enum RequestRight {
 }
 
 /// All requests that are answered.
-const TABLE: [(&Method, &str, RequestRight); 4] = [
+const TABLE: [(&Method, &str, RequestRight); 5] = [
     (&Method::POST, SCHEDULER_PATH, RequestRight::Frameworks),
     (&Method::POST, WORKER_PATH, RequestRight::Workers),
     (&Method::GET, STATE_PATH, RequestRight::Either),
+    (&Method::GET, METRICS_PATH, RequestRight::Either),
     (&Method::GET, HEALTH_PATH, RequestRight::Nothing),
 ];
 
@@ -408,7 +411,7 @@ mod tests {
         let framework = ("authorization", "Basic cTpz");
         let worker = ("authorization", "bearer 0123456789abcdef");
         for path in
-            [SCHEDULER_PATH, WORKER_PATH, STATE_PATH, HEALTH_PATH, "/", "/api/v1", "/state/"]
+            [SCHEDULER_PATH, WORKER_PATH, STATE_PATH, METRICS_PATH, HEALTH_PATH, "/", "/api/v1"]
         {
             for method in [Method::GET, Method::POST, Method::PUT, Method::OPTIONS, Method::DELETE]
             {

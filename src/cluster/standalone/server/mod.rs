@@ -5,7 +5,8 @@
 //! | `POST /api/v1/scheduler`, SUBSCRIBE | a stream of events | frameworks |
 //! | `POST /api/v1/scheduler`, other calls, with the stream's `Mesos-Stream-Id` | 202, or 400 with a sentence | frameworks |
 //! | `POST /api/v1/worker` | a stream in both directions, see the worker protocol | workers |
-//! | `GET /state` | counts as JSON | frameworks or workers |
+//! | `GET /state` | workers, frameworks and counts as JSON | frameworks or workers |
+//! | `GET /metrics` | figures in the text form of Prometheus | frameworks or workers |
 //! | `GET /health` | `ok` | none |
 //!
 //! Each request is checked once, in `access.rs`, before anything of it is read; what isn't in its table is refused.
@@ -18,7 +19,10 @@ mod access;
 mod answers;
 mod journal;
 mod message_count;
+mod metrics;
+mod operator;
 mod options;
+mod pace;
 mod random;
 mod routes;
 mod scheduler;
@@ -33,6 +37,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::runtime;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 use tokio::time::interval;
@@ -42,6 +47,7 @@ use crate::http_server::{ServerLimits, WhenFull, accept};
 
 pub use access::{CredentialsError, MasterAccess};
 pub use journal::{JournalError, MasterJournal};
+pub use operator::OperatorRequest;
 pub use options::MasterOptions;
 
 /// What clients of a master may do. A connection is in use once a request on it was allowed, so that clients without
@@ -58,8 +64,8 @@ const LIMITS: ServerLimits = ServerLimits {
 /// The interval in which the master looks at its clock.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Serves frameworks and workers until `stop` is sent or dropped. Workers and frameworks stay registered: they come
-/// back to the next master with this journal.
+/// Serves frameworks and workers, and does what the operator requests, until `stop` is sent or dropped. Workers and
+/// frameworks stay registered: they come back to the next master with this journal.
 ///
 /// # Errors
 /// With a sentence if the server can't be started, if the address isn't allowed, or if the journal can't be written any
@@ -68,6 +74,7 @@ pub fn serve_master(
     listener: TcpListener,
     journal: MasterJournal,
     options: MasterOptions,
+    requests: UnboundedReceiver<OperatorRequest>,
     stop: oneshot::Receiver<Infallible>,
 ) -> Result<(), String> {
     let failed = |error: io::Error| format!("the master can't be started: {error}");
@@ -91,6 +98,7 @@ pub fn serve_master(
             }
             Ok(why) = broken => Err(why),
             () = tick(Rc::clone(&shared)) => Ok(()),
+            () = operator::serve_operator(Rc::clone(&shared), requests) => Ok(()),
             () = accepted => Ok(()),
         }
     })

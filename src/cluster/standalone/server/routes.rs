@@ -5,8 +5,9 @@ use std::rc::Rc;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 
-use super::access::{HEALTH_PATH, SCHEDULER_PATH, STATE_PATH};
+use super::access::{HEALTH_PATH, METRICS_PATH, SCHEDULER_PATH, STATE_PATH};
 use super::answers::{MasterResponse, problem, whole};
+use super::metrics::{METRICS_TYPE, metrics_text};
 use super::shared::SharedMaster;
 use super::{scheduler, worker};
 use crate::cluster::standalone::protocol::WORKER_PATH;
@@ -30,7 +31,12 @@ pub(super) async fn respond(
     match path {
         SCHEDULER_PATH => scheduler::respond(shared, request).await,
         WORKER_PATH => worker::respond(shared, request).await,
-        STATE_PATH => whole(StatusCode::OK, "application/json", shared.state_json()),
+        STATE_PATH => {
+            // Writing to memory can't fail, because all keys of maps are strings.
+            let state = serde_json::to_string(&shared.report()).unwrap_or_default();
+            whole(StatusCode::OK, "application/json", format!("{state}\n"))
+        }
+        METRICS_PATH => whole(StatusCode::OK, METRICS_TYPE, metrics_text(&shared.report())),
         HEALTH_PATH => whole(StatusCode::OK, "text/plain; charset=utf-8", "ok\n".to_owned()),
         _ => problem(StatusCode::NOT_FOUND, "there is nothing at this path"),
     }

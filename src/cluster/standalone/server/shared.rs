@@ -12,9 +12,10 @@ use tokio::task::AbortHandle;
 use super::access::MasterAccess;
 use super::journal::MasterJournal;
 use super::options::MasterOptions;
+use super::pace::CallPace;
 use super::stream::{EventBody, RecordSender, record_stream};
 use crate::cluster::standalone::master::{
-    ConnectionNumber, MasterAction, MasterSettings, RefusedCall, StandaloneMaster,
+    ConnectionNumber, MasterAction, MasterReport, MasterSettings, RefusedCall, StandaloneMaster,
 };
 use crate::cluster::standalone::protocol::{WorkerCall, WorkerSubscribe, frame_event};
 use crate::mesos_v1::codec::Encoding;
@@ -31,10 +32,11 @@ pub(super) struct SharedMaster {
     started: Instant,
     /// What the ids of this cluster begin with.
     pub(super) cluster: String,
-    term: u64,
     master: RefCell<StandaloneMaster>,
     journal: RefCell<MasterJournal>,
     connections: RefCell<HashMap<ConnectionNumber, OpenStream>>,
+    /// How fast the calls of each principal come.
+    paces: RefCell<HashMap<Option<String>, CallPace>>,
     next_connection: Cell<ConnectionNumber>,
     /// Takes the reason for which the master can't go on.
     broken: RefCell<Option<oneshot::Sender<String>>>,
@@ -73,7 +75,6 @@ impl SharedMaster {
             max_cores: options.max_cores,
             recovery_timeout: RECOVERY_TIMEOUT,
         };
-        let term = settings.term;
         let cluster = settings.cluster.clone();
         let master = StandaloneMaster::new(settings, journal.take_entries());
         let mut access = options.access;
@@ -82,18 +83,14 @@ impl SharedMaster {
             access,
             started: Instant::now(),
             cluster,
-            term,
             master: RefCell::new(master),
             journal: RefCell::new(journal),
             connections: RefCell::new(HashMap::new()),
+            paces: RefCell::new(HashMap::new()),
             next_connection: Cell::new(0),
             broken: RefCell::new(Some(broken)),
         };
         (Rc::new(shared), receiver)
-    }
-
-    fn now(&self) -> Duration {
-        self.started.elapsed()
     }
 
     /// Lets time pass.
@@ -102,19 +99,17 @@ impl SharedMaster {
         self.perform();
     }
 
-    /// Counts, as JSON.
-    pub(super) fn state_json(&self) -> String {
-        let master = self.master.borrow();
-        let counts = master.counts();
-        let state = serde_json::json!({
-            "term": self.term,
-            "recovering": master.is_recovering(),
-            "workers": counts.workers,
-            "frameworks": counts.frameworks,
-            "executors": counts.executors,
-            "offers": counts.offers,
-        });
-        format!("{state}\n")
+    /// A picture of all that the master knows.
+    pub(super) fn report(&self) -> MasterReport {
+        self.master.borrow().overview()
+    }
+
+    /// Drains a worker. Returns whether there is such a worker, with a connection.
+    pub(super) fn drain_worker(&self, id: &str, grace: Duration) -> bool {
+        let grace = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
+        let is_known = self.master.borrow_mut().drain_worker(id, grace);
+        self.perform();
+        is_known
     }
 
     /// Does nothing more of what the master wants done. Connections that end from now on, because the server ends, are
@@ -148,6 +143,18 @@ impl SharedMaster {
             Some(stream) => stream.reader = Some(reader),
             None => reader.abort(),
         }
+    }
+
+    /// How long a call of a principal has to wait; `None` if too many wait already.
+    pub(super) fn pace_call(&self, principal: Option<&str>) -> Option<Duration> {
+        // Principals are those of a file.
+        let mut paces = self.paces.borrow_mut();
+        paces.entry(principal.map(str::to_owned)).or_default().take(self.now())
+    }
+
+    /// The time since the master's start.
+    pub(super) fn now(&self) -> Duration {
+        self.started.elapsed()
     }
 
     /// The connection whose calls name this stream, and its principal.

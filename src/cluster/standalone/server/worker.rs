@@ -7,9 +7,10 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use tokio::task::spawn_local;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::answers::{MasterResponse, problem, stream};
+use super::pace::CallPace;
 use super::shared::SharedMaster;
 use crate::cluster::standalone::master::ConnectionNumber;
 use crate::cluster::standalone::protocol::{MESSAGE_BYTES_MAX, WorkerCall, decode_call};
@@ -48,7 +49,12 @@ pub(super) async fn respond(
 
 /// Passes a worker's messages on until they end. A message that can't be read ends them.
 async fn read(shared: Rc<SharedMaster>, number: ConnectionNumber, mut calls: WorkerCalls) {
+    let mut pace = CallPace::default();
     while let Ok(call) = calls.next().await {
+        // Nothing further is read meanwhile, so that the worker can't send more.
+        if let Some(wait) = pace.take(shared.now()).filter(|wait| !wait.is_zero()) {
+            sleep(wait).await;
+        }
         if shared.worker_calls(number, call).is_err() {
             break;
         }

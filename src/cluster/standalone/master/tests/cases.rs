@@ -4,26 +4,25 @@ use std::time::Duration;
 
 use super::world::{TestWorld, task_info};
 use crate::cluster::standalone::master::MasterAction;
-use crate::cluster::standalone::master::frameworks::FRAMEWORKS_AWAY_MAX;
 use crate::cluster::standalone::protocol::{
     EXECUTORS_MAX, ExecutorKey, ExecutorUpdate, HeldExecutor, ReportedState, WorkerCall,
     WorkerEvent, WorkerResources, WorkerSubscribe,
 };
-use crate::mesos_v1::messages::call::{self, Subscribe, Type};
+use crate::mesos_v1::messages::call::{self, Type};
 use crate::mesos_v1::messages::{
     Call, Environment, Filters, FrameworkId, FrameworkInfo, TaskInfo, TaskState, Variable,
 };
 
-fn seconds(number: u64) -> Duration {
+pub(super) fn seconds(number: u64) -> Duration {
     Duration::from_secs(number)
 }
 
-fn offer_of(world: &TestWorld, framework: usize) -> Option<String> {
+pub(super) fn offer_of(world: &TestWorld, framework: usize) -> Option<String> {
     world.frameworks[framework].offers.keys().next().cloned()
 }
 
 /// A worker, and this one of two frameworks.
-fn with_worker(framework: usize) -> TestWorld {
+pub(super) fn with_worker(framework: usize) -> TestWorld {
     let mut world = TestWorld::new(1, 2, None);
     world.subscribe_framework(framework);
     world.connect_worker(0);
@@ -36,7 +35,7 @@ fn launch(world: &mut TestWorld, framework: usize) -> String {
     world.accept(framework, &offer, 1.0, None)
 }
 
-fn decline(world: &mut TestWorld, framework: usize, refuse: f64) {
+pub(super) fn decline(world: &mut TestWorld, framework: usize, refuse: f64) {
     let offer = offer_of(world, framework).unwrap();
     world.frameworks[framework].offers.remove(&offer);
     let filters = Some(Filters { refuse_seconds: Some(refuse) });
@@ -257,55 +256,8 @@ fn acknowledgements_of_other_tasks_go_nowhere() {
     }
 }
 
-/// Goal: a task without a user is its framework's user's. Method: one without, and one with a user.
-#[test]
-fn executors_run_as_the_user_of_their_framework() {
-    let mut world = with_worker(1);
-    let mut other = small_task(&world, 1, "other");
-    other.command.as_mut().unwrap().user = Some("root".to_owned());
-    let tasks = vec![small_task(&world, 1, "own"), other];
-    let offer = offer_of(&world, 1).unwrap();
-    world.accept_tasks(1, &offer, tasks);
-    let users = |id: &str| world.users.get(id).cloned().flatten();
-    assert_eq!((users("own").as_deref(), users("other").as_deref()), (Some("u1"), Some("root")));
-}
-
-/// Goal: frameworks that come and go don't fill the memory, and those of one principal don't drive others out. Method:
-/// more frameworks of one principal than may be away, after one of another principal and one with an executor, which
-/// are away for longest.
-#[test]
-fn frameworks_that_are_away_are_bounded() {
-    let mut world = TestWorld::new(1, 2, None);
-    world.connect_worker(0);
-    for index in [0, 1] {
-        world.frameworks[index].failover = 1e6;
-        world.subscribe_framework(index);
-    }
-    let offer = offer_of(&world, 0).unwrap();
-    world.accept(0, &offer, 1.0, None);
-    world.disconnect_framework(0);
-    world.disconnect_framework(1);
-    for number in 0..FRAMEWORKS_AWAY_MAX as u64 + 10 {
-        let framework_info = FrameworkInfo {
-            principal: Some("crowd".to_owned()),
-            failover_timeout: Some(1e6),
-            ..FrameworkInfo::default()
-        };
-        let subscribe = Subscribe { framework_info, ..Subscribe::default() };
-        world.master.framework_subscribes(10_000 + number, subscribe, world.now);
-        world.master.connection_closed(10_000 + number, world.now);
-        world.deliver();
-    }
-    assert_eq!(world.master.counts().frameworks, FRAMEWORKS_AWAY_MAX);
-    assert_eq!(world.master.counts().executors, 1);
-    for index in [0, 1] {
-        world.subscribe_framework(index);
-        assert!(world.frameworks[index].connection.is_some(), "{index} was torn down");
-    }
-}
-
 /// A task with few resources, so that many fit in an offer of the world.
-fn small_task(world: &TestWorld, framework: usize, id: &str) -> TaskInfo {
+pub(super) fn small_task(world: &TestWorld, framework: usize, id: &str) -> TaskInfo {
     let offer = world.frameworks[framework].offers.values().next().unwrap();
     let mut task = task_info(id, offer, 0.001, None);
     task.resources[1].scalar.as_mut().unwrap().value = 0.1;
