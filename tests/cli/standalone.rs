@@ -375,7 +375,8 @@ fn other_requests_are_refused() {
     let post = |path: &str, headers: &str, body: &str| {
         let length = body.len();
         master.ask(&format!(
-            "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n{body}"
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\
+             content-length: {length}\r\n\r\n{body}"
         ))
     };
     let json = "content-type: application/json\r\n";
