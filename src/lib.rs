@@ -245,6 +245,9 @@ pub mod constraint;
 pub mod engine;
 mod error;
 pub mod foreign_text;
+#[cfg(feature = "standalone")]
+#[doc(hidden)]
+pub mod http_server;
 mod ids;
 mod kernel;
 pub mod launch;
@@ -253,6 +256,8 @@ pub mod limits;
 #[doc(hidden)]
 pub mod mesos_v1;
 mod offer;
+#[cfg(feature = "mesos")]
+mod pem_files;
 #[cfg(any(feature = "local", feature = "mesos"))]
 #[doc(hidden)]
 pub mod private_files;

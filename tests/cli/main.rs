@@ -19,6 +19,7 @@
 //! | [`spark`] | Spark's settings and `--print-config` |
 //! | [`spark_executors`] | Spark's executors are launched as by Spark |
 //! | [`standalone`] | `offermill master`, with runs as frameworks |
+//! | [`standalone_tls`] | a master, workers and runs over TLS |
 //! | [`kubernetes`] | the settings of runs on Kubernetes, and their secrets |
 //! | [`pods`] | runs on a fake API server, and `offermill clean` |
 //! | [`mesos`] | the settings of runs on Mesos, and their secrets |
@@ -60,6 +61,7 @@ mod spark;
 mod spark_executors;
 mod spark_startup;
 mod standalone;
+mod standalone_tls;
 mod status;
 mod steering;
 mod steering_commands;

@@ -24,11 +24,14 @@ fn on_mesos<'a>(flags: &[&'a str]) -> Vec<&'a str> {
 const BAD: &[(&[&str], &str)] = &[
     (
         &["--master", "mesos://"],
-        "--master is \"mesos://\", but must be mesos://, http:// or https://, then HOST[:PORT]",
+        "--master is \"mesos://\", but must be mesos://, offermill://, http:// or https://, then HOST[:PORT]",
     ),
     (&["--master", "mesos://a:x"], "--master is \"mesos://a:x\", but must be mesos://"),
     (&["--master", "mesos"], "--master is \"mesos\", but must be local, local[*], local[CORES]"),
-    (&["--master", "mesos"], "each; or mesos://, http:// or https://, then HOST[:PORT]"),
+    (
+        &["--master", "mesos"],
+        "each; or mesos://, offermill://, http:// or https://, then HOST[:PORT]",
+    ),
     (&["--master", "mesos://zk://a:2181/mesos"], "commas between; ZooKeeper is not supported"),
     (&["--role", "a b"], "--role is \"a b\", but must be a path of names with \"/\" between"),
     (&["-c", "spark.mesos.role=.."], "spark.mesos.role (--conf) is \"..\", but must be a path"),

@@ -46,8 +46,9 @@ impl RunningMaster {
     }
 
     fn state(&self) -> Value {
-        let get = "GET /state HTTP/1.1\r\nhost: m\r\nconnection: close\r\n\r\n";
-        serde_json::from_str(&self.ask(get).1).unwrap()
+        let get = "GET /state HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        let state: Value = serde_json::from_str(&self.ask(get).1).unwrap();
+        state["counts"].clone()
     }
 
     /// The flags of a run on this master.
@@ -78,7 +79,7 @@ impl HandWorker {
     fn open(master: &RunningMaster, subscribe: &Value, header: &str) -> HandWorker {
         let mut stream = master.connect();
         let head = format!(
-            "POST /api/v1/worker HTTP/1.1\r\nhost: m\r\ncontent-type: application/json\r\n{header}\
+            "POST /api/v1/worker HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{header}\
              transfer-encoding: chunked\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).unwrap();
@@ -270,6 +271,64 @@ fn executor_outlives_master(signal: &str, failover: &[&str]) {
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.output, ended.errors);
 }
 
+/// Goal: an operator drains a worker: it gets no offers any more, ends its executors, and is gone; what isn't a command
+/// or a worker is refused, and changes nothing. Method: `offermill ctl` at the master's socket, a worker by hand with
+/// an executor, and the state and metrics before and after.
+#[test]
+fn an_operator_drains_a_worker() {
+    let folder = Folder::new();
+    let control = ["--control", "master.sock"];
+    let master = RunningMaster::start(&folder, "127.0.0.1:0", &control);
+    let mut worker = HandWorker::connect(&master, &subscribe(), "");
+    let id = worker.hear_a("SUBSCRIBED")["id"].as_str().unwrap().to_owned();
+    let run = start_run(&folder, &master, &["--num-executors", "1"], &["sleep", "600"]);
+    let launch = worker.hear_a("LAUNCH");
+    worker.report(&launch, "RUNNING");
+    let ctl = |words: &[&str]| finish(&folder, &[&["ctl", "master.sock"], words].concat());
+    let status = ctl(&["status"]).output;
+    let line = format!("worker {id} on h1: active, 1 executor; used 1 of 2 cores and 16 of 64 MiB");
+    // Whether the run still wants offers depends on the moment.
+    assert!(status.contains(&line) && status.contains("1 executor with 1 core\n"), "{status}");
+    let state: Value = serde_json::from_str(&ctl(&["status", "json"]).output).unwrap();
+    assert_eq!(state["workers"][0]["used"]["cpus"], 1.0);
+    let metrics = "GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let (status, text) = master.ask(metrics);
+    assert_eq!(status, 200);
+    for line in [
+        "offermill_master_workers{state=\"active\"} 1",
+        "offermill_master_executors 1",
+        "offermill_master_cores{part=\"used\"} 1",
+        "offermill_master_memory_bytes{part=\"total\"} 67108864",
+    ] {
+        assert!(text.lines().any(|it| it == line), "{line} is missing in\n{text}");
+    }
+    for (words, expected) in [
+        (&["drain", "nobody"][..], "there is no worker \"nobody\""),
+        (&["drain", &id, "soon"], "the grace period"),
+        (&["drain", &id, "1000d"], "at most a year"),
+        (&["limit", "3"], "there is no command"),
+    ] {
+        let refused = ctl(words);
+        assert_eq!(refused.code, Some(1), "{words:?}: {}", refused.output);
+        assert!(refused.errors.contains(expected), "{words:?}: {}", refused.errors);
+    }
+    assert!(ctl(&["help"]).output.contains("drain ID [GRACE]"));
+    let drained = ctl(&["drain", &id, "7s"]);
+    assert_eq!(drained.output, format!("the worker {id} drains\n"), "{}", drained.errors);
+    assert_eq!(worker.hear_a("DRAIN")["grace"], 7000);
+    worker.report(&launch, "KILLED");
+    assert!(ctl(&["status"]).output.contains(&format!("worker {id} on h1: draining, 0 executors")));
+    worker.say(&json!({"type": "LEAVE"}));
+    while master.state()["workers"] != 0 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(ctl(&["drain", &id]).code, Some(1));
+    drop(run);
+    master.run.signal("TERM");
+    assert_eq!(master.run.end().code, Some(0));
+    assert!(!folder.0.join("master.sock").exists());
+}
+
 /// Goal: neither wrong nor missing credentials get anywhere, and right ones do. Method: a worker and a run with each.
 #[test]
 fn credentials_are_needed_once_there_are_any() {
@@ -301,7 +360,10 @@ fn credentials_are_needed_once_there_are_any() {
     let launch = worker.hear_a("LAUNCH");
     worker.report(&launch, "FINISHED");
     assert_eq!(run.end().code, Some(0));
-    assert_eq!(master.ask("GET /state HTTP/1.1\r\nhost: m\r\nconnection: close\r\n\r\n").0, 401);
+    assert_eq!(
+        master.ask("GET /state HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").0,
+        401
+    );
 }
 
 /// Goal: a request that this master doesn't answer is refused with its name, and changes nothing. Method: requests by
@@ -313,7 +375,8 @@ fn other_requests_are_refused() {
     let post = |path: &str, headers: &str, body: &str| {
         let length = body.len();
         master.ask(&format!(
-            "POST {path} HTTP/1.1\r\nhost: m\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n{body}"
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\
+             content-length: {length}\r\n\r\n{body}"
         ))
     };
     let json = "content-type: application/json\r\n";
@@ -333,6 +396,11 @@ fn other_requests_are_refused() {
     assert_eq!(post("/api/v1/worker", json, "nonsense").0, 400);
     assert_eq!(post("/api/v1/operator", json, "{}").0, 404);
     assert_eq!(master.state()["frameworks"], 0);
+    let get =
+        |host: &str| format!("GET /state HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    for (host, expected) in [("evil.example", 421), ("127.0.0.1:5050", 200), ("[::1]:1", 200)] {
+        assert_eq!(master.ask(&get(host)).0, expected, "{host}");
+    }
 }
 
 /// Goal: a call that would take too much memory is refused, and one whose stream isn't open or isn't its principal's is
@@ -349,7 +417,7 @@ fn calls_are_bounded_and_belong_to_principals() {
     let head = |of: &str, kind: &str, stream: Option<&str>, length: usize| {
         let stream = stream.map_or(String::new(), |id| format!("mesos-stream-id: {id}\r\n"));
         format!(
-            "POST /api/v1/scheduler HTTP/1.1\r\nhost: m\r\nconnection: close\r\nauthorization: Basic {of}\r\n\
+            "POST /api/v1/scheduler HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Basic {of}\r\n\
              content-type: application/{kind}\r\n{stream}content-length: {length}\r\n\r\n"
         )
     };
@@ -411,6 +479,7 @@ fn bad_input_is_refused() {
         (&["--listen", &taken, "--state-dir", "other"][..], "another program listens there"),
         (&["--listen", "0", "--state-dir", "master"], "another master uses it"),
         (&["--listen", "0.0.0.0:0", "--state-dir", "other"], "no TLS"),
+        (&["--insecure=x", "--state-dir", "other"], "--insecure"),
         (&["--listen", "here", "--state-dir", "other"], "must be IP:PORT"),
         (&["--max-cores", "0", "--state-dir", "other"], "must be a number above 0"),
         (&["--max-cores", "inf", "--state-dir", "other"], "must be a number above 0"),

@@ -106,9 +106,11 @@ fn atomics_stay_in_the_kernel() {
 }
 
 /// The library's rooms, from the ground up: each may import only from those before it.
-const LAYERS: [&str; 21] = [
+const LAYERS: [&str; 23] = [
     "error",
     "private_files",
+    "pem_files",
+    "http_server",
     "backoff",
     "time",
     "ids",

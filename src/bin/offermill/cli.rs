@@ -12,7 +12,7 @@ use crate::replay::arguments::ReplayArguments;
 use crate::settings::flags::RunArguments;
 use crate::settings::table;
 use crate::simulate::arguments::SimulateArguments;
-use crate::standalone_master::{self, MasterArguments};
+use crate::standalone_master::arguments::MasterArguments;
 use crate::worker::arguments::WorkerArguments;
 
 const EXAMPLES: &str = "\
@@ -147,7 +147,6 @@ pub(crate) enum Action {
     /// Print what an executor on a local agent has printed
     Logs(LogsArguments),
     /// Run the master of a standalone cluster
-    #[command(after_help = format!("{}\n\n{}", standalone_master::NOTES, exit::HELP))]
     Master(MasterArguments),
     /// Run executors of a standalone master on this machine
     Worker(Box<WorkerArguments>),

@@ -13,7 +13,7 @@
 //! |---|---|
 //! | `run/` | `offermill run`: the session between the engine, signals, clients and the renderer |
 //! | `worker/` | `offermill worker`: the library's worker, its settings and the sentences about it |
-//! | `logs/`, `replay/`, `simulate/`, `constraints.rs`, `control/ctl.rs`, `clean.rs`, `standalone_master.rs` | the other subcommands |
+//! | `logs/`, `replay/`, `simulate/`, `constraints.rs`, `control/ctl.rs`, `clean.rs`, `standalone_master/` | the other subcommands |
 //! | `record/`, `scenario/` | journals, and the format of their files |
 //! | `control/` | the socket and the commands that it accepts |
 //! | `http/` | the web page about a run, its metrics and its state |

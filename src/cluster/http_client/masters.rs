@@ -15,8 +15,8 @@ const HOST_BYTES_MAX: usize = 253;
 
 /// The masters of a cluster, at least one, in the order in which they are tried.
 ///
-/// The text form is `mesos://host[:port][,host[:port]…]`, or the same with `http://` (equivalent to `mesos://`) or
-/// `https://`. The default port is 5050. IPv6 addresses are in brackets.
+/// The text form is `mesos://host[:port][,host[:port]…]`, or the same with `http://` or `offermill://` (both equivalent
+/// to `mesos://`), or with `https://`. The default port is 5050. IPv6 addresses are in brackets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Masters {
     tls: bool,
@@ -39,6 +39,12 @@ impl Masters {
         self.tls
     }
 
+    /// The same masters, with connections that use TLS.
+    #[must_use]
+    pub fn with_tls(self) -> Masters {
+        Masters { tls: true, ..self }
+    }
+
     /// All masters, in the order in which they are tried.
     #[must_use]
     pub fn all(&self) -> &[Master] {
@@ -54,8 +60,8 @@ impl FromStr for Masters {
     /// # Errors
     /// If the text has another form, names no master, or names more than 64.
     fn from_str(text: &str) -> Result<Masters, Error> {
-        let allowed = "mesos://, http:// or https://, then HOST[:PORT] with a port from 1 to 65535, or several with \
-                       commas between";
+        let allowed = "mesos://, offermill://, http:// or https://, then HOST[:PORT] with a port from 1 to 65535, or \
+                       several with commas between";
         read(text.trim()).ok_or_else(|| Error::setting("master", text, allowed))
     }
 }

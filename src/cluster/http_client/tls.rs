@@ -2,25 +2,16 @@
 //! this client shows.
 
 use std::fmt::Display;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
-use zeroize::Zeroizing;
 
 use crate::error::Error;
-use crate::private_files::{FileAccess, open_input};
-
-/// The maximum length of a file with a private key, in bytes.
-const KEY_BYTES_MAX: u64 = 64 * 1024;
-/// The maximum length of a file of certificates, in bytes. Those of all public authorities have about 200 KB.
-const CERTIFICATES_BYTES_MAX: u64 = 16 << 20;
+use crate::pem_files::{read_certificates, read_key};
 
 /// The files of a TLS client's certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,49 +104,12 @@ fn not_certificates(name: &'static str, path: &Path, why: &dyn Display) -> Error
     Error::setting(name, path.display(), format!("a file of certificates in PEM ({why})"))
 }
 
-/// Reads the certificates of a file, at least one.
-fn read_certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
-    let mut text = Vec::new();
-    open_authored(path)?.take(CERTIFICATES_BYTES_MAX + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > CERTIFICATES_BYTES_MAX {
-        return Err(io::Error::other("it is too long"));
-    }
-    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    let certificates = certificates.map_err(io::Error::other)?;
-    if certificates.is_empty() {
-        return Err(io::Error::other("it contains none"));
-    }
-    Ok(certificates)
-}
-
-/// Opens a file, once: what is checked is what is read, and a pipe can be read only once. Others must not be able to
-/// write it.
-fn open_authored(path: &Path) -> io::Result<File> {
-    let file = open_input(path)?;
-    FileAccess::of(&file)?.check_author()?;
-    Ok(file)
-}
-
 /// The client's private key. Errors don't quote the file.
 fn client_key(path: &Path) -> Result<PrivateKeyDer<'static>, Error> {
-    let refuse = |why: &str| {
-        let allowed = format!("a file with a private key in PEM, which isn't encrypted ({why})");
+    read_key(path).map_err(|error| {
+        let allowed = format!("a file with a private key in PEM, which isn't encrypted ({error})");
         Error::setting(KEY_FILE, path.display(), allowed)
-    };
-    let text = read_key(path).map_err(|error| refuse(&error.to_string()))?;
-    PrivateKeyDer::from_pem_slice(&text).map_err(|_| refuse("it contains none"))
-}
-
-/// Reads a file with a key.
-fn read_key(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
-    let file = open_authored(path)?;
-    // As large as it may become, so that no part of the key is left behind by growing.
-    let mut text = Zeroizing::new(Vec::with_capacity(KEY_BYTES_MAX as usize + 1));
-    file.take(KEY_BYTES_MAX + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > KEY_BYTES_MAX {
-        return Err(io::Error::other("it is too long"));
-    }
-    Ok(text)
+    })
 }
 
 /// The certificates that are trusted: the system's, unless only those of the file are, and those of the file.

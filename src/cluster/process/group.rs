@@ -49,9 +49,17 @@ pub(crate) enum EnvironmentBase {
     /// This program's variables, except those that are withheld.
     #[default]
     Inherited,
+    /// Those of this program's [`BASIC_VARIABLES`] that are set.
+    #[cfg(feature = "standalone")]
+    Basic,
     /// No variables.
     Empty,
 }
+
+/// What programs need to find others and their files.
+#[cfg(feature = "standalone")]
+const BASIC_VARIABLES: [&str; 8] =
+    ["HOME", "JAVA_HOME", "LANG", "LC_ALL", "PATH", "SPARK_HOME", "TZ", "USER"];
 
 /// Why an executor was not started.
 #[derive(Debug)]
@@ -134,6 +142,12 @@ impl ProcessGroup {
         let mut process = Process::new(program);
         match options.environment {
             EnvironmentBase::Empty => drop(process.env_clear()),
+            #[cfg(feature = "standalone")]
+            EnvironmentBase::Basic => {
+                process.env_clear();
+                let set = |name| std::env::var_os(name).map(|value| (name, value));
+                process.envs(BASIC_VARIABLES.into_iter().filter_map(set));
+            }
             EnvironmentBase::Inherited => {
                 let withheld = options.withheld.iter().map(OsString::as_os_str);
                 for name in SECRET_VARIABLES.iter().map(OsStr::new).chain(withheld) {

@@ -76,8 +76,9 @@ fn bad_input_is_refused() {
 }
 
 /// Goal: a worker says its size and who it is; at Ctrl-C it ends its executors, tells the master, and ends with 0; its
-/// output is found by `offermill logs`; two workers don't share a folder. Method: sizes from the environment, one
-/// executor, a second worker, SIGINT.
+/// output is found by `offermill logs`; an executor has no variable of the worker that it doesn't need; two workers
+/// don't share a folder. Method: sizes from the environment, one executor, which prints variables, a second worker,
+/// SIGINT.
 #[test]
 fn a_worker_runs_until_it_is_stopped() {
     let folder = tempfile::tempdir().unwrap();
@@ -85,6 +86,7 @@ fn a_worker_runs_until_it_is_stopped() {
     let mut command = worker(folder.path(), master.port());
     command.env("SPARK_WORKER_CORES", "3").env("SPARK_WORKER_MEMORY", "2g");
     command.args(["--attributes", "zone:east;rack:7", "--hostname", "h1", "--address", "a1"]);
+    command.env("DATABASE_PASSWORD", "hunter2");
     let child = command.spawn().unwrap();
     let (mut connection, subscribe) = master.register("w-1", 1);
     assert_eq!(subscribe.resources.cpus.thousandths(), 3000);
@@ -93,7 +95,8 @@ fn a_worker_runs_until_it_is_stopped() {
     let attributes: Vec<_> =
         subscribe.attributes.iter().map(|it| (&*it.name, &*it.value)).collect();
     assert_eq!(attributes, [("zone", "east"), ("rack", "7")]);
-    connection.send(&launch("e1", 1, 1, "echo printed; exec sleep 600"));
+    let line = "echo printed ${DATABASE_PASSWORD-nothing} $GREETING $HOME; exec sleep 600";
+    connection.send(&launch("e1", 1, 1, line));
     connection.acknowledge(ReportedState::Starting);
     connection.acknowledge(ReportedState::Running);
 
@@ -122,7 +125,9 @@ fn a_worker_runs_until_it_is_stopped() {
     }
     let mut logs = Command::new(OFFERMILL);
     let logs = logs.args(["logs", "e1", "--work-dir"]).arg(folder.path()).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&logs.stdout), "printed\n");
+    let home = std::env::var("HOME").unwrap_or_default();
+    let expected = format!("printed nothing hello {home}");
+    assert_eq!(String::from_utf8_lossy(&logs.stdout).trim(), expected.trim());
 }
 
 /// Goal: executors end with a worker that is killed, and the next one in its folder has its id and its term, and holds

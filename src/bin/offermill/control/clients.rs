@@ -29,20 +29,24 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The longest line, in bytes without its line feed: enough for the names of a few thousand executors.
 const LINE_BYTES_MAX: usize = 64 * 1024;
 
-/// Starts a thread that accepts clients. Returns the clients that are connected at any time.
+/// The reply to a line, and whether its client is done.
+pub(super) type Answer = (ControlReply, bool);
+
+/// Starts a thread that accepts clients. `answer` returns what a line is answered with, `None` if it is blank. Returns
+/// the clients that are connected at any time.
 ///
 /// # Errors
 /// If no thread can be started.
-pub(super) fn accept_clients<S>(listener: UnixListener, send: S) -> io::Result<Clients>
+pub(super) fn accept_clients<A>(listener: UnixListener, answer: A) -> io::Result<Clients>
 where
-    S: Fn(ControlRequest) -> bool + Clone + Send + 'static,
+    A: Fn(Line) -> Option<Answer> + Clone + Send + 'static,
 {
     let clients = Clients::default();
     let accepted = clients.clone();
     let accept = move || {
         loop {
             match listener.accept() {
-                Ok((client, _)) => accept_client(&accepted, client, IDLE_MIN, &send),
+                Ok((client, _)) => accept_client(&accepted, client, IDLE_MIN, &answer),
                 Err(_) => sleep(ACCEPT_PAUSE),
             }
         }
@@ -52,16 +56,16 @@ where
 }
 
 /// Starts a thread that serves a client. If there are too many, one that was idle for `idle_min` gives way to it.
-fn accept_client<S>(clients: &Clients, client: UnixStream, idle_min: Duration, send: &S)
+fn accept_client<A>(clients: &Clients, client: UnixStream, idle_min: Duration, answer: &A)
 where
-    S: Fn(ControlRequest) -> bool + Clone + Send + 'static,
+    A: Fn(Line) -> Option<Answer> + Clone + Send + 'static,
 {
     let client = Arc::new(client);
     let Some(slot) = clients.admit(&client, idle_min) else { return reject_client(&client) };
-    let send = send.clone();
+    let answer = answer.clone();
     let serve = move || {
         // An error means that the client went away, or doesn't read.
-        let _gone = serve_client(&slot, &client, &send);
+        let _gone = serve_client(&slot, &client, &answer);
     };
     // Without a thread the client finds its connection closed.
     let _no_thread = Builder::new().name("offermill-client".into()).spawn(serve);
@@ -204,12 +208,11 @@ fn reject_client(mut client: &UnixStream) {
 fn serve_client(
     slot: &ClientSlot,
     client: &UnixStream,
-    send: &impl Fn(ControlRequest) -> bool,
+    answer: &impl Fn(Line) -> Option<Answer>,
 ) -> io::Result<()> {
     let mut reader = BufReader::new(ClientReader(&slot.state));
     while let Some(line) = lines::next(&mut reader, LINE_BYTES_MAX)? {
-        if let Some(command) = parse(line).transpose() {
-            let (reply, is_last) = exchange(command, None, send);
+        if let Some((reply, is_last)) = answer(line) {
             let give_up = Instant::now() + WRITE_TIMEOUT;
             write_until(client, reply_text(&reply).as_bytes(), give_up)?;
             if is_last {
@@ -223,9 +226,10 @@ fn serve_client(
     Ok(())
 }
 
-/// Parses a line of a client. `None` if it is blank.
-fn parse(line: Line) -> Result<Option<ControlCommand>, String> {
-    ControlCommand::parse(&line.text()?)
+/// Passes a line of a client to a run, and waits for the answer. `None` if it is blank.
+pub(super) fn ask_run(line: Line, send: &impl Fn(ControlRequest) -> bool) -> Option<Answer> {
+    let command = line.text().and_then(|text| ControlCommand::parse(&text));
+    Some(exchange(command.transpose()?, None, send))
 }
 
 /// A reply as it is sent to a client.
@@ -296,8 +300,8 @@ mod tests {
     }
 
     /// Executes nothing, and says so.
-    fn ended(_: ControlRequest) -> bool {
-        false
+    fn ended(line: Line) -> Option<Answer> {
+        ask_run(line, &|_| false)
     }
 
     fn connect(clients: &Clients, idle_min: Duration) -> BufReader<UnixStream> {

@@ -39,7 +39,7 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = format!("Commands:\n{HELP}\n\n{EXAMPLES}"))]
 pub(crate) struct CtlArguments {
-    /// The socket that was given to the run with --control
+    /// The socket that was given to the run, or to offermill master, with --control
     #[arg(value_name = "SOCKET")]
     pub(crate) socket: String,
 

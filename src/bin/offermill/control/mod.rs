@@ -24,10 +24,11 @@ mod write;
 use std::io;
 use std::path::Path;
 
-use crate::control::clients::Clients;
+use crate::control::clients::{Clients, accept_clients, ask_run};
 use crate::control::request::ControlRequest;
 use crate::control::socket::SocketFile;
 use crate::control::standard_input::read_standard_input;
+use crate::model::reply::ControlReply;
 
 /// The value of `--control` for standard input.
 const STANDARD_INPUT: &str = "-";
@@ -81,9 +82,25 @@ where
         let (listener, file) = socket::bind(Path::new(path))
             .map_err(|why| format!("--control is {path:?}, but {why}"))?;
         files.push(file);
-        accepted.push(clients::accept_clients(listener, send.clone()).map_err(no_thread)?);
+        let send = send.clone();
+        let answer = move |line| ask_run(line, &send);
+        accepted.push(accept_clients(listener, answer).map_err(no_thread)?);
     }
     Ok(ControlSockets { _files: files, clients: accepted })
+}
+
+/// Opens a socket at a path, whose lines `answer` answers; `None` means that a line is blank.
+///
+/// # Errors
+/// With the rest of a sentence that begins with the path.
+pub(crate) fn open_for<A>(path: &Path, answer: A) -> Result<ControlSockets, String>
+where
+    A: Fn(Result<String, String>) -> Option<ControlReply> + Clone + Send + 'static,
+{
+    let (listener, file) = socket::bind(path)?;
+    let accepted = accept_clients(listener, move |line| Some((answer(line.text())?, false)));
+    let clients = accepted.map_err(|error| format!("the thread can't be started: {error}"))?;
+    Ok(ControlSockets { _files: vec![file], clients: vec![clients] })
 }
 
 /// Starts to read the commands of the program that steers the run, from standard input. Calls `at_end` when it ends or

@@ -2,11 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::{IpAddr, Ipv6Addr};
 
-use hyper::header::{AUTHORIZATION, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use hyper::header::{AUTHORIZATION, COOKIE, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
+use offermill::http_server::{HostProblem, check_host, single_header};
 use offermill::launch::Secret;
 
 use crate::http::answer::{PageResponse, last_problem, only_reads, to_the_page, token_needed};
@@ -83,36 +83,19 @@ impl PageAccess {
         }
     }
 
-    /// The request's `Host`. A name that isn't configured may be one that its owner lets point to this machine, so that
-    /// the owner's pages could read this one (DNS rebinding). An address is no such name.
+    /// The request's `Host`, if it is a name of this page.
     fn host<'h>(&self, head: &'h Parts) -> Result<&'h str, Refused> {
-        let bad = |why| Refused::from(last_problem(StatusCode::BAD_REQUEST, why));
-        if head.uri.authority().is_some() {
-            return Err(bad("this is no proxy"));
-        }
-        let host = single(&head.headers, HOST).ok_or_else(|| bad("one Host is needed"))?;
-        match self.is_known(host) {
-            true => Ok(host),
-            false => Err(last_problem(
-                StatusCode::MISDIRECTED_REQUEST,
-                "this Host isn't answered: use the address, localhost, or a name in offermill.http.hosts",
-            )
-            .into()),
-        }
-    }
-
-    fn is_known(&self, host: &str) -> bool {
-        if let Some((address, port)) = host.strip_prefix('[').and_then(|it| it.split_once(']')) {
-            let is_port = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
-            return is_port && address.parse::<Ipv6Addr>().is_ok();
-        }
-        let name = match host.split_once(':') {
-            None => host,
-            Some((name, port)) if is_port(port) => name,
-            Some(_) => return false,
-        };
-        let name = name.to_ascii_lowercase();
-        name == "localhost" || name.parse::<IpAddr>().is_ok() || self.hosts.contains(&name)
+        check_host(head, &self.hosts).map_err(|problem| {
+            let (status, sentence) = match problem {
+                HostProblem::ForProxy => (StatusCode::BAD_REQUEST, "this is no proxy"),
+                HostProblem::NotOne => (StatusCode::BAD_REQUEST, "one Host is needed"),
+                HostProblem::Unknown => (
+                    StatusCode::MISDIRECTED_REQUEST,
+                    "this Host isn't answered: use the address, localhost, or a name in offermill.http.hosts",
+                ),
+            };
+            Refused::from(last_problem(status, sentence))
+        })
     }
 }
 
@@ -121,10 +104,10 @@ impl TokenAccess {
     /// the page gets the cookie.
     fn check(&self, head: &Parts) -> Result<(), Refused> {
         if let Some(given) = head.uri.query().and_then(token_in_query) {
-            let cookie = self.token.is_same(given).then(|| self.new_cookie()).flatten();
+            let cookie = self.token.is_same(&given).then(|| self.new_cookie()).flatten();
             return Err(cookie.map_or_else(token_needed, to_the_page).into());
         }
-        let bearer = single(&head.headers, AUTHORIZATION).and_then(|it| it.split_once(' '));
+        let bearer = single_header(&head.headers, AUTHORIZATION).and_then(|it| it.split_once(' '));
         let is_bearer = bearer.is_some_and(|(scheme, given)| {
             scheme.eq_ignore_ascii_case("bearer") && self.token.is_same(given.trim())
         });
@@ -148,19 +131,18 @@ impl TokenAccess {
     }
 }
 
-fn is_port(text: &str) -> bool {
-    text.parse::<u16>().is_ok()
-}
-
-/// A header's value if it is given exactly once.
-fn single(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
-    let mut values = headers.get_all(name).iter();
-    let value = values.next()?;
-    if values.next().is_some() { None } else { value.to_str().ok() }
-}
-
-fn token_in_query(query: &str) -> Option<&str> {
-    query.split('&').find_map(|pair| pair.strip_prefix("token="))
+/// The token in a query, with what is percent-encoded in it decoded: clients may encode any character.
+fn token_in_query(query: &str) -> Option<String> {
+    let given = query.split('&').find_map(|pair| pair.strip_prefix("token="))?;
+    let mut parts = given.split('%');
+    let mut token = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        token.push(u8::from_str_radix(digits, 16).ok().filter(|_| is_hex)?);
+        token.extend(rest.bytes());
+    }
+    String::from_utf8(token).ok()
 }
 
 /// A random number of 256 bits in hexadecimal digits.
@@ -251,7 +233,11 @@ mod tests {
             let (head, ()) = request.body(()).unwrap().into_parts();
             access.check(&head, false).unwrap_err()
         };
-        assert_eq!(with("/?token=wrong").status(), StatusCode::UNAUTHORIZED);
+        for wrong in ["wrong", "%", "%6", "%zz", "%+1", "%ff", ""] {
+            assert_eq!(with(&format!("/?token={wrong}")).status(), StatusCode::UNAUTHORIZED);
+        }
+        let encoded = format!("/?a=b&token=%63{}", &TOKEN[1..].replace('-', "%2D"));
+        assert_eq!(with(&encoded).status(), StatusCode::SEE_OTHER, "{encoded}");
         let answer = with(&format!("/?token={TOKEN}"));
         assert_eq!(answer.status(), StatusCode::SEE_OTHER);
         let cookie = answer.headers()["set-cookie"].to_str().unwrap();

@@ -16,7 +16,6 @@ mod metrics;
 mod reports;
 mod routes;
 mod server;
-mod tls;
 
 pub(crate) use reports::ReportRequest;
 pub(crate) use server::{HttpServer, bind, serve};

@@ -9,32 +9,22 @@
 //!
 //! The run doesn't wait for this thread, not even at its end.
 
-use std::cell::Cell;
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io::{self, ErrorKind};
 use std::net::TcpListener;
-use std::pin::pin;
 use std::rc::Rc;
 use std::thread::Builder;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use offermill::http_server::{ServerLimits, TlsAcceptor, WhenFull, accept, server_tls};
 use tokio::runtime::{self, Runtime};
 use tokio::sync::oneshot;
-use tokio::task::{AbortHandle, LocalSet, spawn_local};
-use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsAcceptor;
+use tokio::task::LocalSet;
 
 use crate::http::access::PageAccess;
 use crate::http::metrics::RunLabels;
 use crate::http::reports::{ReportRequest, RunReports};
 use crate::http::routes::RunPage;
-use crate::http::tls;
 use crate::settings::values::http::HttpPlan;
 
 /// The most connections that are open at a time.
@@ -49,8 +39,16 @@ const HEADERS_MAX: usize = 64;
 const CONNECTION_TIME: Duration = Duration::from_secs(60);
 /// How much longer the answer in progress may take then.
 const LAST_ANSWER_TIME: Duration = Duration::from_secs(10);
-/// The pause after a failed `accept`, for example with too many open files.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+const LIMITS: ServerLimits = ServerLimits {
+    connections_max: CONNECTIONS_MAX,
+    when_full: WhenFull::CloseOldest,
+    first_head_timeout: HEAD_TIMEOUT,
+    head_timeout: HEAD_TIMEOUT,
+    head_bytes_max: HEAD_BYTES_MAX,
+    headers_max: HEADERS_MAX,
+    lasts: Some((CONNECTION_TIME.saturating_sub(HEAD_TIMEOUT), LAST_ANSWER_TIME)),
+};
 
 /// The server. It stops when this is dropped, without being waited for.
 #[derive(Debug)]
@@ -75,7 +73,7 @@ pub(crate) fn bind(plan: &HttpPlan) -> Result<BoundServer, String> {
     let HttpPlan { given: (name, text), .. } = plan;
     let tls = match &plan.certificate {
         None => None,
-        Some((certificate, key)) => Some(tls::acceptor(certificate, key)?),
+        Some((certificate, key)) => Some(server_tls(certificate, key, None)?),
     };
     let listener = TcpListener::bind(plan.address).map_err(|error| {
         let why = match error.kind() {
@@ -123,92 +121,21 @@ fn accept_until(
     stopped: oneshot::Receiver<Infallible>,
 ) {
     LocalSet::new().block_on(runtime, async {
+        let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+        let page = Rc::new(page);
+        let accepted = accept(listener, tls, LIMITS, move |request, client| {
+            let page = Rc::clone(&page);
+            async move {
+                // A client for which the run is asked keeps its connection.
+                client.is_used.set(true);
+                let response = page.respond(request).await;
+                client.is_used.set(false);
+                response
+            }
+        });
         tokio::select! {
             _ = stopped => {}
-            () = accept(listener, tls, page) => {}
+            () = accepted => {}
         }
     });
-}
-
-/// Accepts connections. Returns only if the listener can't be used at all.
-async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, page: RunPage) {
-    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
-    let page = Rc::new(page);
-    let mut connections = OpenConnections::default();
-    loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            sleep(ACCEPT_PAUSE).await;
-            continue;
-        };
-        connections.make_room();
-        let waits_for_run = Rc::new(Cell::new(false));
-        let served = serve_client(stream, tls.clone(), Rc::clone(&page), Rc::clone(&waits_for_run));
-        let task = spawn_local(served).abort_handle();
-        connections.0.push_back(OpenConnection { waits_for_run, task });
-    }
-}
-
-/// The connections that are open, the oldest first, and some that have just ended.
-#[derive(Default)]
-struct OpenConnections(VecDeque<OpenConnection>);
-
-struct OpenConnection {
-    /// Whether the run is asked for its client.
-    waits_for_run: Rc<Cell<bool>>,
-    task: AbortHandle,
-}
-
-impl OpenConnections {
-    /// Forgets connections that have ended. If there are too many others, closes the oldest one that isn't waiting for
-    /// the run; else the oldest one. So a new client is always heard, however many are silent.
-    fn make_room(&mut self) {
-        self.0.retain(|connection| !connection.task.is_finished());
-        if self.0.len() < CONNECTIONS_MAX {
-            return;
-        }
-        let idle = self.0.iter().position(|connection| !connection.waits_for_run.get());
-        if let Some(connection) = self.0.remove(idle.unwrap_or(0)) {
-            connection.task.abort();
-        }
-    }
-}
-
-async fn serve_client(
-    stream: TcpStream,
-    tls: Option<TlsAcceptor>,
-    page: Rc<RunPage>,
-    waits_for_run: Rc<Cell<bool>>,
-) {
-    match tls {
-        None => serve_stream(stream, page, waits_for_run).await,
-        Some(tls) => {
-            if let Ok(Ok(stream)) = timeout(HEAD_TIMEOUT, tls.accept(stream)).await {
-                serve_stream(stream, page, waits_for_run).await;
-            }
-        }
-    }
-}
-
-/// Answers requests on a connection for as long as one lasts. Errors are the client's.
-async fn serve_stream<S>(stream: S, page: Rc<RunPage>, waits_for_run: Rc<Cell<bool>>)
-where
-    S: AsyncRead + AsyncWrite + Unpin + 'static,
-{
-    let respond = service_fn(|request| {
-        let (page, waits_for_run) = (Rc::clone(&page), Rc::clone(&waits_for_run));
-        async move {
-            waits_for_run.set(true);
-            let response = page.respond(request).await;
-            waits_for_run.set(false);
-            Ok::<_, Infallible>(response)
-        }
-    });
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-    http.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX);
-    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), respond));
-    if timeout(CONNECTION_TIME, connection.as_mut()).await.is_err() {
-        connection.as_mut().graceful_shutdown();
-        let _cut_off = timeout(LAST_ANSWER_TIME, connection).await;
-    }
 }

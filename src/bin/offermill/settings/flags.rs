@@ -9,7 +9,8 @@ pub(crate) struct RunArguments {
     /// The cluster: local[*] (this machine as one agent), local[CORES],
     /// local-cluster[AGENTS,CORES,MEM_MB]; or a Mesos cluster by its masters,
     /// mesos://HOST[:PORT][,HOST[:PORT]...], with https:// in place of mesos:// over TLS; or a
-    /// Kubernetes cluster by its API server, k8s://https://HOST:PORT, or k8s:// for that of kubectl
+    /// standalone cluster by its masters, offermill://HOST[:PORT][,...], over TLS with --ca-file; or
+    /// a Kubernetes cluster by its API server, k8s://https://HOST:PORT, or k8s:// for that of kubectl
     /// [default: local[*]]
     #[arg(long, value_name = "MASTER", help_heading = "Cluster")]
     pub(crate) master: Option<String>,
@@ -39,6 +40,10 @@ pub(crate) struct RunArguments {
     /// A file with the principal's secret [default: $SPARK_MESOS_SECRET_FILE]
     #[arg(long, value_name = "FILE", help_heading = "Mesos")]
     pub(crate) secret_file: Option<String>,
+
+    /// A PEM file of certificate authorities that are trusted beside the system's [default: none]
+    #[arg(long, value_name = "FILE", help_heading = "Mesos")]
+    pub(crate) ca_file: Option<String>,
 
     /// Send the secret even if the master has no TLS, unencrypted
     #[arg(long, value_name = "true|false", help_heading = "Mesos")]
@@ -223,6 +228,7 @@ impl RunArguments {
             "--role" => &self.role,
             "--principal" => &self.principal,
             "--secret-file" => &self.secret_file,
+            "--ca-file" => &self.ca_file,
             "--allow-plain-secret" => &self.allow_plain_secret,
             "--failover-timeout" => &self.failover_timeout,
             "--framework-id-file" => &self.framework_id_file,

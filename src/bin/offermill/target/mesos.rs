@@ -30,9 +30,13 @@ pub(super) fn prepare(
     config: &Config,
 ) -> Option<PreparedTarget> {
     let has_tls_files = check_files(draft);
+    let is_standalone = text.trim_start().starts_with("offermill://");
+    let names_tls_files =
+        draft.mesos.ca_file.is_some() || draft.mesos.client_certificate_file.is_some();
+    // offermill:// says nothing about TLS, which these files are for.
+    let masters = if is_standalone && names_tls_files { masters.with_tls() } else { masters };
     let is_encrypted = masters.tls();
     let scheme = if is_encrypted { "https" } else { "http" };
-    let is_standalone = text.trim_start().starts_with("offermill://");
     let first = masters.all().first().filter(|_| !is_standalone);
     let teardown_url = first.map(|first| format!("{scheme}://{first}/master/teardown"));
     let mut made = mesos_config(draft, masters, name, config)?;
@@ -44,7 +48,7 @@ pub(super) fn prepare(
         && !made.secret_over_plain_http
         && let Some(name) = secret_to_send(draft, &made)
     {
-        draft.problems.push(unencrypted(&name, &text));
+        draft.problems.push(unencrypted(&name, &text, is_standalone));
         return None;
     }
     let on_exit = OnExit::Kept(made.failover_timeout);
@@ -119,9 +123,10 @@ fn secret_to_send(draft: &SettingsDraft, config: &MesosConfig) -> Option<String>
     is_passed_on.then(|| "a secret of Spark's executors".to_owned())
 }
 
-fn unencrypted(name: &str, master: &str) -> String {
+fn unencrypted(name: &str, master: &str, is_standalone: bool) -> String {
+    let with_tls = if is_standalone { "use https://, or give --ca-file" } else { "use https://" };
     format!(
-        "{name} would go over the network unencrypted to {master}; use https://, or give \
+        "{name} would go over the network unencrypted to {master}; {with_tls}, or give \
          --allow-plain-secret"
     )
 }

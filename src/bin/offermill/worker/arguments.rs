@@ -35,11 +35,12 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = NOTES, args_override_self = true)]
 pub(crate) struct WorkerArguments {
-    /// The masters: https://HOST[:PORT] or http://HOST[:PORT], several with commas between
+    /// The masters: https://HOST[:PORT], http://HOST[:PORT], or offermill://HOST[:PORT], which is
+    /// https:// with --ca-file or --client-certificate-file; several with commas between
     #[arg(long, value_name = "URL")]
     pub(crate) master: String,
 
-    /// A file with the token that the masters know this worker by
+    /// A file with the token that the masters know this worker by [default: no token]
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<String>,
 
@@ -47,7 +48,7 @@ pub(crate) struct WorkerArguments {
     #[arg(long)]
     pub(crate) insecure: bool,
 
-    /// A PEM file of certificate authorities that are trusted beside the system's
+    /// A PEM file of certificate authorities that are trusted beside the system's [default: none]
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
 
@@ -55,11 +56,11 @@ pub(crate) struct WorkerArguments {
     #[arg(long)]
     pub(crate) ca_file_only: bool,
 
-    /// A PEM file with the certificate for masters that ask for one
+    /// A PEM file with the certificate for masters that ask for one [default: none]
     #[arg(long, value_name = "FILE")]
     pub(crate) client_certificate_file: Option<PathBuf>,
 
-    /// A PEM file with the key of the certificate
+    /// A PEM file with the key of the certificate [default: none]
     #[arg(long, value_name = "FILE")]
     pub(crate) client_key_file: Option<PathBuf>,
 
@@ -67,15 +68,16 @@ pub(crate) struct WorkerArguments {
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     pub(crate) work_dir: PathBuf,
 
-    /// The cores of all executors together
+    /// The cores of all executors together [default: $SPARK_WORKER_CORES, else the processors]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) cores: Option<String>,
 
-    /// The memory of all executors together, such as 16g
+    /// The memory of all executors together, such as 16g [default: $SPARK_WORKER_MEMORY, else the
+    /// machine's less 1 GiB]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
 
-    /// Attributes in offers, such as 'zone:east;rack:7'
+    /// Attributes in offers, such as 'zone:east;rack:7' [default: none]
     #[arg(long, value_name = "NAME:VALUE[;...]")]
     pub(crate) attributes: Option<String>,
 
@@ -86,6 +88,11 @@ pub(crate) struct WorkerArguments {
     /// What must not be registered twice at a time [default: the host name]
     #[arg(long, value_name = "NAME")]
     pub(crate) address: Option<String>,
+
+    /// Run executors of frameworks that ask for another user as the worker's user, too. Without
+    /// this flag they fail
+    #[arg(long)]
+    pub(crate) any_user: bool,
 
     /// How long executors may take to end when the worker is stopped
     #[arg(long, value_name = "DURATION", default_value = "10s")]

@@ -3,6 +3,7 @@
 pub(crate) mod arguments;
 mod settings;
 
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use offermill::cluster::standalone::protocol::{ExecutorUpdate, ReportedState};
@@ -58,6 +59,20 @@ pub(crate) fn run_worker(arguments: &WorkerArguments) -> ExitStatus {
 }
 
 fn run(worker: StandaloneWorker) -> ExitStatus {
+    // From its start on the worker may be registered, and a signal must not end it without a goodbye.
+    let (started, stoppers) = channel::<Box<dyn Fn() + Send>>();
+    let mut stop = None;
+    let on_signal = move |signal: &'static str| {
+        remark(&format!("{signal}: executors are asked to end"));
+        stop = stop.take().or_else(|| stoppers.recv().ok());
+        if let Some(stop) = &stop {
+            stop();
+        }
+    };
+    if let Err(error) = signals::listen(on_signal) {
+        remark(&format!("signals can't be received: {error}"));
+        return ExitStatus::Internal;
+    }
     let handle = match worker.start(|notice| remark(&sentence(&notice))) {
         Ok(handle) => handle,
         Err(error) => {
@@ -65,15 +80,8 @@ fn run(worker: StandaloneWorker) -> ExitStatus {
             return ExitStatus::Internal;
         }
     };
-    let stop = handle.stopper();
-    let on_signal = move |signal: &'static str| {
-        remark(&format!("{signal}: executors are asked to end"));
-        stop();
-    };
-    if let Err(error) = signals::listen(on_signal) {
-        remark(&format!("signals can't be received: {error}"));
-        return ExitStatus::Internal;
-    }
+    // Signals are listened to for as long as the program runs.
+    let _listening = started.send(Box::new(handle.stopper()));
     match handle.wait() {
         Some(WorkerEnd::Left { told, forced }) => {
             let told = if told { "the master was told" } else { "no master could be told" };

@@ -36,7 +36,7 @@ const FLAGS: [(&str, &str); 12] = [
 /// With a sentence for each that is invalid.
 pub(super) fn read_settings(arguments: &WorkerArguments) -> Result<WorkerConfig, Vec<String>> {
     let mut problems = Vec::new();
-    let masters = keep(&mut problems, parse_masters(&arguments.master));
+    let masters = keep(&mut problems, parse_masters(&arguments.master, names_tls_files(arguments)));
     let cores = sized(arguments.cores.as_deref(), "--cores", "SPARK_WORKER_CORES")
         .map(|(name, text)| parse_cores(name, &text));
     let cores = cores.and_then(|cores| keep(&mut problems, cores));
@@ -58,6 +58,7 @@ pub(super) fn read_settings(arguments: &WorkerArguments) -> Result<WorkerConfig,
     config.token_over_plain_http = arguments.insecure;
     config.ca_file.clone_from(&arguments.ca_file);
     config.ca_file_only = arguments.ca_file_only;
+    config.takes_any_user = arguments.any_user;
     config.client_certificate = certificate.flatten();
     config.work_dir.clone_from(&arguments.work_dir);
     config.address.clone_from(&arguments.address);
@@ -96,15 +97,23 @@ fn sized(
     }
 }
 
-fn parse_masters(text: &str) -> Result<Masters, String> {
-    let is_url = ["https://", "http://"].iter().any(|scheme| text.trim().starts_with(scheme));
-    let masters = text.parse().ok().filter(|_| is_url);
-    masters.ok_or_else(|| {
+/// Whether there are files that are for TLS alone.
+fn names_tls_files(arguments: &WorkerArguments) -> bool {
+    arguments.ca_file.is_some() || arguments.client_certificate_file.is_some()
+}
+
+/// Reads the masters. With `offermill://`, which says nothing about TLS, they have it if there are files for it.
+fn parse_masters(text: &str, has_tls_files: bool) -> Result<Masters, String> {
+    let is = |scheme: &str| text.trim().starts_with(scheme);
+    let is_url = ["https://", "http://", "offermill://"].into_iter().any(is);
+    let masters = text.parse::<Masters>().ok().filter(|_| is_url);
+    let masters = masters.ok_or_else(|| {
         format!(
-            "--master is {text:?}, but must be https://HOST[:PORT] or http://HOST[:PORT], or several with commas \
-             between"
+            "--master is {text:?}, but must be https://HOST[:PORT], http://HOST[:PORT] or offermill://HOST[:PORT], \
+             or several with commas between"
         )
-    })
+    })?;
+    Ok(if is("offermill://") && has_tls_files { masters.with_tls() } else { masters })
 }
 
 fn parse_attributes(text: &str) -> Result<Vec<WorkerAttribute>, String> {
@@ -152,10 +161,17 @@ mod tests {
         for text in ["zone", ":east", "zone:", "a:b;c"] {
             assert!(parse_attributes(text).unwrap_err().ends_with(ATTRIBUTES), "{text}");
         }
-        assert!(parse_masters("https://a:1,b").unwrap().tls());
-        assert!(!parse_masters("http://a").unwrap().tls());
-        for text in ["a:1", "mesos://a", "offermill://a", "https://", "http://a/b", "http://u@h"] {
-            assert!(parse_masters(text).is_err(), "{text}");
+        for (text, has_files, tls) in [
+            ("https://a:1,b", false, true),
+            ("http://a", false, false),
+            ("http://a", true, false),
+            ("offermill://a,b:1", false, false),
+            ("offermill://a,b:1", true, true),
+        ] {
+            assert_eq!(parse_masters(text, has_files).unwrap().tls(), tls, "{text}");
+        }
+        for text in ["a:1", "mesos://a", "offermill://", "https://", "http://a/b", "http://u@h"] {
+            assert!(parse_masters(text, true).is_err(), "{text}");
         }
     }
 }

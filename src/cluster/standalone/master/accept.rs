@@ -115,9 +115,13 @@ impl StandaloneMaster {
         number: u64,
         worker: &str,
         task: &TaskInfo,
-        (resources, command): (WorkerResources, ExecutorCommand),
+        (resources, mut command): (WorkerResources, ExecutorCommand),
     ) -> Result<Box<ExecutorLaunch>, String> {
-        let name = self.frameworks.get(&number).map(|it| it.info.name.clone());
+        let info = self.frameworks.get(&number).map(|it| &it.info);
+        let name = info.map(|it| it.name.clone());
+        if command.user.is_none() {
+            command.user = info.map(|it| it.user.clone()).filter(|user| !user.is_empty());
+        }
         let launch = Box::new(ExecutorLaunch {
             key: self.key(number, &task.task_id.value),
             sequence: self.workers.get(worker).map_or(0, |it| it.launches) + 1,

@@ -43,6 +43,9 @@ pub enum RegistryEntry {
         id: String,
         /// What must not register twice at a time.
         address: String,
+        /// Whose credentials registered it, if any were needed: nobody else's may use its id.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owner: Option<String>,
     },
     /// A worker is forgotten.
     WorkerGone {

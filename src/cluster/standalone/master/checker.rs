@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::frameworks::FRAMEWORKS_AWAY_MAX;
 use super::registered::RegisteredFramework;
 use super::{MasterAction, Peer, StandaloneMaster};
 use crate::cluster::standalone::protocol::WorkerResources;
@@ -14,6 +15,8 @@ impl StandaloneMaster {
     pub(super) fn assert_sound(&self, actions: &[MasterAction], now: Duration) {
         self.assert_sums_hold();
         self.assert_references_hold();
+        let away = self.frameworks.values().filter(|it| it.gone_at.is_some()).count();
+        assert!(away <= FRAMEWORKS_AWAY_MAX, "{away} frameworks are away");
         if !self.is_recovering() {
             for id in self.workers.keys() {
                 assert_eq!(self.next_offer(id, now), None, "{id} has more to offer");

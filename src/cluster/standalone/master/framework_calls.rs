@@ -72,6 +72,12 @@ impl StandaloneMaster {
                 self.reconcile(number, &call.reconcile.ok_or_else(|| lacking(of))?);
             }
             Type::Teardown => self.tear_down(number),
+            Type::UpdateFramework => {
+                let update = call.update_framework.ok_or_else(|| lacking(of))?;
+                self.update_framework(number, update)?;
+            }
+            // Offers hold all that is free, so that there is nothing to add. Mesos' own allocator ignores it as well.
+            Type::Request => drop(call.request.ok_or_else(|| lacking(of))?),
             Type::Subscribe => {
                 return Err(RefusedCall("SUBSCRIBE opens a connection of its own".to_owned()));
             }

@@ -1,14 +1,31 @@
 //! Frameworks come, come back, and go.
 
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
+
+use prost::Message as _;
 
 use super::registered::RegisteredFramework;
 use super::statuses::event;
-use super::{ConnectionNumber, MasterAction, Peer, RegistryEntry, StandaloneMaster};
+use super::{ConnectionNumber, MasterAction, Peer, RefusedCall, RegistryEntry, StandaloneMaster};
 use crate::cluster::standalone::protocol::{HEARTBEAT_SECONDS, WorkerEvent};
-use crate::mesos_v1::messages::call::Subscribe;
+use crate::mesos_v1::messages::call::{Subscribe, UpdateFramework};
 use crate::mesos_v1::messages::event::{Error, Subscribed, Type};
 use crate::mesos_v1::messages::{Event, FrameworkInfo};
+
+/// The most frameworks that are away and may come back. Each is in the journal, with up to 64 KiB.
+pub(super) const FRAMEWORKS_AWAY_MAX: usize = 1024;
+
+/// The most bytes of a framework's description, in protobuf. The journal keeps it.
+const FRAMEWORK_BYTES_MAX: usize = 64 << 10;
+
+/// Why a framework can't be described like this, in a sentence.
+pub(crate) fn description_problem(info: &FrameworkInfo) -> Option<String> {
+    let kib = FRAMEWORK_BYTES_MAX >> 10;
+    (info.encoded_len() > FRAMEWORK_BYTES_MAX)
+        .then(|| format!("'framework_info' is longer than {kib} KiB in protobuf"))
+}
 
 impl StandaloneMaster {
     /// A framework subscribes on a new connection, for the first time or again.
@@ -76,6 +93,43 @@ impl StandaloneMaster {
         }
     }
 
+    /// A framework changes its description, without a new connection.
+    ///
+    /// # Errors
+    /// If it is too long, or changes what can't be changed. Nothing is changed then.
+    pub(super) fn update_framework(
+        &mut self,
+        number: u64,
+        update: UpdateFramework,
+    ) -> Result<(), RefusedCall> {
+        let UpdateFramework { framework_info: mut info, suppressed_roles, .. } = update;
+        let Some(framework) = self.frameworks.get_mut(&number) else { return Ok(()) };
+        info.principal = info.principal.or_else(|| framework.info.principal.clone());
+        let before = &framework.info;
+        let must_stay = |is_same: bool, what: &str| {
+            let sentence = || RefusedCall(format!("the framework's {what} can't be changed"));
+            if is_same { Ok(()) } else { Err(sentence()) }
+        };
+        must_stay(info.id == before.id, "id")?;
+        must_stay(info.principal == before.principal, "principal")?;
+        must_stay(info.user == before.user, "user")?;
+        must_stay(info.checkpoint() == before.checkpoint(), "checkpoint")?;
+        if let Some(why) = description_problem(&info) {
+            return Err(RefusedCall(why));
+        }
+        let role = framework.role().to_owned();
+        if *before != info {
+            framework.info = info.clone();
+            let entry = RegistryEntry::Framework { id: framework.id.clone(), info: Box::new(info) };
+            self.actions.push(MasterAction::Record(entry));
+        }
+        framework.suppressed = suppressed_roles.iter().any(|role| role == framework.role());
+        if framework.role() != role {
+            self.rescind(|offer| offer.framework == number);
+        }
+        Ok(())
+    }
+
     /// Whether a description has the principal with which the framework registered.
     fn has_principal(&self, number: u64, info: &FrameworkInfo) -> bool {
         self.frameworks.get(&number).is_some_and(|it| it.info.principal == info.principal)
@@ -96,6 +150,30 @@ impl StandaloneMaster {
         framework.gone_at = Some(now.saturating_add(framework.failover_timeout()));
         self.rescind(|offer| offer.framework == number);
         self.remove_gone_frameworks(now);
+        self.bound_frameworks_away();
+    }
+
+    /// Tears frameworks down if too many are away: first those of the principal that has the most of them, of these
+    /// first those without executors, and of these first those whose time ends first.
+    pub(super) fn bound_frameworks_away(&mut self) {
+        loop {
+            let away = || self.frameworks.iter().filter(|(_, it)| it.gone_at.is_some());
+            if away().count() <= FRAMEWORKS_AWAY_MAX {
+                return;
+            }
+            let mut by_principal: HashMap<Option<&str>, usize> = HashMap::new();
+            for (_, framework) in away() {
+                *by_principal.entry(framework.info.principal.as_deref()).or_default() += 1;
+            }
+            let busy: HashSet<&str> =
+                self.placed.keys().map(|key| key.framework.as_str()).collect();
+            let rank = |(number, it): &(&u64, &RegisteredFramework)| {
+                let crowd = by_principal.get(&it.info.principal.as_deref()).copied();
+                (Reverse(crowd), busy.contains(it.id.as_str()), it.gone_at, **number)
+            };
+            let Some(first) = away().min_by_key(rank).map(|(number, _)| *number) else { return };
+            self.tear_down(first);
+        }
     }
 
     /// Tears down the frameworks whose time is over.

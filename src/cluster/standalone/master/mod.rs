@@ -19,8 +19,9 @@
 //! | Refusals | Declined resources are held back from the framework for the time that it asked for, at least 1 s, unless more than these is free. Offers that aren't answered within 60 s are rescinded, and held back for 5 s |
 //! | Executors | One that its worker doesn't list when it subscribes again was dropped, if it was never reported, and otherwise is gone. One that a worker lists and the master didn't launch ends, unless the worker was registered by the master's predecessor and is back for the first time |
 //! | Bounds | A worker has at most 1024 executors, and a framework half of them; more are dropped. Ends that the framework hasn't acknowledged count |
+//! | Identity | An id of a worker is used only with the credentials that it was registered with, and so is its address until the worker is forgotten |
 //! | Workers | Unreachable after 60 s of silence, forgotten after 16 min. Time in which the master itself stood still doesn't count |
-//! | Frameworks | One whose connection ends may come back within its failover time-out. Then it is torn down: its executors end |
+//! | Frameworks | One whose connection ends may come back within its failover time-out. Then it is torn down: its executors end. At most 1024 are away: of more, one of the principal that has the most is torn down, without executors if there is such a one |
 //! | Recovery | After a start, no offers are made until all workers and frameworks of the journal are back, or 15 s are over |
 
 mod accept;
@@ -33,6 +34,7 @@ mod framework_calls;
 mod frameworks;
 mod recovery;
 mod registered;
+mod report;
 mod statuses;
 mod task_info;
 #[cfg(test)]
@@ -51,6 +53,8 @@ use crate::mesos_v1::messages::Event;
 use crate::resources::Scalar;
 
 pub use action::{ConnectionNumber, MasterAction, RefusedCall, RegistryEntry};
+pub(crate) use frameworks::description_problem;
+pub use report::{FrameworkReport, MasterReport, WorkerPresence, WorkerReport};
 
 /// What a master is told at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +99,7 @@ enum Peer {
 }
 
 /// The counts of a master, for people.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct MasterCounts {
     /// Workers with a connection.
     pub workers: usize,

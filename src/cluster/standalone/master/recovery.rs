@@ -34,13 +34,14 @@ impl StandaloneMaster {
 
     fn remember(&mut self, entry: RegistryEntry) {
         match entry {
-            RegistryEntry::Worker { id, address } => {
+            RegistryEntry::Worker { id, address, owner } => {
                 let said = WorkerSubscribe {
                     address,
                     resources: WorkerResources::default(),
                     ..WorkerSubscribe::default()
                 };
                 let mut worker = RegisteredWorker::new(&said, Duration::ZERO);
+                worker.owner = owner;
                 worker.is_awaited = true;
                 worker.is_from_journal = true;
                 self.workers.insert(id, worker);
@@ -75,10 +76,11 @@ impl StandaloneMaster {
             id: it.id.clone(),
             info: Box::new(it.info.clone()),
         });
-        let workers = self
-            .workers
-            .iter()
-            .map(|(id, it)| RegistryEntry::Worker { id: id.clone(), address: it.address.clone() });
+        let workers = self.workers.iter().map(|(id, it)| RegistryEntry::Worker {
+            id: id.clone(),
+            address: it.address.clone(),
+            owner: it.owner.clone(),
+        });
         frameworks.chain(workers).collect()
     }
 
@@ -109,6 +111,7 @@ impl StandaloneMaster {
             framework.gone_at = Some(now.saturating_add(framework.failover_timeout()));
         }
         self.remove_gone_frameworks(now);
+        self.bound_frameworks_away();
         let known: HashSet<&str> = self.frameworks.values().map(|it| it.id.as_str()).collect();
         let tasks = self.workers.values().flat_map(|worker| worker.tasks.keys());
         let orphans: HashSet<String> = tasks

@@ -71,6 +71,8 @@ pub(super) struct RegisteredWorker {
     pub(super) session: String,
     pub(super) hostname: String,
     pub(super) address: String,
+    /// Whose credentials registered it, if any were needed.
+    pub(super) owner: Option<String>,
     pub(super) total: WorkerResources,
     pub(super) attributes: Vec<WorkerAttribute>,
     pub(super) connection: Option<ConnectionNumber>,
@@ -95,6 +97,7 @@ impl RegisteredWorker {
             session: said.session.clone(),
             hostname: said.hostname.clone(),
             address: said.address.clone(),
+            owner: None,
             total: said.resources.clone(),
             attributes: said.attributes.clone(),
             connection: None,
@@ -106,6 +109,11 @@ impl RegisteredWorker {
             is_awaited: false,
             is_from_journal: false,
         }
+    }
+
+    /// Whether it may not be another's: both have credentials, which differ.
+    pub(super) fn is_of_another(&self, owner: Option<&str>) -> bool {
+        self.owner.as_deref().zip(owner).is_some_and(|(own, other)| own != other)
     }
 
     /// What its executors use.

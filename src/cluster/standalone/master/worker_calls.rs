@@ -7,7 +7,7 @@ use crate::cluster::standalone::protocol::WorkerCall;
 use crate::mesos_v1::messages::TaskState;
 
 impl StandaloneMaster {
-    /// Takes a worker's message. Its first on a connection must be SUBSCRIBE.
+    /// Takes a message of a worker that has subscribed.
     ///
     /// # Errors
     /// If the worker must not say this now. The connection is to be closed then.
@@ -18,11 +18,6 @@ impl StandaloneMaster {
         now: Duration,
     ) -> Result<(), RefusedCall> {
         let id = match (self.connections.get(&connection), call) {
-            (None, WorkerCall::Subscribe(subscribe)) => {
-                self.worker_subscribes(connection, *subscribe, now);
-                self.allocate(now);
-                return Ok(());
-            }
             (Some(Peer::Worker(_)), WorkerCall::Subscribe(_)) => {
                 return Err(RefusedCall("a connection subscribes once".to_owned()));
             }

@@ -12,14 +12,26 @@ use crate::mesos_v1::messages::event::{Failure, Type};
 use crate::mesos_v1::messages::{Event, Reason, TaskState};
 
 impl StandaloneMaster {
-    /// A worker subscribes on a new connection.
-    pub(super) fn worker_subscribes(
+    /// A worker subscribes on a new connection, with the credentials of an owner if any are needed.
+    pub fn worker_subscribes(
         &mut self,
         connection: ConnectionNumber,
         said: WorkerSubscribe,
+        owner: Option<String>,
         now: Duration,
     ) {
-        if let Some((why, may_retry)) = self.refusal(&said) {
+        self.register_worker(connection, said, owner, now);
+        self.allocate(now);
+    }
+
+    fn register_worker(
+        &mut self,
+        connection: ConnectionNumber,
+        said: WorkerSubscribe,
+        owner: Option<String>,
+        now: Duration,
+    ) {
+        if let Some((why, may_retry)) = self.refusal(&said, owner.as_deref()) {
             let event = WorkerEvent::Refused { why, may_retry };
             self.actions.push(MasterAction::TellWorker { to: connection, event });
             self.hang_up(connection);
@@ -38,11 +50,13 @@ impl StandaloneMaster {
         let adopts = self.is_recovering() || before.as_ref().is_some_and(|it| it.is_from_journal);
         let mut worker = RegisteredWorker::new(&said, now);
         let was_unreachable = before.as_ref().is_some_and(|it| it.is_unreachable);
-        let is_new = before.as_ref().is_none_or(|it| it.address != said.address);
-        if is_new {
-            let address = said.address.clone();
-            self.actions
-                .push(MasterAction::Record(RegistryEntry::Worker { id: id.clone(), address }));
+        worker.owner = owner.or_else(|| before.as_ref().and_then(|it| it.owner.clone()));
+        let is_recorded =
+            |it: &RegisteredWorker| it.address == said.address && it.owner == worker.owner;
+        if !before.as_ref().is_some_and(is_recorded) {
+            let (address, owner) = (said.address.clone(), worker.owner.clone());
+            let entry = RegistryEntry::Worker { id: id.clone(), address, owner };
+            self.actions.push(MasterAction::Record(entry));
         }
         self.rescind(|offer| offer.worker == id);
         worker.is_draining =
@@ -78,7 +92,7 @@ impl StandaloneMaster {
     }
 
     /// Why a worker isn't registered, and whether it may be later.
-    fn refusal(&self, said: &WorkerSubscribe) -> Option<(String, bool)> {
+    fn refusal(&self, said: &WorkerSubscribe, owner: Option<&str>) -> Option<(String, bool)> {
         let term = self.settings.term;
         if said.term > term {
             let why =
@@ -88,12 +102,22 @@ impl StandaloneMaster {
         for (id, worker) in &self.workers {
             let is_there = worker.connection.is_some() || !worker.is_unreachable;
             if Some(id) == said.id.as_ref() {
+                if worker.is_of_another(owner) {
+                    return Some((
+                        format!("the worker {id} was registered with another token"),
+                        true,
+                    ));
+                }
                 if worker.connection.is_some() && worker.session != said.session {
                     return Some((format!("a worker with the id {id} is connected"), true));
                 }
-            } else if worker.address == said.address && is_there {
+            } else if worker.address == said.address && (is_there || worker.is_of_another(owner)) {
                 // One that is awaited counts as there, until recovery is over.
-                let why = format!("the worker {id} has the address {}", worker.address);
+                let why = format!(
+                    "the worker {id} has the address {}; a second one on the same machine needs an address and a \
+                     host name of its own (--address, --hostname)",
+                    worker.address
+                );
                 return Some((why, true));
             }
         }
@@ -232,9 +256,10 @@ impl StandaloneMaster {
     }
 
     /// Drains a worker: it takes no launches any more, ends its executors within `grace` milliseconds, and leaves.
-    /// Returns whether there is such a worker.
+    /// Returns whether there is such a worker, with a connection.
     pub fn drain_worker(&mut self, id: &str, grace: u64) -> bool {
-        let Some(worker) = self.workers.get_mut(id) else { return false };
+        let connected = self.workers.get_mut(id).filter(|worker| worker.connection.is_some());
+        let Some(worker) = connected else { return false };
         worker.is_draining = true;
         self.rescind(|offer| offer.worker == id);
         let term = self.settings.term;

@@ -6,16 +6,22 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper::header::{AUTHORIZATION, HeaderMap, ORIGIN};
+use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
+use tokio_rustls::rustls::SupportedCipherSuite;
+use tokio_rustls::rustls::crypto::ring::cipher_suite::TLS13_AES_256_GCM_SHA384;
 
 use crate::cluster::standalone::protocol::WORKER_PATH;
+use crate::http_server::{ClientConnection, HostProblem, check_host, single_header};
 use crate::launch::Secret;
 use crate::private_files::{FileAccess, open_input};
 
 /// The path of Mesos' scheduler API.
 pub(super) const SCHEDULER_PATH: &str = "/api/v1/scheduler";
-/// The path of the counts.
+/// The path of all that the master knows.
 pub(super) const STATE_PATH: &str = "/state";
+/// The path of the figures for Prometheus.
+pub(super) const METRICS_PATH: &str = "/metrics";
 /// The path that says that the master answers.
 pub(super) const HEALTH_PATH: &str = "/health";
 
@@ -29,23 +35,39 @@ enum RequestRight {
 }
 
 /// All requests that are answered.
-const TABLE: [(&Method, &str, RequestRight); 4] = [
+const TABLE: [(&Method, &str, RequestRight); 5] = [
     (&Method::POST, SCHEDULER_PATH, RequestRight::Frameworks),
     (&Method::POST, WORKER_PATH, RequestRight::Workers),
     (&Method::GET, STATE_PATH, RequestRight::Either),
+    (&Method::GET, METRICS_PATH, RequestRight::Either),
     (&Method::GET, HEALTH_PATH, RequestRight::Nothing),
 ];
 
 /// The longest file of credentials, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Who is known. Without any principal, all may register frameworks; without any token, all may register workers.
+/// Who is answered. Without any principal, all may register frameworks; without any token and without the need of a
+/// certificate, all may register workers.
 #[derive(Clone, Debug, Default)]
-pub struct MasterCredentials {
+pub struct MasterAccess {
     /// `Basic` and the principal with its secret in base 64, as frameworks send it.
     frameworks: Option<Vec<Secret>>,
-    /// `Bearer` and the token, as workers send it.
-    workers: Option<Vec<Secret>>,
+    /// The tokens of workers, as they send them after `Bearer`.
+    workers: Option<Vec<WorkerToken>>,
+    /// Whether workers must show a certificate.
+    worker_certificates: bool,
+    /// The names that requests may have in `Host` besides `localhost` and addresses, in lower case.
+    hosts: Vec<String>,
+    /// Whether clients come over TLS: they have verified the name that they use, so it isn't checked.
+    pub(super) is_tls: bool,
+}
+
+/// A token of workers.
+#[derive(Clone, Debug)]
+struct WorkerToken {
+    token: Secret,
+    /// Whose it is. It may be exchanged for another one of this name.
+    name: Option<String>,
 }
 
 /// Why credentials can't be read, in a sentence that doesn't name the file.
@@ -60,12 +82,12 @@ impl fmt::Display for CredentialsError {
 
 impl std::error::Error for CredentialsError {}
 
-impl MasterCredentials {
+impl MasterAccess {
     /// Lets only the principals of a file register frameworks. A line has a principal, a blank, and its secret.
     ///
     /// # Errors
     /// If the file can't be read, others may read it, or a line isn't of this form.
-    pub fn with_principals(self, path: &Path) -> Result<MasterCredentials, CredentialsError> {
+    pub fn with_principals(self, path: &Path) -> Result<MasterAccess, CredentialsError> {
         let line = |line: &str| {
             let (principal, secret) = line.split_once(' ')?;
             let is_usable = !principal.is_empty() && !principal.contains(':') && !secret.is_empty();
@@ -73,20 +95,45 @@ impl MasterCredentials {
             is_usable.then(|| Secret::new(encoded))
         };
         let known = read_lines(path, "a principal without ':', a blank, and its secret", line)?;
-        Ok(MasterCredentials { frameworks: Some(known), ..self })
+        Ok(MasterAccess { frameworks: Some(known), ..self })
     }
 
-    /// Lets only workers with a token of a file register. A line has a token of at least 16 characters.
+    /// Lets only workers with a token of a file register. A line has a token of at least 16 characters; or a name, a
+    /// blank and a token. A worker's id belongs to the name, or to the token.
     ///
     /// # Errors
     /// If the file can't be read, others may read it, or a line isn't of this form.
-    pub fn with_worker_tokens(self, path: &Path) -> Result<MasterCredentials, CredentialsError> {
+    pub fn with_worker_tokens(self, path: &Path) -> Result<MasterAccess, CredentialsError> {
         let line = |line: &str| {
-            let is_usable = line.len() >= 16 && line.bytes().all(|byte| byte.is_ascii_graphic());
-            is_usable.then(|| Secret::new(line))
+            let (name, token) = match line.split_once(' ') {
+                Some((name, token)) => (Some(name.to_owned()), token),
+                None => (None, line),
+            };
+            let is_usable = token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_graphic());
+            is_usable.then(|| WorkerToken { token: Secret::new(token), name })
         };
-        let known = read_lines(path, "a token of at least 16 characters", line)?;
-        Ok(MasterCredentials { workers: Some(known), ..self })
+        let known = read_lines(path, "a token of at least 16 characters, or a name and one", line)?;
+        Ok(MasterAccess { workers: Some(known), ..self })
+    }
+
+    /// Lets only workers register that show a certificate of an authority which the server trusts.
+    #[must_use]
+    pub fn with_worker_certificates(self) -> MasterAccess {
+        MasterAccess { worker_certificates: true, ..self }
+    }
+
+    /// Answers requests for these names as well.
+    #[must_use]
+    pub fn with_hosts(self, hosts: impl IntoIterator<Item = String>) -> MasterAccess {
+        let hosts = hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect();
+        MasterAccess { hosts, ..self }
+    }
+
+    /// The kinds of credentials that aren't asked for.
+    pub(super) fn missing(&self) -> Vec<&'static str> {
+        let workers = self.workers.is_none() && !self.worker_certificates;
+        let kinds = [(self.frameworks.is_none(), "principals"), (workers, "worker tokens")];
+        kinds.into_iter().filter(|(is_missing, _)| *is_missing).map(|(_, kind)| kind).collect()
     }
 
     /// The principal of a request that was checked; `None` if none is needed.
@@ -97,16 +144,32 @@ impl MasterCredentials {
         pair.split_once(':').map(|(principal, _)| principal.to_owned())
     }
 
+    /// Whose credentials a worker has that was checked: the name of its token, or a digest of it. `None` if it needs
+    /// no token.
+    pub(super) fn worker_owner(&self, headers: &HeaderMap, cluster: &str) -> Option<String> {
+        let given = credentials(headers, "Bearer")?;
+        // All are compared, as above.
+        let same = self
+            .workers
+            .as_ref()?
+            .iter()
+            .fold(None, |found, it| if it.token.is_same(given) { Some(it) } else { found })?;
+        let digest = || digest(&format!("{cluster} {given}"));
+        Some(same.name.as_ref().map_or_else(digest, |name| format!("name {name}")))
+    }
+
     /// Checks a request before anything else is done with it.
     ///
     /// # Errors
     /// With status and sentence, if it isn't to be answered otherwise.
     pub(super) fn check(
         &self,
-        method: &Method,
-        path: &str,
-        headers: &HeaderMap,
+        head: &Parts,
+        client: &ClientConnection,
     ) -> Result<(), (StatusCode, &'static str)> {
+        self.check_host(head)?;
+        let Parts { method, headers, .. } = head;
+        let path = head.uri.path();
         // Pages of other sites, which a browser on this machine shows, are nobody's frameworks.
         if headers.contains_key(ORIGIN) {
             return Err((StatusCode::FORBIDDEN, "web pages aren't answered"));
@@ -119,40 +182,78 @@ impl MasterCredentials {
                 false => (StatusCode::NOT_FOUND, "there is nothing at this path"),
             });
         };
-        let has = |scheme: &str, known: &Option<Vec<Secret>>| {
-            known.as_ref().is_none_or(|known| is_known(headers, scheme, known))
+        let has_certificate = !self.worker_certificates || client.has_certificate.get();
+        let is_framework = match &self.frameworks {
+            None => true,
+            Some(known) => is_one_of(headers, "Basic", known.iter()),
         };
+        let is_worker = match &self.workers {
+            None => true,
+            Some(known) => is_one_of(headers, "Bearer", known.iter().map(|it| &it.token)),
+        };
+        let is_worker = is_worker && has_certificate;
         let is_allowed = match right {
-            RequestRight::Frameworks => has("Basic", &self.frameworks),
-            RequestRight::Workers => has("Bearer", &self.workers),
-            RequestRight::Either => has("Basic", &self.frameworks) || has("Bearer", &self.workers),
+            RequestRight::Frameworks => is_framework,
+            RequestRight::Workers => is_worker,
+            RequestRight::Either => is_framework || is_worker,
             RequestRight::Nothing => true,
         };
         match is_allowed {
             true => Ok(()),
+            false if *right == RequestRight::Workers && !has_certificate => {
+                Err((StatusCode::UNAUTHORIZED, "workers must show a certificate"))
+            }
             false => Err((StatusCode::UNAUTHORIZED, "credentials are needed, or these are wrong")),
+        }
+    }
+
+    /// Checks the name that a request is for. Who comes over TLS has verified it.
+    fn check_host(&self, head: &Parts) -> Result<(), (StatusCode, &'static str)> {
+        match check_host(head, &self.hosts) {
+            Ok(_) => Ok(()),
+            Err(HostProblem::Unknown) if self.is_tls => Ok(()),
+            Err(HostProblem::Unknown) => Err((
+                StatusCode::MISDIRECTED_REQUEST,
+                "this Host isn't answered: use the address, localhost, or a name of --hosts",
+            )),
+            Err(HostProblem::NotOne) => Err((StatusCode::BAD_REQUEST, "one Host is needed")),
+            Err(HostProblem::ForProxy) => Err((StatusCode::BAD_REQUEST, "this is no proxy")),
         }
     }
 }
 
-/// Whether the one `Authorization` of a request is one of those that are known. All are compared, in a time that
-/// depends on lengths alone.
-fn is_known(headers: &HeaderMap, scheme: &str, known: &[Secret]) -> bool {
-    let mut given = headers.get_all(AUTHORIZATION).iter();
-    let (Some(first), None) = (given.next(), given.next()) else { return false };
-    let Some((of, text)) = first.to_str().ok().and_then(|text| text.split_once(' ')) else {
-        return false;
-    };
-    let text = text.trim();
-    let is_any = known.iter().fold(false, |is_any, secret| is_any | secret.is_same(text));
-    of.eq_ignore_ascii_case(scheme) && is_any
+/// The one `Authorization` of a request without its scheme, if it is of this scheme.
+fn credentials<'h>(headers: &'h HeaderMap, scheme: &str) -> Option<&'h str> {
+    let (of, text) = single_header(headers, AUTHORIZATION)?.split_once(' ')?;
+    of.eq_ignore_ascii_case(scheme).then(|| text.trim())
 }
 
-fn read_lines(
+/// Whether the one `Authorization` of a request is one of those that are known. All are compared, in a time that
+/// depends on lengths alone.
+fn is_one_of<'s>(
+    headers: &HeaderMap,
+    scheme: &str,
+    known: impl Iterator<Item = &'s Secret>,
+) -> bool {
+    credentials(headers, scheme)
+        .is_some_and(|given| known.fold(false, |is_any, secret| is_any | secret.is_same(given)))
+}
+
+/// The first 256 bits of the SHA-384 of a text, in hexadecimal digits. The implementation is that of TLS.
+fn digest(text: &str) -> String {
+    let SupportedCipherSuite::Tls13(suite) = TLS13_AES_256_GCM_SHA384 else {
+        return String::new();
+    };
+    let hash = suite.common.hash_provider.hash(text.as_bytes());
+    let digits = hash.as_ref().iter().take(32).map(|byte| format!("{byte:02x}"));
+    format!("sha384 {}", digits.collect::<String>())
+}
+
+fn read_lines<T>(
     path: &Path,
     allowed: &str,
-    read: impl Fn(&str) -> Option<Secret>,
-) -> Result<Vec<Secret>, CredentialsError> {
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<T>, CredentialsError> {
     use std::io::Read as _;
     let failed = |error: std::io::Error| CredentialsError(error.to_string());
     let file = open_input(path).map_err(failed)?;
@@ -166,7 +267,7 @@ fn read_lines(
         return Err(CredentialsError("it is longer than 1 MiB".to_owned()));
     }
     let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
-    let known: Result<Vec<Secret>, CredentialsError> = lines
+    let known: Result<Vec<T>, CredentialsError> = lines
         .map(|(line, number)| {
             let refused = || CredentialsError(format!("line {number} must have {allowed}"));
             read(line.trim()).ok_or_else(refused)
@@ -183,22 +284,106 @@ fn read_lines(
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use hyper::Request;
+
     use super::*;
 
-    fn credentials() -> MasterCredentials {
-        MasterCredentials {
+    fn access() -> MasterAccess {
+        MasterAccess {
             frameworks: Some(vec![Secret::new("cDpz"), Secret::new("cTpz")]),
-            workers: Some(vec![Secret::new("0123456789abcdef")]),
+            workers: Some(vec![WorkerToken { token: Secret::new("0123456789abcdef"), name: None }]),
+            ..MasterAccess::default()
         }
     }
 
-    fn status(method: &Method, path: &str, headers: &[(&'static str, &str)]) -> u16 {
-        let mut map = HeaderMap::new();
+    fn status_of(
+        access: &MasterAccess,
+        method: &Method,
+        path: &str,
+        headers: &[(&'static str, &str)],
+        has_certificate: bool,
+    ) -> u16 {
+        let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
-            map.append(*name, value.parse().unwrap());
+            request = request.header(*name, *value);
         }
-        let checked = credentials().check(method, path, &map);
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            request = request.header("host", "localhost:5050");
+        }
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        let client = ClientConnection::default();
+        client.has_certificate.set(has_certificate);
+        let checked = access.check(&head, &client);
         checked.err().map_or(200, |(status, _)| status.as_u16())
+    }
+
+    fn status(method: &Method, path: &str, headers: &[(&'static str, &str)]) -> u16 {
+        status_of(&access(), method, path, headers, false)
+    }
+
+    /// Goal: a worker belongs to the name of its token, or to the token, which can't be read from what is kept. Method:
+    /// tokens of a file, with names and without; one that is in no line isn't anybody's.
+    #[test]
+    fn workers_belong_to_their_tokens() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o600)).unwrap();
+        let lines =
+            "0123456789abcdef\nfedcba9876543210\nh3 aaaaaaaaaaaaaaaa\nh3 bbbbbbbbbbbbbbbb\n";
+        std::fs::write(file.path(), lines).unwrap();
+        let access = MasterAccess::default().with_worker_tokens(file.path()).unwrap();
+        let owner = |cluster: &str, token: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
+            access.worker_owner(&headers, cluster)
+        };
+        let own = owner("c", "0123456789abcdef").unwrap();
+        assert!(own.len() == 71 && !own.contains("0123456789abcdef"), "{own}");
+        assert_eq!(owner("c", "0123456789abcdef").unwrap(), own);
+        assert_ne!(owner("d", "0123456789abcdef").unwrap(), own);
+        assert_ne!(owner("c", "fedcba9876543210").unwrap(), own);
+        assert_eq!(owner("c", "aaaaaaaaaaaaaaaa").unwrap(), "name h3");
+        assert_eq!(owner("c", "bbbbbbbbbbbbbbbb").unwrap(), "name h3");
+        assert_eq!(owner("c", "cccccccccccccccc"), None);
+        std::fs::write(file.path(), "h3 short\n").unwrap();
+        assert!(MasterAccess::default().with_worker_tokens(file.path()).is_err());
+    }
+
+    /// Goal: a site whose name was made to point to this machine gets nothing, except over TLS, where its browser has
+    /// refused the certificate. Method: a name that isn't this master's, one that is, and none, with and without TLS.
+    #[test]
+    fn only_own_names_are_answered() {
+        let access = MasterAccess::default().with_hosts(["M1.example".to_owned()]);
+        let ask = |access: &MasterAccess, host: &str| {
+            status_of(access, &Method::GET, STATE_PATH, &[("host", host)], false)
+        };
+        for (host, expected) in
+            [("m1.example:5050", 200), ("127.0.0.1:5050", 200), ("evil.example", 421), ("", 421)]
+        {
+            assert_eq!(ask(&access, host), expected, "{host:?}");
+        }
+        let access = MasterAccess { is_tls: true, ..access };
+        assert_eq!(ask(&access, "evil.example"), 200);
+        let two = [("host", "localhost"), ("host", "localhost")];
+        assert_eq!(status_of(&access, &Method::GET, STATE_PATH, &two, false), 400);
+    }
+
+    /// Goal: if workers must show certificates, a token alone is not enough, nor a certificate alone; frameworks need
+    /// none. Method: each with and without.
+    #[test]
+    fn workers_may_need_certificates() {
+        let access = access().with_worker_certificates();
+        let token = [("authorization", "Bearer 0123456789abcdef")];
+        for (headers, has_certificate, expected) in
+            [(&token[..], true, 200), (&token, false, 401), (&[], true, 401)]
+        {
+            let status = status_of(&access, &Method::POST, WORKER_PATH, headers, has_certificate);
+            assert_eq!(status, expected);
+        }
+        let framework = [("authorization", "Basic cTpz")];
+        assert_eq!(status_of(&access, &Method::POST, SCHEDULER_PATH, &framework, false), 200);
+        let certificates = MasterAccess::default().with_worker_certificates();
+        assert_eq!(certificates.missing(), ["principals"]);
     }
 
     /// Goal: a file that is too long is refused: none of its lines is lost silently. Method: one of just the longest
@@ -210,7 +395,7 @@ mod tests {
         file.as_file().set_permissions(std::fs::Permissions::from_mode(0o600)).unwrap();
         let read = |text: &str| {
             std::fs::write(file.path(), text).unwrap();
-            MasterCredentials::default().with_worker_tokens(file.path())
+            MasterAccess::default().with_worker_tokens(file.path())
         };
         let text = "0123456789abcde\n".repeat(1 << 16).replace("e\n", "ef");
         assert_eq!(text.len() as u64, FILE_BYTES_MAX);
@@ -226,7 +411,7 @@ mod tests {
         let framework = ("authorization", "Basic cTpz");
         let worker = ("authorization", "bearer 0123456789abcdef");
         for path in
-            [SCHEDULER_PATH, WORKER_PATH, STATE_PATH, HEALTH_PATH, "/", "/api/v1", "/state/"]
+            [SCHEDULER_PATH, WORKER_PATH, STATE_PATH, METRICS_PATH, HEALTH_PATH, "/", "/api/v1"]
         {
             for method in [Method::GET, Method::POST, Method::PUT, Method::OPTIONS, Method::DELETE]
             {

@@ -17,6 +17,8 @@ use crate::private_files::{PrivateFolder, lock_with_retry, open_file, open_lock,
 
 /// The version of the format.
 const VERSION: u32 = 1;
+/// A journal that is longer may be written anew while it is in use, in bytes.
+const LONG_BYTES: u64 = 4 << 20;
 /// The longest journal that is written or read, in bytes.
 const BYTES_MAX: u64 = 1 << 30;
 
@@ -27,6 +29,8 @@ pub struct MasterJournal {
     term: u64,
     entries: Vec<RegistryEntry>,
     file: File,
+    /// Its length when it was written last as a whole, in bytes.
+    whole_bytes: u64,
     path: PathBuf,
     _lock: File,
 }
@@ -85,7 +89,8 @@ impl MasterJournal {
         let file = replace(&path, |file| write_all(file, &cluster, term, &entries));
         let file = file.map_err(failed)?;
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
-        Ok(MasterJournal { cluster, term, entries, file, path, _lock: lock })
+        let whole_bytes = file.metadata().map_err(failed)?.len();
+        Ok(MasterJournal { cluster, term, entries, file, whole_bytes, path, _lock: lock })
     }
 
     /// What the ids of this cluster begin with.
@@ -117,6 +122,33 @@ impl MasterJournal {
         written.map_err(|error| {
             JournalError(format!("the journal {} can't be written: {error}", self.path.display()))
         })
+    }
+}
+
+impl MasterJournal {
+    /// Whether most of it was taken back or repeated since it was written as a whole.
+    pub(super) fn is_long(&self) -> bool {
+        let bytes = self.file.metadata().map_or(0, |metadata| metadata.len());
+        bytes > LONG_BYTES && bytes / 4 > self.whole_bytes
+    }
+
+    /// Writes it anew with these entries, which say all.
+    ///
+    /// # Errors
+    /// If it can't be written. The former one is kept then.
+    pub(super) fn rewrite(&mut self, entries: &[RegistryEntry]) -> Result<(), JournalError> {
+        let MasterJournal { cluster, term, .. } = self;
+        let written = replace(&self.path, |file| write_all(file, cluster, *term, entries));
+        let file = written.and_then(|file| {
+            let folder = self.path.parent().unwrap_or(Path::new("."));
+            File::open(folder)?.sync_all()?;
+            self.whole_bytes = file.metadata()?.len();
+            Ok(file)
+        });
+        self.file = file.map_err(|error| {
+            JournalError(format!("the journal {} can't be written: {error}", self.path.display()))
+        })?;
+        Ok(())
     }
 }
 
@@ -195,7 +227,7 @@ mod tests {
         vec![
             RegistryEntry::Framework { id: "c-1-F1".to_owned(), info: info.clone() },
             RegistryEntry::Framework { id: "c-1-F2".to_owned(), info },
-            RegistryEntry::Worker { id, address },
+            RegistryEntry::Worker { id, address, owner: None },
             RegistryEntry::FrameworkGone { id: "c-1-F1".to_owned() },
         ]
     }
@@ -216,6 +248,30 @@ mod tests {
         let mut journal = MasterJournal::open(&path).unwrap();
         assert_eq!((journal.term(), journal.cluster()), (2, cluster.as_str()));
         assert_eq!(journal.take_entries(), entries()[1..3]);
+    }
+
+    /// Goal: frameworks that come and go don't make a journal ever longer. Method: appended until it is long, written
+    /// anew, appended again; what is read afterwards.
+    #[test]
+    fn a_long_journal_is_written_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let mut journal = MasterJournal::open(&path).unwrap();
+        let info = FrameworkInfo { name: "n".repeat(60_000), ..FrameworkInfo::default() };
+        let (id, info) = ("c-1-F7".to_owned(), Box::new(info));
+        let long = RegistryEntry::Framework { id: id.clone(), info };
+        while !journal.is_long() {
+            journal.append(&long).unwrap();
+            journal.append(&RegistryEntry::FrameworkGone { id: id.clone() }).unwrap();
+        }
+        let kept = &entries()[1..3];
+        journal.rewrite(kept).unwrap();
+        assert!(!journal.is_long() && journal.file.metadata().unwrap().len() < 1000);
+        journal.append(&RegistryEntry::WorkerGone { id: "c-1-W0".to_owned() }).unwrap();
+        assert!(MasterJournal::open(&path).is_err(), "it is still locked");
+        drop(journal);
+        let mut journal = MasterJournal::open(&path).unwrap();
+        assert_eq!((journal.term(), journal.take_entries()), (2, kept[..1].to_vec()));
     }
 
     /// Goal: a journal that is too long is refused, not cut, and none is made. Method: one that a hole makes too long,

@@ -8,13 +8,13 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Request, StatusCode};
 use prost::Message as _;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::answers::{MasterResponse, problem, stream, whole};
 use super::message_count::{MESSAGES_MAX, has_too_many};
 use super::random::random_id;
 use super::shared::{FrameworkStream, SharedMaster};
-use crate::cluster::standalone::master::ConnectionNumber;
+use crate::cluster::standalone::master::{ConnectionNumber, description_problem};
 use crate::mesos_v1::codec::{Codec, Encoding};
 use crate::mesos_v1::messages::Call;
 use crate::mesos_v1::messages::call::Type;
@@ -25,8 +25,6 @@ const STREAM_ID: HeaderName = HeaderName::from_static("mesos-stream-id");
 const CALL_BYTES_MAX: usize = 4 << 20;
 /// The most bytes of a call without a stream id, which can only be a subscription.
 const SUBSCRIBE_BYTES_MAX: usize = 1 << 20;
-/// The most bytes of a framework's description, in protobuf. The journal keeps it.
-const FRAMEWORK_BYTES_MAX: usize = 64 << 10;
 /// The longest time in which a call must have arrived.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -43,11 +41,18 @@ pub(super) async fn respond(
         let sentence = "Content-Type must be application/json or application/x-protobuf";
         return problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, sentence);
     };
-    let principal = shared.credentials.principal(&head.headers);
+    let principal = shared.access.principal(&head.headers);
     let number = match stream_of(&shared, &head.headers, principal.as_deref()) {
         Ok(number) => number,
         Err((status, sentence)) => return problem(status, sentence),
     };
+    match shared.pace_call(principal.as_deref()) {
+        Some(wait) if wait.is_zero() => {}
+        Some(wait) => sleep(wait).await,
+        None => {
+            return problem(StatusCode::TOO_MANY_REQUESTS, "too many calls of this principal wait");
+        }
+    }
     let bytes_max = if number.is_some() { CALL_BYTES_MAX } else { SUBSCRIBE_BYTES_MAX };
     let body = match timeout(CALL_TIMEOUT, Limited::new(body, bytes_max).collect()).await {
         Ok(Ok(body)) => body.to_bytes(),
@@ -115,9 +120,7 @@ fn subscribe(
     if principal.is_some() {
         subscribe.framework_info.principal.clone_from(&principal);
     }
-    if subscribe.framework_info.encoded_len() > FRAMEWORK_BYTES_MAX {
-        let kib = FRAMEWORK_BYTES_MAX >> 10;
-        let sentence = format!("'subscribe.framework_info' is longer than {kib} KiB in protobuf");
+    if let Some(sentence) = description_problem(&subscribe.framework_info) {
         return problem(StatusCode::BAD_REQUEST, &sentence);
     }
     let named = subscribe.framework_info.id.as_ref().map(|id| id.value.as_str());

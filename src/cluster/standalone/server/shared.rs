@@ -9,17 +9,18 @@ use prost::Message as _;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-use super::access::MasterCredentials;
+use super::access::MasterAccess;
 use super::journal::MasterJournal;
+use super::options::MasterOptions;
+use super::pace::CallPace;
 use super::stream::{EventBody, RecordSender, record_stream};
 use crate::cluster::standalone::master::{
-    ConnectionNumber, MasterAction, MasterSettings, RefusedCall, StandaloneMaster,
+    ConnectionNumber, MasterAction, MasterReport, MasterSettings, RefusedCall, StandaloneMaster,
 };
-use crate::cluster::standalone::protocol::{WorkerCall, frame_event};
+use crate::cluster::standalone::protocol::{WorkerCall, WorkerSubscribe, frame_event};
 use crate::mesos_v1::codec::Encoding;
 use crate::mesos_v1::messages::call::Subscribe;
 use crate::mesos_v1::messages::{Call, Event};
-use crate::resources::Scalar;
 
 /// How long a master waits for the workers and frameworks of its journal.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(15);
@@ -27,12 +28,15 @@ const RECOVERY_TIMEOUT: Duration = Duration::from_secs(15);
 /// The master and all that belongs to it.
 #[derive(Debug)]
 pub(super) struct SharedMaster {
-    pub(super) credentials: MasterCredentials,
+    pub(super) access: MasterAccess,
     started: Instant,
-    term: u64,
+    /// What the ids of this cluster begin with.
+    pub(super) cluster: String,
     master: RefCell<StandaloneMaster>,
     journal: RefCell<MasterJournal>,
     connections: RefCell<HashMap<ConnectionNumber, OpenStream>>,
+    /// How fast the calls of each principal come.
+    paces: RefCell<HashMap<Option<String>, CallPace>>,
     next_connection: Cell<ConnectionNumber>,
     /// Takes the reason for which the master can't go on.
     broken: RefCell<Option<oneshot::Sender<String>>>,
@@ -62,33 +66,31 @@ impl SharedMaster {
     /// A master that goes on from its journal, and where the reason comes if it can't go on.
     pub(super) fn new(
         mut journal: MasterJournal,
-        max_cores: Option<Scalar>,
-        credentials: MasterCredentials,
+        options: MasterOptions,
     ) -> (Rc<SharedMaster>, oneshot::Receiver<String>) {
         let (broken, receiver) = oneshot::channel();
         let settings = MasterSettings {
             cluster: journal.cluster().to_owned(),
             term: journal.term(),
-            max_cores,
+            max_cores: options.max_cores,
             recovery_timeout: RECOVERY_TIMEOUT,
         };
-        let term = settings.term;
+        let cluster = settings.cluster.clone();
         let master = StandaloneMaster::new(settings, journal.take_entries());
+        let mut access = options.access;
+        access.is_tls = options.tls.is_some();
         let shared = SharedMaster {
-            credentials,
+            access,
             started: Instant::now(),
-            term,
+            cluster,
             master: RefCell::new(master),
             journal: RefCell::new(journal),
             connections: RefCell::new(HashMap::new()),
+            paces: RefCell::new(HashMap::new()),
             next_connection: Cell::new(0),
             broken: RefCell::new(Some(broken)),
         };
         (Rc::new(shared), receiver)
-    }
-
-    fn now(&self) -> Duration {
-        self.started.elapsed()
     }
 
     /// Lets time pass.
@@ -97,19 +99,17 @@ impl SharedMaster {
         self.perform();
     }
 
-    /// Counts, as JSON.
-    pub(super) fn state_json(&self) -> String {
-        let master = self.master.borrow();
-        let counts = master.counts();
-        let state = serde_json::json!({
-            "term": self.term,
-            "recovering": master.is_recovering(),
-            "workers": counts.workers,
-            "frameworks": counts.frameworks,
-            "executors": counts.executors,
-            "offers": counts.offers,
-        });
-        format!("{state}\n")
+    /// A picture of all that the master knows.
+    pub(super) fn report(&self) -> MasterReport {
+        self.master.borrow().overview()
+    }
+
+    /// Drains a worker. Returns whether there is such a worker, with a connection.
+    pub(super) fn drain_worker(&self, id: &str, grace: Duration) -> bool {
+        let grace = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
+        let is_known = self.master.borrow_mut().drain_worker(id, grace);
+        self.perform();
+        is_known
     }
 
     /// Does nothing more of what the master wants done. Connections that end from now on, because the server ends, are
@@ -145,6 +145,18 @@ impl SharedMaster {
         }
     }
 
+    /// How long a call of a principal has to wait; `None` if too many wait already.
+    pub(super) fn pace_call(&self, principal: Option<&str>) -> Option<Duration> {
+        // Principals are those of a file.
+        let mut paces = self.paces.borrow_mut();
+        paces.entry(principal.map(str::to_owned)).or_default().take(self.now())
+    }
+
+    /// The time since the master's start.
+    pub(super) fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
     /// The connection whose calls name this stream, and its principal.
     pub(super) fn connection_of(&self, id: &str) -> Option<(ConnectionNumber, Option<String>)> {
         let connections = self.connections.borrow();
@@ -167,6 +179,16 @@ impl SharedMaster {
         let called = self.master.borrow_mut().framework_calls(number, call, self.now());
         self.perform();
         called
+    }
+
+    pub(super) fn worker_subscribes(
+        &self,
+        number: ConnectionNumber,
+        said: WorkerSubscribe,
+        owner: Option<String>,
+    ) {
+        self.master.borrow_mut().worker_subscribes(number, said, owner, self.now());
+        self.perform();
     }
 
     pub(super) fn worker_calls(
@@ -195,7 +217,7 @@ impl SharedMaster {
         loop {
             let actions = self.master.borrow_mut().take_actions();
             if actions.is_empty() || self.broken.borrow().is_none() {
-                return;
+                return self.compact_journal();
             }
             for action in actions {
                 let slow = match action {
@@ -226,6 +248,18 @@ impl SharedMaster {
                     self.master.borrow_mut().connection_closed(number, self.now());
                 }
             }
+        }
+    }
+
+    /// Writes the journal anew if it has become long.
+    fn compact_journal(&self) {
+        let mut journal = self.journal.borrow_mut();
+        if self.broken.borrow().is_none() || !journal.is_long() {
+            return;
+        }
+        if let Err(error) = journal.rewrite(&self.master.borrow().journal_entries()) {
+            let broken = self.broken.borrow_mut().take();
+            let _ended = broken.map(|broken| broken.send(error.to_string()));
         }
     }
 

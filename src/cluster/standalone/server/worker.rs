@@ -7,9 +7,10 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use tokio::task::spawn_local;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::answers::{MasterResponse, problem, stream};
+use super::pace::CallPace;
 use super::shared::SharedMaster;
 use crate::cluster::standalone::master::ConnectionNumber;
 use crate::cluster::standalone::protocol::{MESSAGE_BYTES_MAX, WorkerCall, decode_call};
@@ -30,18 +31,17 @@ pub(super) async fn respond(
     shared: Rc<SharedMaster>,
     request: Request<Incoming>,
 ) -> MasterResponse {
+    let owner = shared.access.worker_owner(request.headers(), &shared.cluster);
     let reader = RecordReader::new(MESSAGE_BYTES_MAX);
     let mut calls = WorkerCalls { body: request.into_body(), reader };
     let first = match timeout(FIRST_TIMEOUT, calls.next()).await {
-        Ok(Ok(call @ WorkerCall::Subscribe(_))) => call,
+        Ok(Ok(WorkerCall::Subscribe(said))) => *said,
         Ok(Ok(_)) => return problem(StatusCode::BAD_REQUEST, "the first message isn't SUBSCRIBE"),
         Ok(Err(why)) => return problem(StatusCode::BAD_REQUEST, &why),
         Err(_) => return problem(StatusCode::REQUEST_TIMEOUT, "SUBSCRIBE took too long to arrive"),
     };
     let (number, body) = shared.open(Encoding::Json, None);
-    if let Err(why) = shared.worker_calls(number, first) {
-        return problem(StatusCode::BAD_REQUEST, &why.to_string());
-    }
+    shared.worker_subscribes(number, first, owner);
     let reader = spawn_local(read(Rc::clone(&shared), number, calls)).abort_handle();
     shared.set_reader(number, reader);
     stream("application/json", body)
@@ -49,7 +49,12 @@ pub(super) async fn respond(
 
 /// Passes a worker's messages on until they end. A message that can't be read ends them.
 async fn read(shared: Rc<SharedMaster>, number: ConnectionNumber, mut calls: WorkerCalls) {
+    let mut pace = CallPace::default();
     while let Ok(call) = calls.next().await {
+        // Nothing further is read meanwhile, so that the worker can't send more.
+        if let Some(wait) = pace.take(shared.now()).filter(|wait| !wait.is_zero()) {
+            sleep(wait).await;
+        }
         if shared.worker_calls(number, call).is_err() {
             break;
         }

@@ -1,6 +1,5 @@
 //! [`WorkerConfig`]: the settings of a worker.
 
-use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -54,8 +53,9 @@ pub struct WorkerConfig {
     /// The interval of heartbeats, at least 10 ms. A master that is silent for four of them counts as dead. Default:
     /// 15 s, which is the protocol's.
     pub heartbeat: Duration,
-    /// Variables of this process that executors don't inherit, besides those with this crate's secrets.
-    pub withheld: Vec<OsString>,
+    /// Whether executors that are meant for another user run as the worker's user, too; otherwise they fail. Default:
+    /// no.
+    pub takes_any_user: bool,
     /// The maximum time in which an executor must start. Default: 60 s.
     pub start_timeout: Duration,
 }
@@ -80,7 +80,7 @@ impl WorkerConfig {
             grace: Duration::from_secs(10),
             call_timeout: Duration::from_secs(10),
             heartbeat: Duration::from_secs(HEARTBEAT_SECONDS),
-            withheld: Vec::new(),
+            takes_any_user: false,
             start_timeout: Duration::from_secs(60),
         }
     }

@@ -60,10 +60,11 @@ impl StandaloneWorker {
             session: RandomState::new().hash_one(std::process::id()),
             updates: RandomState::new().hash_one("updates"),
             user: user_name(),
+            takes_any_user: config.takes_any_user,
         };
         let options = ProcessOptions {
-            environment: EnvironmentBase::Inherited,
-            withheld: config.withheld.clone(),
+            environment: EnvironmentBase::Basic,
+            withheld: Vec::new(),
             shell: PathBuf::from("/bin/sh"),
             start_timeout: config.start_timeout,
         };

@@ -40,6 +40,8 @@ pub(super) struct WorkerFacts {
     pub(super) updates: u64,
     /// The name of the user as which executors run.
     pub(super) user: Option<String>,
+    /// Whether executors that are meant for another user run as this one, too.
+    pub(super) takes_any_user: bool,
 }
 
 /// Where the connection is.
@@ -312,15 +314,15 @@ impl WorkerState {
                 launch.resources, self.facts.resources
             ));
         }
-        match &launch.command.user {
-            Some(user) if Some(user) != self.facts.user.as_ref() => Some((
-                ReportedState::Failed,
-                format!(
-                    "not started: executors here run as the worker's user, and not as {user:?}"
-                ),
-            )),
-            _ => None,
-        }
+        let WorkerFacts { user: own, takes_any_user, .. } = &self.facts;
+        let asked = launch.command.user.as_ref().filter(|user| Some(*user) != own.as_ref());
+        let asked = asked.filter(|_| !takes_any_user)?;
+        let own = own.as_ref().map_or(String::new(), |own| format!(" {own:?}"));
+        let why = format!(
+            "not started: the framework asks for the user {asked:?}, but executors of this worker run as its own \
+             user{own}"
+        );
+        Some((ReportedState::Failed, why))
     }
 
     /// Asks an executor to end. Repeated requests may shorten its grace period.

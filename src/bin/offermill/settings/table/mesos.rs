@@ -117,6 +117,7 @@ pub(super) const MESOS_ROWS: &[OptionRow] = &[
             Ok(())
         }),
     OptionRow::offermill("offermill.mesos.caFile", "file")
+        .flag("--ca-file")
         .library_name("CA file")
         .derived("the system's certificates")
         .only(ClusterKind::Mesos)

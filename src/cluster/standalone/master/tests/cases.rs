@@ -13,16 +13,16 @@ use crate::mesos_v1::messages::{
     Call, Environment, Filters, FrameworkId, FrameworkInfo, TaskInfo, TaskState, Variable,
 };
 
-fn seconds(number: u64) -> Duration {
+pub(super) fn seconds(number: u64) -> Duration {
     Duration::from_secs(number)
 }
 
-fn offer_of(world: &TestWorld, framework: usize) -> Option<String> {
+pub(super) fn offer_of(world: &TestWorld, framework: usize) -> Option<String> {
     world.frameworks[framework].offers.keys().next().cloned()
 }
 
 /// A worker, and this one of two frameworks.
-fn with_worker(framework: usize) -> TestWorld {
+pub(super) fn with_worker(framework: usize) -> TestWorld {
     let mut world = TestWorld::new(1, 2, None);
     world.subscribe_framework(framework);
     world.connect_worker(0);
@@ -35,7 +35,7 @@ fn launch(world: &mut TestWorld, framework: usize) -> String {
     world.accept(framework, &offer, 1.0, None)
 }
 
-fn decline(world: &mut TestWorld, framework: usize, refuse: f64) {
+pub(super) fn decline(world: &mut TestWorld, framework: usize, refuse: f64) {
     let offer = offer_of(world, framework).unwrap();
     world.frameworks[framework].offers.remove(&offer);
     let filters = Some(Filters { refuse_seconds: Some(refuse) });
@@ -141,8 +141,7 @@ fn a_worker_registers_once() {
             ..WorkerSubscribe::default()
         };
         let connection = 1000 + term * 10 + session.len() as u64 + address.len() as u64;
-        let call = WorkerCall::Subscribe(Box::new(said));
-        world.master.worker_calls(connection, call, world.now).unwrap();
+        world.master.worker_subscribes(connection, said, Some("o0".to_owned()), world.now);
         let actions = world.master.take_actions();
         let told = actions.into_iter().find_map(|action| match action {
             MasterAction::TellWorker { to, event } if to == connection => Some(event),
@@ -258,7 +257,7 @@ fn acknowledgements_of_other_tasks_go_nowhere() {
 }
 
 /// A task with few resources, so that many fit in an offer of the world.
-fn small_task(world: &TestWorld, framework: usize, id: &str) -> TaskInfo {
+pub(super) fn small_task(world: &TestWorld, framework: usize, id: &str) -> TaskInfo {
     let offer = world.frameworks[framework].offers.values().next().unwrap();
     let mut task = task_info(id, offer, 0.001, None);
     task.resources[1].scalar.as_mut().unwrap().value = 0.1;
@@ -340,8 +339,7 @@ fn an_awaited_worker_keeps_its_address() {
         address: "h0".to_owned(),
         ..WorkerSubscribe::default()
     };
-    let call = WorkerCall::Subscribe(Box::new(said));
-    world.master.worker_calls(1000, call, world.now).unwrap();
+    world.master.worker_subscribes(1000, said, Some("o0".to_owned()), world.now);
     let actions = world.master.take_actions();
     let is_refused = |action: &MasterAction| {
         matches!(

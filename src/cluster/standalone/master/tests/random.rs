@@ -16,6 +16,7 @@ enum Step {
     DisconnectWorker(usize),
     BreakWorker(usize),
     CrashWorker(usize),
+    ImpersonateWorker(usize, bool),
     Report(usize, usize, ReportedState),
     Subscribe(usize),
     DisconnectFramework(usize),
@@ -47,6 +48,7 @@ fn steps() -> impl Strategy<Value = Step> {
         1 => worker().prop_map(Step::DisconnectWorker),
         1 => worker().prop_map(Step::BreakWorker),
         1 => worker().prop_map(Step::CrashWorker),
+        1 => (worker(), any::<bool>()).prop_map(|(w, by_id)| Step::ImpersonateWorker(w, by_id)),
         4 => (worker(), any::<usize>(), states).prop_map(|(w, e, s)| Step::Report(w, e, s)),
         3 => framework().prop_map(Step::Subscribe),
         1 => framework().prop_map(Step::DisconnectFramework),
@@ -74,6 +76,7 @@ fn do_step(world: &mut TestWorld, step: Step) {
         Step::DisconnectWorker(index) => world.disconnect_worker(index),
         Step::BreakWorker(index) => world.workers[index].breaks = true,
         Step::CrashWorker(index) => world.crash_worker(index),
+        Step::ImpersonateWorker(index, by_id) => world.impersonate_worker(index, by_id),
         Step::Report(index, choice, state) => {
             let key = choose(world.workers[index].running.keys().cloned(), choice);
             if let Some(key) = key {

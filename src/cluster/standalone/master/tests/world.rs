@@ -53,6 +53,8 @@ pub(super) struct TestWorld {
     max_cores: Option<Scalar>,
     numbers: u64,
     launched: HashSet<ExecutorKey>,
+    /// The user of each executor's command, by the executor's id.
+    pub(super) users: BTreeMap<String, Option<String>>,
     undelivered: VecDeque<MasterAction>,
 }
 
@@ -69,6 +71,7 @@ impl TestWorld {
             max_cores,
             numbers: 0,
             launched: HashSet::new(),
+            users: BTreeMap::new(),
             undelivered: VecDeque::new(),
         }
     }
@@ -124,6 +127,7 @@ impl TestWorld {
             }
             WorkerEvent::Launch(launch) => {
                 assert!(self.launched.insert(launch.key.clone()), "doubled: {:?}", launch.key);
+                self.users.insert(launch.key.executor.clone(), launch.command.user);
                 let (key, resources) = (launch.key, launch.resources);
                 let state = ReportedState::Starting;
                 worker.running.insert(key.clone(), HeldExecutor { key, state, resources });
@@ -225,10 +229,35 @@ impl TestWorld {
             executors: worker.running.values().cloned().collect(),
             unacknowledged: worker.unacknowledged.clone(),
         };
-        self.master
-            .worker_calls(connection, WorkerCall::Subscribe(Box::new(said)), self.now)
-            .unwrap();
+        self.master.worker_subscribes(connection, said, Some(format!("o{index}")), self.now);
         self.deliver();
+    }
+
+    /// Somebody with other credentials pretends to be a worker, by its id or by its address. Nothing changes as long as
+    /// the master knows the worker.
+    pub(super) fn impersonate_worker(&mut self, index: usize, by_id: bool) {
+        let connection = self.number();
+        let Some(id) = self.workers[index].id.clone() else { return };
+        let is_known =
+            self.master.journal_entries().iter().any(
+                |entry| matches!(entry, RegistryEntry::Worker { id: known, .. } if *known == id),
+            );
+        if !is_known {
+            return;
+        }
+        let session = format!("s{}", self.workers[index].session);
+        let address = format!("h{index}");
+        let id = by_id.then_some(id);
+        let said = WorkerSubscribe { id, session, address, ..WorkerSubscribe::default() };
+        self.master.worker_subscribes(connection, said, Some("another".to_owned()), self.now);
+        let actions = self.master.take_actions();
+        self.master.assert_sound(&actions, self.now);
+        let [MasterAction::TellWorker { to, event: WorkerEvent::Refused { .. } }, close] =
+            &actions[..]
+        else {
+            panic!("{actions:?}")
+        };
+        assert_eq!((*to, close), (connection, &MasterAction::Close(connection)));
     }
 
     /// A worker's program ends, and its executors with it.
@@ -272,6 +301,7 @@ impl TestWorld {
         let aware = Capability { r#type: Some(CapabilityType::PartitionAware.into()) };
         let framework_info = FrameworkInfo {
             name: format!("f{index}"),
+            user: format!("u{index}"),
             id: framework.id.clone().map(|value| FrameworkId { value }),
             failover_timeout: Some(framework.failover),
             capabilities: if index == 0 { Vec::new() } else { vec![aware] },

@@ -21,9 +21,9 @@ fn resources(cores: u64) -> WorkerResources {
     WorkerResources { cpus: Scalar::from_thousandths(cores * 1000), ..WorkerResources::default() }
 }
 
-/// A worker with this number of cores, which never was registered.
-fn worker(cores: u64) -> WorkerState {
-    let facts = WorkerFacts {
+/// What a worker with this number of cores says of itself.
+fn facts(cores: u64) -> WorkerFacts {
+    WorkerFacts {
         hostname: "host".to_owned(),
         address: "host".to_owned(),
         resources: resources(cores),
@@ -31,8 +31,12 @@ fn worker(cores: u64) -> WorkerState {
         updates: UPDATES,
         user: Some("me".to_owned()),
         ..WorkerFacts::default()
-    };
-    WorkerState::new(facts, None, 0)
+    }
+}
+
+/// A worker with this number of cores, which never was registered.
+fn worker(cores: u64) -> WorkerState {
+    WorkerState::new(facts(cores), None, 0)
 }
 
 fn at(seconds: u64) -> WorkerTime {

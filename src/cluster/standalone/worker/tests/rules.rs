@@ -7,7 +7,7 @@ use crate::cluster::standalone::protocol::{
     EXECUTORS_MAX, MESSAGE_BYTES_MAX, ReportedState, TERM_STEP_MAX, WorkerCall, WorkerEvent,
     frame_call,
 };
-use crate::cluster::standalone::worker::state::{LEAVE_WAIT, WorkerState};
+use crate::cluster::standalone::worker::state::{LEAVE_WAIT, WorkerFacts, WorkerState};
 use crate::cluster::standalone::worker::step::{ExitReason, WorkerAction, WorkerInput};
 
 fn event(state: &mut WorkerState, event: WorkerEvent, seconds: u64) -> Vec<WorkerAction> {
@@ -180,6 +180,20 @@ fn launches_that_cannot_be_done_are_reported() {
         let actions = event(&mut state, WorkerEvent::Launch(it), 0);
         assert_eq!(sent(&actions), [expected], "{sequence}");
     }
+}
+
+/// Goal: a worker that is told to takes launches for any user. Method: another user.
+#[test]
+fn any_user_may_be_taken() {
+    let facts = WorkerFacts { takes_any_user: true, ..super::facts(2) };
+    let mut state = WorkerState::new(facts, None, 0);
+    register(&mut state, 1, 0);
+    let WorkerEvent::Launch(mut it) = launch(key("f", "a"), 1, 1) else {
+        panic!("another message")
+    };
+    it.command.user = Some("root".to_owned());
+    let actions = event(&mut state, WorkerEvent::Launch(it), 0);
+    assert_eq!(sent(&actions), [ReportedState::Starting]);
 }
 
 /// Goal: a worker that is drained ends its executors, tells the master, and leaves once all is acknowledged, or after a

@@ -1,0 +1,124 @@
+//! The commands of `offermill ctl` to a master.
+
+use std::time::Duration;
+
+use offermill::cluster::standalone::master::{FrameworkReport, MasterReport, WorkerReport};
+use offermill::cluster::standalone::server::OperatorRequest;
+use offermill::config::text::{TimeUnit, parse_duration};
+use serde_json::json;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
+
+use crate::model::reply::ControlReply;
+use crate::text::format::count;
+
+/// What the commands are.
+pub(super) const COMMANDS: &str = "\
+  status              workers and frameworks, and what is free
+  status json         the same for programs, as GET /state has it
+  drain ID [GRACE]    a worker takes no executors any more, ends those that it has within GRACE
+                      (10s), and leaves; its program ends then
+  help                this text";
+
+/// The grace period of a drain.
+const GRACE_DEFAULT: Duration = Duration::from_secs(10);
+/// The longest that the worker protocol allows.
+const GRACE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Executes a line, and waits for the reply. `None` if it is blank.
+pub(super) fn execute(
+    line: Result<String, String>,
+    master: &UnboundedSender<OperatorRequest>,
+) -> Option<ControlReply> {
+    let line = match line {
+        Ok(line) => line,
+        Err(why) => return Some(ControlReply::Refused(why)),
+    };
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let reply = match words[..] {
+        [] => return None,
+        ["help"] => ControlReply::Block(COMMANDS.to_owned()),
+        ["status"] => report(master).map_or_else(ended, |it| ControlReply::Block(describe(&it))),
+        ["status", "json"] => report(master).map_or_else(ended, |it| match json!(it) {
+            object if object.is_object() => ControlReply::Object(object),
+            _ => ended(),
+        }),
+        ["drain", id] => drain(master, id, GRACE_DEFAULT),
+        ["drain", id, grace] => {
+            match parse_duration("the grace period", grace, TimeUnit::Seconds) {
+                Ok(grace) if grace <= GRACE_MAX => drain(master, id, grace),
+                Ok(_) => {
+                    ControlReply::Refused("the grace period must be at most a year".to_owned())
+                }
+                Err(why) => ControlReply::Refused(why.to_string()),
+            }
+        }
+        _ => ControlReply::Refused(format!(
+            "there is no command {line:?}; the commands are status [json], drain ID [GRACE] and help"
+        )),
+    };
+    Some(reply)
+}
+
+fn ended() -> ControlReply {
+    ControlReply::Refused("the master has ended".to_owned())
+}
+
+fn report(master: &UnboundedSender<OperatorRequest>) -> Option<Box<MasterReport>> {
+    let (reply, report) = oneshot::channel();
+    master.send(OperatorRequest::Report(reply)).ok()?;
+    report.blocking_recv().ok()
+}
+
+fn drain(master: &UnboundedSender<OperatorRequest>, id: &str, grace: Duration) -> ControlReply {
+    let (known, reply) = oneshot::channel();
+    let worker = id.to_owned();
+    if master.send(OperatorRequest::Drain { worker, grace, known }).is_err() {
+        return ended();
+    }
+    match reply.blocking_recv() {
+        Ok(true) => ControlReply::Done(format!("the worker {id} drains")),
+        Ok(false) => ControlReply::Refused(format!(
+            "there is no worker {id:?} that is connected; \"status\" lists the workers"
+        )),
+        Err(_) => ended(),
+    }
+}
+
+fn describe(report: &MasterReport) -> String {
+    let MasterReport { cluster, term, counts, workers, frameworks, .. } = report;
+    let recovering = if report.recovering { ", recovering" } else { "" };
+    let counted = [
+        count(counts.workers as u64, "worker"),
+        count(counts.frameworks as u64, "framework"),
+        count(counts.executors as u64, "executor"),
+        count(counts.offers as u64, "open offer"),
+    ];
+    let mut lines =
+        vec![format!("cluster {cluster}, term {term}{recovering}: {}", counted.join(", "))];
+    lines.extend(workers.iter().map(describe_worker));
+    lines.extend(frameworks.iter().map(describe_framework));
+    lines.join("\n")
+}
+
+fn describe_worker(worker: &WorkerReport) -> String {
+    let WorkerReport { id, hostname, total, used, offered, .. } = worker;
+    let executors = count(worker.executors as u64, "executor");
+    let state = worker.state.as_str();
+    format!(
+        "worker {id} on {hostname}: {state}, {executors}; used {} of {} cores and {} of {} MiB, offered {} and {}",
+        used.cpus, total.cpus, used.mem, total.mem, offered.cpus, offered.mem
+    )
+}
+
+fn describe_framework(framework: &FrameworkReport) -> String {
+    let FrameworkReport { id, name, executors, cores, .. } = framework;
+    let state = match (framework.connected, framework.suppressed) {
+        (false, _) => "away",
+        (true, true) => "connected, wants no offers",
+        (true, false) => "connected",
+    };
+    let executors = count(*executors as u64, "executor");
+    let noun = if *cores == 1.0 { "core" } else { "cores" };
+    format!("framework {id} ({name}): {state}, {executors} with {cores} {noun}")
+}

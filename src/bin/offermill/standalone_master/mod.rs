@@ -1,0 +1,82 @@
+//! `offermill master`: the master of a standalone cluster.
+
+pub(crate) mod arguments;
+mod commands;
+mod settings;
+
+use std::convert::Infallible;
+
+use offermill::cluster::standalone::server::{MasterJournal, serve_master};
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::oneshot;
+
+use crate::control;
+use crate::exit::ExitStatus;
+use crate::output::{PrintOutcome, print_result, remark};
+use crate::settings::secrets::hide_memory;
+use crate::signals;
+use crate::standalone_master::arguments::MasterArguments;
+use crate::standalone_master::settings::{listen, read};
+use crate::text::styled::StyledText;
+
+/// `offermill master`.
+pub(crate) fn run_master(arguments: &MasterArguments) -> ExitStatus {
+    let plan = match read(arguments) {
+        Ok(plan) => plan,
+        Err(problems) => return refuse(&problems),
+    };
+    // It may have secrets from now on.
+    hide_memory();
+    let listener = match listen(plan.address) {
+        Ok(listener) => listener,
+        Err(problem) => return refuse(&[problem]),
+    };
+    let journal = match MasterJournal::open(&arguments.state_dir) {
+        Ok(journal) => journal,
+        Err(error) => return refuse(&[error.to_string()]),
+    };
+    let (operator, requests) = unbounded_channel();
+    let sockets = arguments.control.as_ref().map(|path| {
+        let answer = move |line| commands::execute(line, &operator);
+        control::open_for(path, answer)
+            .map_err(|why| format!("--control is {:?}, but {why}", path.display().to_string()))
+    });
+    let _sockets = match sockets.transpose() {
+        Ok(sockets) => sockets,
+        Err(problem) => return refuse(&[problem]),
+    };
+    let (stop, stopped) = oneshot::channel::<Infallible>();
+    let mut stop = Some(stop);
+    let listening = signals::listen(move |_| drop(stop.take()));
+    if let Err(error) = listening {
+        remark(&format!("signals can't be handled: {error}"));
+        return ExitStatus::Internal;
+    }
+    let address = listener.local_addr().unwrap_or(plan.address);
+    if plan.options.is_insecure && !address.ip().is_loopback() {
+        remark(&format!(
+            "--insecure: who reaches {address} may read what is sent, or run commands on workers"
+        ));
+    }
+    let scheme = if plan.options.tls.is_some() { "https://" } else { "" };
+    let sentence = format!(
+        "the master of cluster {}, term {}, listens at {scheme}{address}\n",
+        journal.cluster(),
+        journal.term()
+    );
+    if print_result(&StyledText::lines(&sentence)) == PrintOutcome::Failed {
+        return ExitStatus::OutputClosed;
+    }
+    match serve_master(listener, journal, plan.options, requests, stopped) {
+        Ok(()) => ExitStatus::Done,
+        Err(why) => {
+            remark(&why);
+            ExitStatus::Internal
+        }
+    }
+}
+
+fn refuse(problems: &[String]) -> ExitStatus {
+    problems.iter().for_each(|problem| remark(problem));
+    ExitStatus::BadInput
+}

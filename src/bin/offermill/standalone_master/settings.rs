@@ -1,0 +1,112 @@
+//! The settings of a master, from its arguments.
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+
+use offermill::cluster::standalone::server::{CredentialsError, MasterAccess, MasterOptions};
+use offermill::http_server::server_tls;
+use offermill::private_files::FileAccess;
+use offermill::resources::Scalar;
+
+use crate::settings::values::http::parse_address;
+use crate::standalone_master::arguments::MasterArguments;
+
+/// What the arguments say.
+#[derive(Debug)]
+pub(super) struct MasterPlan {
+    pub(super) address: SocketAddr,
+    pub(super) options: MasterOptions,
+}
+
+/// Reads the arguments, and the files that they name.
+///
+/// # Errors
+/// With a sentence for each that is wrong.
+pub(super) fn read(arguments: &MasterArguments) -> Result<MasterPlan, Vec<String>> {
+    let mut problems = Vec::new();
+    let listen = &arguments.listen;
+    let address = parse_address(listen.trim());
+    if address.is_none() {
+        let allowed = "IP:PORT, or a port, such as 127.0.0.1:5050";
+        problems.push(format!("--listen is {listen:?}, but must be {allowed}"));
+    }
+    let max_cores = read_cores(arguments, &mut problems);
+    let mut access = MasterAccess::default()
+        .with_hosts(arguments.hosts.iter().map(|host| host.trim().to_owned()));
+    let (principals, tokens) = (&arguments.principals_file, &arguments.worker_tokens_file);
+    let mut add = |flag: &str, file: &Option<PathBuf>, with: AddCredentials| {
+        let Some(path) = file else { return };
+        match with(access.clone(), path) {
+            Ok(read) => access = read,
+            Err(why) => problems.push(format!("{flag} {}: {why}", path.display())),
+        }
+    };
+    add("--principals-file", principals, |access, path| access.with_principals(path));
+    add("--worker-tokens-file", tokens, |access, path| access.with_worker_tokens(path));
+    if arguments.worker_ca_file.is_some() {
+        access = access.with_worker_certificates();
+    }
+    let tls = match read_tls(arguments) {
+        Ok(tls) => tls,
+        Err(why) => {
+            problems.push(why);
+            None
+        }
+    };
+    let options = MasterOptions { max_cores, access, tls, is_insecure: arguments.insecure };
+    let refused = address.and_then(|address| options.address_problem(address));
+    if problems.is_empty() {
+        problems.extend(refused.map(|why| {
+            format!(
+                "--listen is {listen:?}, but {why}; give --certificate-file, --key-file, --principals-file and \
+                 --worker-tokens-file, or --insecure"
+            )
+        }));
+    }
+    match address {
+        Some(address) if problems.is_empty() => Ok(MasterPlan { address, options }),
+        _ => Err(problems),
+    }
+}
+
+/// Adds the credentials of a file.
+type AddCredentials = fn(MasterAccess, &std::path::Path) -> Result<MasterAccess, CredentialsError>;
+
+fn read_cores(arguments: &MasterArguments, problems: &mut Vec<String>) -> Option<Scalar> {
+    let text = arguments.max_cores.as_ref()?;
+    let cores = text.trim().parse::<f64>().ok().and_then(|it| Scalar::from_f64(it).ok());
+    if cores.is_none_or(|cores| cores == Scalar::ZERO) {
+        problems.push(format!("--max-cores is {text:?}, but must be a number above 0"));
+    }
+    cores
+}
+
+/// Reads the files of TLS. The key's must be this user's alone.
+fn read_tls(
+    arguments: &MasterArguments,
+) -> Result<Option<offermill::http_server::TlsAcceptor>, String> {
+    let MasterArguments { certificate_file, key_file, worker_ca_file, .. } = arguments;
+    let (Some(certificate), Some(key)) = (certificate_file, key_file) else { return Ok(None) };
+    match FileAccess::of_path(key) {
+        Ok(FileAccess::Private) => {}
+        Ok(_) => return Err(format!("--key-file {}: other users may read it", key.display())),
+        Err(error) => return Err(format!("--key-file {}: {error}", key.display())),
+    }
+    let tls = server_tls(certificate, key, worker_ca_file.as_deref());
+    tls.map(Some).map_err(|why| format!("TLS can't be used: {why}"))
+}
+
+/// Listens at the address.
+///
+/// # Errors
+/// With a sentence if it can't be used.
+pub(super) fn listen(address: SocketAddr) -> Result<TcpListener, String> {
+    TcpListener::bind(address).map_err(|error| {
+        let why = match error.kind() {
+            ErrorKind::AddrInUse => "another program listens there".to_owned(),
+            _ => format!("this program can't listen there: {error}"),
+        };
+        format!("--listen is {address}, but {why}")
+    })
+}

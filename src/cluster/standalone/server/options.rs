@@ -1,0 +1,53 @@
+//! [`MasterOptions`]: the settings of a master's server.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use super::access::MasterAccess;
+use crate::http_server::TlsAcceptor;
+use crate::resources::Scalar;
+
+/// The settings of a master's server.
+#[derive(Clone, Default)]
+pub struct MasterOptions {
+    /// The most cores of a framework. `None` means all.
+    pub max_cores: Option<Scalar>,
+    /// Who is answered.
+    pub access: MasterAccess,
+    /// What accepts connections with TLS. `None` means that there is none.
+    pub tls: Option<TlsAcceptor>,
+    /// Whether it may listen beyond loopback without TLS or without credentials.
+    pub is_insecure: bool,
+}
+
+impl MasterOptions {
+    /// Why a master may not listen at an address, in a sentence; `None` if it may. Without TLS others could read and
+    /// change what goes over a network, and without credentials they could run commands.
+    #[must_use]
+    pub fn address_problem(&self, address: SocketAddr) -> Option<String> {
+        if address.ip().is_loopback() || self.is_insecure {
+            return None;
+        }
+        let mut missing = self.access.missing();
+        if self.tls.is_none() {
+            missing.insert(0, "TLS");
+        }
+        (!missing.is_empty()).then(|| {
+            format!(
+                "{address} isn't an address of this machine's loopback, and this master has no {}",
+                missing.join(" and no ")
+            )
+        })
+    }
+}
+
+impl fmt::Debug for MasterOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MasterOptions")
+            .field("max_cores", &self.max_cores)
+            .field("access", &self.access)
+            .field("tls", &self.tls.is_some())
+            .field("is_insecure", &self.is_insecure)
+            .finish()
+    }
+}

@@ -1,0 +1,173 @@
+//! The loop that accepts connections, and the time that each part of a connection may take.
+
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::error::Error;
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::spawn_local;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use super::connections::{ClientConnection, OpenConnections, WhenFull};
+
+/// The pause after a failed `accept`, for example with too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What clients may do, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerLimits {
+    /// The most connections that are open at a time. For a further one, the oldest that isn't in use is closed.
+    pub connections_max: usize,
+    /// What happens if all of them are in use.
+    pub when_full: WhenFull,
+    /// The longest time for a TLS handshake, and then for the first head of a connection.
+    pub first_head_timeout: Duration,
+    /// The longest time for the head of a further request, from the end of the request before.
+    pub head_timeout: Duration,
+    /// The most bytes of a request's head.
+    pub head_bytes_max: usize,
+    /// The most headers of a request.
+    pub headers_max: usize,
+    /// How long a connection lasts after its first head, and how much longer the answer in progress may take then.
+    /// `None` means as long as both sides want.
+    pub lasts: Option<(Duration, Duration)>,
+}
+
+/// Accepts connections for ever, and answers the requests on them by `respond`, which may note that a connection is in
+/// use. Must be called in a `LocalSet`; each connection has a task of its own there.
+pub async fn accept<F, A, B>(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    limits: ServerLimits,
+    respond: F,
+) where
+    F: Fn(Request<Incoming>, Rc<ClientConnection>) -> A + Clone + 'static,
+    A: Future<Output = Response<B>> + 'static,
+    B: Body + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let mut open = OpenConnections::new(limits.connections_max, limits.when_full);
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        if open.make_room() {
+            let client = Rc::new(ClientConnection::default());
+            let served =
+                serve_client(stream, tls.clone(), limits, Rc::clone(&client), respond.clone());
+            open.add(client, spawn_local(served).abort_handle());
+        }
+    }
+}
+
+async fn serve_client<F, A, B>(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    limits: ServerLimits,
+    client: Rc<ClientConnection>,
+    respond: F,
+) where
+    F: Fn(Request<Incoming>, Rc<ClientConnection>) -> A + 'static,
+    A: Future<Output = Response<B>> + 'static,
+    B: Body + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    // Answers are small; a socket that was closed already is the client's.
+    let _ = stream.set_nodelay(true);
+    match tls {
+        None => serve_stream(stream, limits, client, respond).await,
+        Some(tls) => {
+            let shaken = timeout(limits.first_head_timeout, tls.accept(stream)).await;
+            if let Ok(Ok(stream)) = shaken {
+                let (_, session) = stream.get_ref();
+                client.has_certificate.set(session.peer_certificates().is_some());
+                serve_stream(stream, limits, client, respond).await;
+            }
+        }
+    }
+}
+
+/// Answers requests on a connection for as long as one lasts. Errors are the client's.
+async fn serve_stream<S, F, A, B>(
+    stream: S,
+    limits: ServerLimits,
+    client: Rc<ClientConnection>,
+    respond: F,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
+    F: Fn(Request<Incoming>, Rc<ClientConnection>) -> A + 'static,
+    A: Future<Output = Response<B>> + 'static,
+    B: Body + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let has_head = Cell::new(false);
+    let respond = service_fn(|request| {
+        has_head.set(true);
+        let answer = respond(request, Rc::clone(&client));
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(limits.head_timeout);
+    http.max_buf_size(limits.head_bytes_max).max_headers(limits.headers_max);
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), respond));
+    let has_ended = timeout(limits.first_head_timeout, connection.as_mut()).await.is_ok();
+    if has_ended || !has_head.get() {
+        return;
+    }
+    let Some((lasts, last_answer)) = limits.lasts else {
+        let _ended = connection.await;
+        return;
+    };
+    if timeout(lasts, connection.as_mut()).await.is_err() {
+        connection.as_mut().graceful_shutdown();
+        let _cut_off = timeout(last_answer, connection).await;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::Read as _;
+    use std::net;
+
+    use tokio::runtime;
+    use tokio::task::LocalSet;
+
+    use super::*;
+
+    /// Goal: a client that says nothing doesn't keep its connection. Method: a client that only reads, with a short
+    /// timeout for the first head, far below that for further ones.
+    #[test]
+    fn a_silent_connection_is_closed() {
+        let limits = ServerLimits {
+            connections_max: 1,
+            when_full: WhenFull::RefuseNew,
+            first_head_timeout: Duration::from_millis(20),
+            head_timeout: Duration::from_secs(900),
+            head_bytes_max: 16 << 10,
+            headers_max: 64,
+            lasts: None,
+        };
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        LocalSet::new().block_on(&runtime, async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let mut client = net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (stream, _) = listener.accept().await.unwrap();
+            let respond = async |_, _| Response::new(String::new());
+            let served = serve_client(stream, None, limits, Rc::default(), respond);
+            timeout(Duration::from_secs(60), spawn_local(served)).await.unwrap().unwrap();
+            assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
+        });
+    }
+}

@@ -1,0 +1,22 @@
+//! What an HTTP server needs before anything of a request is read: connections and their bounds, TLS, and the check of
+//! the name that a request is for. The page about a run and the standalone master are built on it.
+//!
+//! | file | content |
+//! |---|---|
+//! | `accept` | the loop that accepts connections, and the time that each part of a connection may take |
+//! | `connections` | how many connections there are, and which of them give way to others |
+//! | `host` | the names that requests may be for |
+//! | `tls` | the server's certificate and key, and the certificates of clients |
+//!
+//! The command line uses this module, too. It is not a part of the documented interface.
+
+mod accept;
+mod connections;
+mod host;
+mod tls;
+
+pub use accept::{ServerLimits, accept};
+pub use connections::{ClientConnection, WhenFull};
+pub use host::{HostProblem, check_host, single_header};
+pub use tls::server_tls;
+pub use tokio_rustls::TlsAcceptor;

@@ -1,0 +1,57 @@
+//! Certificates and private keys in PEM files, for clients and servers of TLS. Each file is opened once, because it may
+//! be a pipe: what is checked is what is read.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use zeroize::Zeroizing;
+
+use crate::private_files::{FileAccess, open_input};
+
+/// The maximum length of a file with a private key, in bytes.
+const KEY_BYTES_MAX: u64 = 64 * 1024;
+/// The maximum length of a file of certificates, in bytes. Those of all public authorities have about 200 KB.
+const CERTIFICATES_BYTES_MAX: u64 = 16 << 20;
+
+/// Reads the certificates of a file, at least one.
+///
+/// # Errors
+/// If the file can't be read, others may write it, or it contains none.
+pub(crate) fn read_certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
+    let mut text = Vec::new();
+    open_authored(path)?.take(CERTIFICATES_BYTES_MAX + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > CERTIFICATES_BYTES_MAX {
+        return Err(io::Error::other("it is too long"));
+    }
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let certificates = certificates.map_err(io::Error::other)?;
+    if certificates.is_empty() {
+        return Err(io::Error::other("it contains none"));
+    }
+    Ok(certificates)
+}
+
+/// Reads the private key of a file, which must not be encrypted. The text is overwritten in memory.
+///
+/// # Errors
+/// If the file can't be read, others may write it, or it contains none. They don't quote the file.
+pub(crate) fn read_key(path: &Path) -> io::Result<PrivateKeyDer<'static>> {
+    let file = open_authored(path)?;
+    // As large as it may become, so that no part of the key is left behind by growing.
+    let mut text = Zeroizing::new(Vec::with_capacity(KEY_BYTES_MAX as usize + 1));
+    file.take(KEY_BYTES_MAX + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > KEY_BYTES_MAX {
+        return Err(io::Error::other("it is too long"));
+    }
+    PrivateKeyDer::from_pem_slice(&text).map_err(|_| io::Error::other("it contains none"))
+}
+
+/// Opens a file. Others must not be able to write it.
+fn open_authored(path: &Path) -> io::Result<File> {
+    let file = open_input(path)?;
+    FileAccess::of(&file)?.check_author()?;
+    Ok(file)
+}
