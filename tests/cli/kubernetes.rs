@@ -256,14 +256,6 @@ fn invalid_settings_are_rejected() {
         "{}",
         ended.errors
     );
-    let spark = ["--num-executors", "1", "--spark-driver", "spark://CoarseGrainedScheduler@h:1"];
-    let ended = run(&folder, &[&master[..], &spark].concat());
-    assert_eq!(ended.code, Some(2));
-    assert!(
-        ended.errors.contains("--spark-driver is not supported on Kubernetes"),
-        "{}",
-        ended.errors
-    );
 }
 
 /// Goal: settings without effect on Kubernetes are named once, by reason; what Mesos needs is an error; and Spark's
@@ -285,7 +277,6 @@ fn settings_without_effect_are_named_once() {
         ended.errors,
         "offermill: ignored, as executors are ended without being decommissioned before: \
          spark.kubernetes.decommission.script\n\
-         offermill: ignored, as pods are named after the run: spark.kubernetes.executor.podNamePrefix\n\
          offermill: ignored, as pods are watched, and created as soon as they are wanted: \
          spark.kubernetes.allocation.batch.delay\n\
          offermill: ignored, as they are for drivers that Spark starts in the cluster: \

@@ -18,6 +18,7 @@
 //! | [`status`] | the status of a run agrees with itself |
 //! | [`spark`] | Spark's settings and `--print-config` |
 //! | [`spark_executors`] | Spark's executors are launched as by Spark |
+//! | [`spark_pods`] | Spark's executors as pods of a fake API server |
 //! | [`standalone`] | `offermill master`, with runs as frameworks |
 //! | [`kubernetes`] | the settings of runs on Kubernetes, and their secrets |
 //! | [`pods`] | runs on a fake API server, and `offermill clean` |
@@ -58,6 +59,7 @@ mod settings;
 mod simulating;
 mod spark;
 mod spark_executors;
+mod spark_pods;
 mod spark_startup;
 mod standalone;
 mod status;

@@ -18,6 +18,7 @@ use super::command::ActorCommand;
 use super::config::KubernetesConfig;
 use super::lease::{Lease, LeaseError};
 use super::names::creator;
+use super::objects::PodPage;
 use super::reflector::Reflector;
 use crate::config::Config;
 use crate::engine::cluster_manager::{Call, ClusterManager, Event, EventSink};
@@ -34,7 +35,8 @@ const SEEN_MAX: usize = 1024;
 /// [`KubernetesConfig::connect_timeout`], or if its thread panics.
 ///
 /// Executor ids must be of [`IdScheme::unique`](crate::IdScheme::unique) with the run's name as prefix: they become the
-/// names of pods.
+/// names of pods. With a [`pod_prefix`](KubernetesConfig::pod_prefix) they must be of
+/// [`IdScheme::plain`](crate::IdScheme::plain).
 pub struct KubernetesCluster {
     config: KubernetesConfig,
     epoch: Epoch,
@@ -211,7 +213,37 @@ async fn connect(
         LeaseError::Forbidden(why) => format!("the lease of the run was refused: {why}"),
         LeaseError::Failed(why) => format!("the API server could not be reached: {why}"),
     })?;
+    if !config.adopts
+        && let Some(left) = pods_left(&api).await?
+    {
+        // Without it the next start needn't wait; pods that were left keep it as their owner.
+        let _released = lease.release(&api).await;
+        return Err(format!(
+            "a former run named {} has left {left} and perhaps others, which can't be taken over because their numbers \
+             would be used again: delete them with offermill clean",
+            config.name
+        ));
+    }
     Ok((api, lease, since))
+}
+
+/// The name of a pod that a former run has left and that nobody deletes, if there is one.
+async fn pods_left(api: &Api) -> Result<Option<String>, String> {
+    let mut next = String::new();
+    loop {
+        let answer = api.page(&next).await?;
+        if !answer.is_success() {
+            return Err(format!("its pods can't be listed: {}", answer.why()));
+        }
+        let page: PodPage = answer.read()?;
+        if let Some(pod) = page.items.into_iter().find(|pod| !pod.is_being_deleted()) {
+            return Ok(Some(pod.metadata.name));
+        }
+        next = page.metadata.next;
+        if next.is_empty() {
+            return Ok(None);
+        }
+    }
 }
 
 /// Reports a panic of the manager's thread.

@@ -16,6 +16,7 @@ use crate::settings::file_access::report_file_access;
 use crate::settings::sources::Sourced;
 use crate::target::PreparedTarget;
 
+mod spark;
 mod volumes;
 
 /// The largest file with certificates, in bytes.
@@ -37,6 +38,9 @@ pub(super) fn prepare(
     let mut made = with_pods(draft, made);
     let problems_before = draft.problems.len();
     made.template = read_template(draft);
+    if draft.kubernetes.runs_spark {
+        spark::set(draft, &mut made);
+    }
     made.volumes = volumes::volumes(draft);
     if draft.problems.len() > problems_before {
         return None;

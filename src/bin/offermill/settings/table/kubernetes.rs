@@ -40,6 +40,26 @@ pub(super) const KUBERNETES_ROWS: &[OptionRow] = &[
             draft.kubernetes.pull_secrets = list(given);
             Ok(())
         }),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.executor.podNamePrefix",
+        "beginning of the names of Spark's pods",
+    )
+    .library_name("prefix of pods' names")
+    .derived("the run's name and its start")
+    .read(|draft, given| {
+        draft.kubernetes.pod_prefix = non_empty(given);
+        Ok(())
+    }),
+    OptionRow::spark_on_kubernetes("spark.kubernetes.resource.type", "java, python or r")
+        .default("java")
+        .read(|draft, given| {
+            match given.text.trim() {
+                "java" => draft.kubernetes.is_beside_java = false,
+                "python" | "r" => draft.kubernetes.is_beside_java = true,
+                _ => draft.reject(given, "java, python or r"),
+            }
+            Ok(())
+        }),
     OptionRow::spark_on_kubernetes("spark.kubernetes.executor.label.", "text")
         .derived("none")
         .read(|draft, given| {

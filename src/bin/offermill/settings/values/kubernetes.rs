@@ -15,6 +15,14 @@ use crate::settings::sources::Sourced;
 pub(crate) struct KubernetesSettings {
     pub(crate) namespace: Option<String>,
     pub(crate) context: Option<String>,
+    /// Whether executors are Spark's.
+    pub(crate) runs_spark: bool,
+    /// The prefix of the names of Spark's pods.
+    pub(crate) pod_prefix: Option<String>,
+    /// The prefix that no other run has.
+    pub(crate) own_prefix: String,
+    /// Whether the tasks of Spark's executors run in Python or R, beside Java.
+    pub(crate) is_beside_java: bool,
     pub(crate) image: Option<(Sourced, String)>,
     pub(crate) pull_policy: Option<String>,
     pub(crate) pull_secrets: Vec<String>,
