@@ -22,6 +22,7 @@
 //! | [`standalone`] | `offermill master`, with runs as frameworks |
 //! | [`kubernetes`] | the settings of runs on Kubernetes, and their secrets |
 //! | [`pods`] | runs on a fake API server, and `offermill clean` |
+//! | [`pod_files`] | files for executors on Kubernetes, what owns all, and servers that do not answer |
 //! | [`mesos`] | the settings of runs on Mesos, and their secrets |
 //! | [`checking`] | `offermill constraints check` |
 //! | [`replaying`] | `offermill replay` decides as recorded, and as Spark |
@@ -51,6 +52,7 @@ mod kubernetes;
 mod logs;
 mod mesos;
 mod output;
+mod pod_files;
 mod pods;
 mod replaying;
 mod running;

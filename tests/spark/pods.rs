@@ -92,7 +92,8 @@ fn settings(chance: &mut u64) -> BTreeMap<&'static str, &'static str> {
 fn of_driver(settings: &BTreeMap<&str, &str>) -> Value {
     let mut conf: Map<String, Value> =
         settings.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();
-    let is_beside_java = matches!(settings.get("spark.kubernetes.resource.type"), Some(&"python" | &"r"));
+    let is_beside_java =
+        matches!(settings.get("spark.kubernetes.resource.type"), Some(&"python" | &"r"));
     if is_beside_java && !conf.contains_key("spark.kubernetes.memoryOverheadFactor") {
         conf.insert("spark.kubernetes.memoryOverheadFactor".to_owned(), "0.4".into());
     }
@@ -104,7 +105,8 @@ fn created(settings: &BTreeMap<&str, &str>) -> Value {
     let (server, folder) = (ApiServer::start(), Folder::new());
     let master = format!("k8s://{}", server.url);
     let conf: Vec<String> = settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let own = ["spark.app.id=app-1", "offermill.spark.user=ann", "offermill.spark.moduleOptions=false"];
+    let own =
+        ["spark.app.id=app-1", "offermill.spark.user=ann", "offermill.spark.moduleOptions=false"];
     let mut arguments = vec!["run", "--json", "--master", &master, "--num-executors", "1"];
     arguments.extend(["--namespace", "jobs"]);
     for setting in conf.iter().map(String::as_str).chain(own) {

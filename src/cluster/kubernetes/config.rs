@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::access::AccessNeeds;
 use super::affinity::NodeSelection;
 use super::api_server::ApiServer;
 use super::names::{
     POD_PREFIX_BYTES_MAX, PodNames, RUN_NAME_BYTES_MAX, is_domain, is_label_key, is_label_value,
     is_name, is_variable,
 };
+use super::pod_files::PodFiles;
 use super::pod_template::PodTemplate;
+use super::run_owner::RunOwner;
 use super::volumes::PodVolume;
 use crate::config::{Config, ExecutorCores, ExecutorGpus};
 use crate::error::Error;
@@ -71,6 +74,9 @@ pub struct KubernetesConfig {
     pub ports: BTreeMap<String, u16>,
     /// Volumes that are mounted into the executors' containers.
     pub volumes: Vec<PodVolume>,
+    /// Files that executors find in a folder of their containers, which `OFFERMILL_FILES` names. The rights to create
+    /// config maps and to delete collections of them are needed for it.
+    pub files: PodFiles,
     /// What pods have beside what these settings say.
     pub template: Option<PodTemplate>,
     /// The grace period of pods whose end others request. `None` takes the server's default.
@@ -91,6 +97,8 @@ pub struct KubernetesConfig {
     pub lease_duration: Duration,
     /// What becomes of pods when the manager is stopped.
     pub at_end: PodsAtEnd,
+    /// What owns the lease of the run, and with it its pods and files.
+    pub owner: RunOwner,
     /// Whether executors that a former run of this name has left are taken over. If not, the manager gives up if there
     /// are any: ids that are plain numbers are used again by each run.
     pub adopts: bool,
@@ -162,6 +170,7 @@ impl KubernetesConfig {
             field_variables: BTreeMap::new(),
             ports: BTreeMap::new(),
             volumes: Vec::new(),
+            files: PodFiles::default(),
             template: None,
             termination_grace: None,
             creations_max: 16,
@@ -171,6 +180,7 @@ impl KubernetesConfig {
             connect_timeout: Duration::from_secs(60),
             lease_duration: Duration::from_secs(15),
             at_end: PodsAtEnd::default(),
+            owner: RunOwner::Nobody,
             adopts: true,
             keeps_ended: false,
             end_label: None,
@@ -258,9 +268,12 @@ impl KubernetesConfig {
         }
     }
 
-    /// Whether pods are labelled after their creation.
-    pub(super) fn labels_pods(&self) -> bool {
-        self.keeps_ended || self.end_label.is_some()
+    /// What a run does beside what all runs do.
+    pub(super) fn more_needs(&self) -> AccessNeeds {
+        AccessNeeds {
+            labels_pods: self.keeps_ended || self.end_label.is_some(),
+            stores_files: !self.files.is_empty(),
+        }
     }
 
     /// Checks the values that don't depend on the cluster.
@@ -346,6 +359,7 @@ impl KubernetesConfig {
                 return Err(Error::setting("secret mount", format!("{secret}={path}"), allowed));
             }
         }
+        self.files.check()?;
         self.volumes.iter().try_for_each(PodVolume::check)?;
         if let Some(key) = self.annotations.keys().find(|key| !is_label_key(key)) {
             let allowed = "a key of at most 63 letters, digits, '-', '_' and '.'";

@@ -25,6 +25,9 @@ use crate::resources::{ExecutorResources, Gpus};
 /// The resource name of GPUs.
 const GPU_RESOURCE: &str = "nvidia.com/gpu";
 
+/// The variable with the folder of the run's files.
+const FILES: &str = "OFFERMILL_FILES";
+
 /// An executor to start.
 #[derive(Clone, Debug)]
 pub(super) struct PodLaunch {
@@ -83,7 +86,11 @@ pub(super) fn pod(
     let secrets = config.secret_mounts.keys().enumerate().map(|(at, secret)| {
         json!({ "name": secret_volume_name(at), "secret": { "secretName": secret } })
     });
-    set(&mut spec, "volumes", list(volumes.chain(secrets)));
+    set(
+        &mut spec,
+        "volumes",
+        list(volumes.chain(secrets).chain(config.files.volume(&config.name))),
+    );
     let filled = |(key, value): (&String, &String)| {
         (key.clone(), with_executor(value, &launch.executor).into())
     };
@@ -150,7 +157,8 @@ fn container(config: &KubernetesConfig, launch: &PodLaunch) -> Result<Value, Str
         |(at, path)| json!({ "name": secret_volume_name(at), "mountPath": path, "readOnly": true }),
     );
     let volumes = config.volumes.iter().map(PodVolume::mount);
-    set(&mut container, "volumeMounts", list(mounts.chain(volumes).chain(secrets)));
+    let mounts = mounts.chain(volumes).chain(secrets).chain(config.files.mount());
+    set(&mut container, "volumeMounts", list(mounts));
     let fixed = resources.port.map(|port| json!({ "containerPort": port, "hostPort": port }));
     let mapped = own.into_iter().flat_map(|it| &it.port_mappings).map(|it| {
         let protocol = it.protocol.as_str().to_uppercase();
@@ -191,9 +199,14 @@ fn variables(
         field(HOSTNAME, "spec.nodeName"),
         field("OFFERMILL_POD_IP", "status.podIP"),
     ];
+    if !config.files.is_empty() {
+        variables.push(json!({ "name": FILES, "value": escaped(&config.files.folder) }));
+    }
     variables.extend(config.field_variables.iter().map(|(name, path)| field(name, path)));
     let is_of_pod = |name: &str| {
-        name == AGENT_ID || name == HOSTNAME || config.field_variables.contains_key(name)
+        [AGENT_ID, HOSTNAME].contains(&name)
+            || name == FILES && !config.files.is_empty()
+            || config.field_variables.contains_key(name)
     };
     let own = command.environment.iter().filter(|(name, _)| !is_of_pod(name));
     variables.extend(own.map(|(name, value)| json!({ "name": name, "value": escaped(value) })));

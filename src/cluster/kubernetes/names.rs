@@ -88,7 +88,8 @@ impl PodNames {
                 (executor.matches('.').count() <= 1 && is_name(&name)).then_some(name)
             }
             PodNames::Numbered { prefix } => {
-                let is_number = executor.parse().is_ok_and(|number: u32| number.to_string() == executor);
+                let is_number =
+                    executor.parse().is_ok_and(|number: u32| number.to_string() == executor);
                 is_number.then(|| format!("{prefix}-exec-{executor}"))
             }
         }

@@ -137,7 +137,8 @@ mod tests {
     /// an empty file; files that differ in where one ends.
     #[test]
     fn files_become_a_config_map() {
-        let map = files(&[("a.txt", b"\xc3\xbc\n"), ("b", b"\xff\x00"), ("c", b"")]).config_map(("etl", "u1"));
+        let map = files(&[("a.txt", b"\xc3\xbc\n"), ("b", b"\xff\x00"), ("c", b"")])
+            .config_map(("etl", "u1"));
         assert_eq!(map["data"], json!({ "a.txt": "ü\n", "c": "" }));
         assert_eq!(map["binaryData"], json!({ "b": "/wA=" }));
         assert_eq!(map["metadata"]["ownerReferences"][0]["uid"], "u1");

@@ -44,13 +44,17 @@ impl RunOwner {
             let Named { metadata } = answer.read()?;
             match metadata.deletion_timestamp {
                 Some(_) => Err("it is being deleted".to_owned()),
-                None => Ok(json!({ "apiVersion": "v1", "kind": "Pod", "name": name, "uid": metadata.uid })),
+                None => Ok(
+                    json!({ "apiVersion": "v1", "kind": "Pod", "name": name, "uid": metadata.uid }),
+                ),
             }
         };
         match found.await {
             Ok(owner) => Ok(Some(owner)),
             Err(_) if !is_needed => Ok(None),
-            Err(why) => Err(format!("pod {name}, which is to own the run's lease, can't be used: {why}")),
+            Err(why) => {
+                Err(format!("pod {name}, which is to own the run's lease, can't be used: {why}"))
+            }
         }
     }
 }

@@ -68,7 +68,12 @@ impl Entry {
 
     /// Takes over a new state, and reports what has changed. An end is final: of what the pod shows later, only that it
     /// is still there is of interest, and only to a list (`is_listed`), which reports the end again.
-    pub(super) fn change(&mut self, executor: &str, state: PodState, is_listed: bool) -> Vec<PodChange> {
+    pub(super) fn change(
+        &mut self,
+        executor: &str,
+        state: PodState,
+        is_listed: bool,
+    ) -> Vec<PodChange> {
         if let Some(last) = self.last.as_ref().filter(|last| last.is_end()) {
             let repeated = is_listed.then(|| PodChange::Updated(self.update(executor, last, true)));
             return repeated.into_iter().collect();

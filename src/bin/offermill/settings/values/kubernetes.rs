@@ -17,6 +17,14 @@ pub(crate) struct KubernetesSettings {
     pub(crate) context: Option<String>,
     /// Whether executors are Spark's.
     pub(crate) runs_spark: bool,
+    /// The files for executors, and their folder.
+    pub(crate) files: Option<(Sourced, Vec<String>)>,
+    pub(crate) files_folder: Option<String>,
+    /// Whether there are no config maps.
+    pub(crate) has_no_config_map: bool,
+    pub(crate) config_map_bytes_max: usize,
+    /// The pod in which this program runs.
+    pub(crate) own_pod: Option<String>,
     /// The prefix of the names of Spark's pods.
     pub(crate) pod_prefix: Option<String>,
     /// The prefix that no other run has.
