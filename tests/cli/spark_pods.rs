@@ -77,10 +77,10 @@ fn executors_of_spark_are_pods() {
         ("SPARK_EXECUTOR_ID", "1"),
         ("SPARK_RESOURCE_PROFILE_ID", "0"),
         ("SPARK_CLASSPATH", "/x/*"),
-        ("SPARK_JAVA_OPT_0", "-Xss4m"),
-        ("SPARK_JAVA_OPT_1", "-Da=b c"),
-        ("SPARK_JAVA_OPT_2", "-De=1"),
-        ("SPARK_JAVA_OPT_3", "-Dspark.blockManager.port=7100"),
+        ("SPARK_JAVA_OPT_0", "-Dspark.blockManager.port=7100"),
+        ("SPARK_JAVA_OPT_1", "-Xss4m"),
+        ("SPARK_JAVA_OPT_2", "-Da=b c"),
+        ("SPARK_JAVA_OPT_3", "-De=1"),
         ("A", "$$(B)"),
     ] {
         assert_eq!(variable(container, name)["value"], value, "{name}");

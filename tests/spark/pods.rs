@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | label `spark-version` | the driver's | none: what runs is the driver's and the image's |
 //! | option `-Dspark.driver.port` | given | none: `SPARK_DRIVER_URL` has it |
+//! | Spark's settings among Java's options | last | first, so that a quotation mark that isn't closed ends none of them |
 //! | `$(NAME)` in a value | is expanded by Kubernetes | arrives as it is |
 //! | the folder of the configuration | a config map with the driver's settings | the image's, unless `--files` are given; executors ask the driver for settings |
 //! | `hostname` | the end of the pod's name | none: the name is at most 63 bytes long, and is the host's, too |

@@ -64,13 +64,8 @@ pub(crate) fn for_run(
     let settings = &draft.spark;
     let modules = settings.opens_modules.then(|| MODULE_OPTIONS.to_owned());
     let own = Some(java_options(settings)).filter(|own| !own.is_empty());
-    let startup = startup::java_options(draft);
-    // In the order in which Spark's backend for each cluster has them.
-    let options: Vec<String> = match draft.is_on(ClusterKind::Kubernetes) {
-        true => modules.into_iter().chain(own).chain(startup).collect(),
-        false => startup.into_iter().chain(modules).chain(own).collect(),
-    };
-    executor = executor.java_options(options.join(" "));
+    let options = startup::java_options(draft).into_iter().chain(modules).chain(own);
+    executor = executor.java_options(options.collect::<Vec<String>>().join(" "));
     for (name, secret) in startup::secrets(draft) {
         executor = executor.secret_variable(name, secret.clone());
     }
