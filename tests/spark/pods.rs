@@ -195,8 +195,8 @@ fn compare(manifest: &Value, spark: &Value, about: &str) {
 }
 
 /// Goal: pods of executors are those of Spark's own backend, but for what is said above. Method: random settings
-/// (`OFFERMILL_PODS` sets of them, 20 by default; seeded by `OFFERMILL_SEED`), for each of which Spark's own class makes
-/// a pod, and a run creates one on a fake API server.
+/// (`OFFERMILL_PODS` sets of them, 20 by default; seeded by `OFFERMILL_SEED`), for each of which Spark's own class
+/// makes a pod, and a run creates one on a fake API server.
 #[test]
 #[ignore = "needs Java and Spark: .ci/spark"]
 fn pods_are_those_of_spark_itself() {

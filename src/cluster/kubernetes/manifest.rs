@@ -1,7 +1,8 @@
 //! The manifest of an executor's pod.
 //!
 //! * One container, `executor`, with the command as its own (the image's entry point is used only if the command is
-//!   [for it](CommandForm::EntryPoint)), and with the resources as requests; memory and GPUs are limits, too. Settings may name other requests and limits of cores.
+//!   [for it](CommandForm::EntryPoint)), and with the resources as requests; memory and GPUs are limits, too. Settings
+//!   may name other requests and limits of cores.
 //! * `restartPolicy: Never`: what has ended is the kernel's to replace.
 //! * Labels that never change, because lists and watches select by them: the run's name, the program that created the
 //!   pod, the executor's id. An annotation with the resources, by which a next run adopts the executor.
@@ -91,6 +92,28 @@ pub(super) fn pod(
         "volumes",
         list(volumes.chain(secrets).chain(config.files.volume(&config.name))),
     );
+    let (labels, annotations) = labels_and_annotations(context, launch, setup)?;
+    let owner = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "name": context.lease.0, "uid": context.lease.1,
+    });
+    let metadata = json!({
+        "name": name, "labels": labels, "annotations": annotations, "ownerReferences": [owner],
+    });
+    let mut pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec });
+    if let Some(template) = &config.template {
+        template.apply(&mut pod);
+    }
+    Ok(pod)
+}
+
+/// The labels and annotations of a pod.
+fn labels_and_annotations(
+    context: &PodContext<'_>,
+    launch: &PodLaunch,
+    setup: Option<&Setup>,
+) -> Result<(Map<String, Value>, Map<String, Value>), String> {
+    let config = context.config;
     let filled = |(key, value): (&String, &String)| {
         (key.clone(), with_executor(value, &launch.executor).into())
     };
@@ -112,18 +135,7 @@ pub(super) fn pod(
     }
     let mut annotations: Map<String, Value> = config.annotations.iter().map(filled).collect();
     annotations.insert(RESOURCES_ANNOTATION.to_owned(), written_resources(launch.resources).into());
-    let owner = json!({
-        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-        "name": context.lease.0, "uid": context.lease.1,
-    });
-    let metadata = json!({
-        "name": name, "labels": labels, "annotations": annotations, "ownerReferences": [owner],
-    });
-    let mut pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec });
-    if let Some(template) = &config.template {
-        template.apply(&mut pod);
-    }
-    Ok(pod)
+    Ok((labels, annotations))
 }
 
 fn container(config: &KubernetesConfig, launch: &PodLaunch) -> Result<Value, String> {

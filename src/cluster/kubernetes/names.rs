@@ -29,8 +29,8 @@ pub(super) const POD_NAME_BYTES_MAX: usize = 52;
 /// name.
 pub(super) const RUN_NAME_BYTES_MAX: usize = 24;
 
-/// The maximum number of bytes of the prefix of numbered pods: with `-exec-` and a number of 10 digits a name has 63, and
-/// is the host name, too.
+/// The maximum number of bytes of the prefix of numbered pods: with `-exec-` and a number of 10 digits a name has 63,
+/// and is the host name, too.
 pub(super) const POD_PREFIX_BYTES_MAX: usize = 47;
 
 /// An id of this program that no other has.

@@ -21,7 +21,7 @@ pub enum RunOwner {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Named {
+struct OwnerPod {
     metadata: Metadata,
 }
 
@@ -41,7 +41,7 @@ impl RunOwner {
             if !answer.is_success() {
                 return Err(answer.why());
             }
-            let Named { metadata } = answer.read()?;
+            let OwnerPod { metadata } = answer.read()?;
             match metadata.deletion_timestamp {
                 Some(_) => Err("it is being deleted".to_owned()),
                 None => Ok(

@@ -220,8 +220,8 @@ impl SparkExecutor {
         self
     }
 
-    /// Sets which host names the executors use. Default: [`Hostname::OfAgent`]. Those of an [image](Software::Image) use
-    /// the address of their pod.
+    /// Sets which host names the executors use. Default: [`Hostname::OfAgent`]. Those of an [image](Software::Image)
+    /// use the address of their pod.
     #[must_use]
     pub fn hostname(mut self, hostname: Hostname) -> Self {
         self.hostname = hostname;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use offermill::config::{ExclusionRule, ExecutorCores};
+use offermill::engine::cluster_manager::{ClusterManager, Event};
 use offermill::resources::MilliCpus;
 use offermill::{Config, ConfigBuilder, Constraint, Phase, TaskState};
 use serde_json::Value;
@@ -129,8 +130,8 @@ fn loss_of_the_control_plane() {
     drill.end();
 }
 
-/// Goal: creations whose outcome nobody knows for long make no executor too many. Method: more executors are wanted, and
-/// etcd hangs for half a minute in the middle of their creation: requests end at their time, and the lease expires.
+/// Goal: creations whose outcome nobody knows for long make no executor too many. Method: more executors are wanted,
+/// and etcd hangs for half a minute in the middle of their creation: requests end at their time, and the lease expires.
 #[test]
 #[ignore = "needs a Kubernetes control plane"]
 fn etcd_hangs_during_creations() {
@@ -384,7 +385,6 @@ fn a_node_is_labelled() {
 #[test]
 #[ignore = "needs a Kubernetes control plane"]
 fn an_image_is_missing() {
-    use offermill::engine::cluster_manager::{ClusterManager, Event};
     let config = config("image").with_image("missing/worker:1");
     let framework = Framework::start(config.with_start_timeout(Duration::from_secs(2)), 8);
     framework.launch(1);

@@ -125,8 +125,8 @@ fn owners(kind: &str, run: &str) -> Vec<String> {
     list["items"].as_array().into_iter().flatten().map(owner).collect()
 }
 
-/// Goal: the real server takes the pods of Spark's executors, and a config map, and deletes all with the pod in which the
-/// run is. Method: a run to its end; one that is killed, and whose own pod is deleted.
+/// Goal: the real server takes the pods of Spark's executors, and a config map, and deletes all with the pod in which
+/// the run is. Method: a run to its end; one that is killed, and whose own pod is deleted.
 #[test]
 #[ignore = "needs a Kubernetes control plane"]
 fn executors_of_spark() {
