@@ -28,8 +28,8 @@
 //! | 410 ignored, a list from the cache, blind repetition, grace 0 and others | `tests/planted/kubernetes-*` |
 //!
 //! Not shown: a steady hour without a list (a list comes every half hour by design), a watch that is silent for 70 s
-//! on the real plane, a token that expires while a run goes on (its file is read anew: `token_file.rs`), and any program
-//! in a pod, because nodes are hollow.
+//! on the real plane, a token that expires while a run goes on (its file is read anew: `token_file.rs`), and any
+//! program in a pod, because nodes are hollow.
 
 #![allow(
     clippy::unwrap_used,
