@@ -76,6 +76,7 @@ mod manifest;
 mod names;
 mod objects;
 mod permits;
+mod pod_entry;
 mod pod_files;
 mod pod_history;
 mod pod_state;

@@ -10,62 +10,12 @@ use std::time::{Duration, Instant};
 use super::leaving::LeavingPods;
 use super::names::{CREATOR_LABEL, EXECUTOR_LABEL, PodNames};
 use super::objects::Pod;
+use super::pod_entry::Entry;
+pub(super) use super::pod_entry::{PodChange, PodRef};
 use super::pod_state::{self, PodState};
 use super::resources_annotation::{RESOURCES_ANNOTATION, read_resources};
 use crate::engine::cluster_manager::{RecoveredExecutor, Update};
 use crate::status::{TaskState, UpdateReason};
-
-mod entry;
-
-/// What a change of a pod leads to.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum PodChange {
-    /// The executor's state has changed.
-    Updated(Update),
-    /// What the executor waits for has changed; empty if it waits no more.
-    Waiting { executor: String, why: String },
-    /// The pod must be deleted, within this many seconds (or its own grace period).
-    Remove { executor: String, pod: PodRef, grace: Option<u64> },
-    /// The pod isn't shown any more. If it is gone, this was its last state, if that is known: see
-    /// [`Pods::confirmed_gone`].
-    Confirm { executor: String, pod: PodRef, last: Option<PodState> },
-    /// One of the own pods has ended.
-    Ended,
-}
-
-/// A pod to delete.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct PodRef {
-    pub(super) name: String,
-    /// Only the pod with this uid is deleted, if it is known.
-    pub(super) uid: Option<String>,
-}
-
-/// A pod of the run.
-#[derive(Debug)]
-struct Entry {
-    name: String,
-    /// `None` until the server has answered its creation, or a watch has shown it.
-    uid: Option<String>,
-    /// Empty until the scheduler has chosen one.
-    node: String,
-    /// Whether a report has named the node.
-    is_bound_reported: bool,
-    container_id: Option<String>,
-    /// Empty until the pod has an address.
-    pod_ip: String,
-    /// Whether this manager has asked for its deletion, or will when its creation was answered.
-    is_end_requested: bool,
-    /// Whether the pod is deleted because it runs another container than the executor's.
-    is_replaced: bool,
-    /// Whether all its containers have ended.
-    is_over: bool,
-    /// The grace period of that deletion, in seconds.
-    grace: Option<u64>,
-    last: Option<PodState>,
-    /// The list from which on it must be shown: the one that began after it was known to exist.
-    listed_from: u64,
-}
 
 /// The pods of a run.
 #[derive(Debug, Default)]

@@ -1,9 +1,58 @@
-//! One pod of the run: what is known of it, and the reports that its changes are.
+//! One pod of the run: what is known of it, and what its changes lead to.
 
-use super::{Entry, PodChange, PodRef};
-use crate::cluster::kubernetes::pod_state::{KnownPod, PodState};
+use super::pod_state::{KnownPod, PodState};
 use crate::engine::cluster_manager::{AgentFacts, Update};
 use crate::status::{ProcessReport, TaskState};
+
+/// What a change of a pod leads to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum PodChange {
+    /// The executor's state has changed.
+    Updated(Update),
+    /// What the executor waits for has changed; empty if it waits no more.
+    Waiting { executor: String, why: String },
+    /// The pod must be deleted, within this many seconds (or its own grace period).
+    Remove { executor: String, pod: PodRef, grace: Option<u64> },
+    /// The pod isn't shown any more. If it is gone, this was its last state, if that is known: see
+    /// `Pods::confirmed_gone`.
+    Confirm { executor: String, pod: PodRef, last: Option<PodState> },
+    /// One of the own pods has ended.
+    Ended,
+}
+
+/// A pod to delete.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct PodRef {
+    pub(super) name: String,
+    /// Only the pod with this uid is deleted, if it is known.
+    pub(super) uid: Option<String>,
+}
+
+/// A pod of the run.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    /// `None` until the server has answered its creation, or a watch has shown it.
+    pub(super) uid: Option<String>,
+    /// Empty until the scheduler has chosen one.
+    pub(super) node: String,
+    /// Whether a report has named the node.
+    pub(super) is_bound_reported: bool,
+    pub(super) container_id: Option<String>,
+    /// Empty until the pod has an address.
+    pub(super) pod_ip: String,
+    /// Whether this manager has asked for its deletion, or will when its creation was answered.
+    pub(super) is_end_requested: bool,
+    /// Whether the pod is deleted because it runs another container than the executor's.
+    pub(super) is_replaced: bool,
+    /// Whether all its containers have ended.
+    pub(super) is_over: bool,
+    /// The grace period of that deletion, in seconds.
+    pub(super) grace: Option<u64>,
+    pub(super) last: Option<PodState>,
+    /// The list from which on it must be shown: the one that began after it was known to exist.
+    pub(super) listed_from: u64,
+}
 
 impl Entry {
     pub(super) fn new(name: &str, listed_from: u64) -> Entry {
