@@ -92,7 +92,7 @@ pub(super) fn pod(
         "volumes",
         list(volumes.chain(secrets).chain(config.files.volume(&config.name))),
     );
-    let (labels, annotations) = labels_and_annotations(context, launch, setup)?;
+    let [labels, annotations] = labels_and_annotations(context, launch, setup)?;
     let owner = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "name": context.lease.0, "uid": context.lease.1,
@@ -112,7 +112,7 @@ fn labels_and_annotations(
     context: &PodContext<'_>,
     launch: &PodLaunch,
     setup: Option<&Setup>,
-) -> Result<(Map<String, Value>, Map<String, Value>), String> {
+) -> Result<[Map<String, Value>; 2], String> {
     let config = context.config;
     let filled = |(key, value): (&String, &String)| {
         (key.clone(), with_executor(value, &launch.executor).into())
@@ -135,7 +135,7 @@ fn labels_and_annotations(
     }
     let mut annotations: Map<String, Value> = config.annotations.iter().map(filled).collect();
     annotations.insert(RESOURCES_ANNOTATION.to_owned(), written_resources(launch.resources).into());
-    Ok((labels, annotations))
+    Ok([labels, annotations])
 }
 
 fn container(config: &KubernetesConfig, launch: &PodLaunch) -> Result<Value, String> {
