@@ -16,6 +16,8 @@ mod leaving;
 mod names;
 #[path = "../../src/cluster/kubernetes/objects.rs"]
 mod objects;
+#[path = "../../src/cluster/kubernetes/pod_entry.rs"]
+mod pod_entry;
 #[path = "../../src/cluster/kubernetes/pod_state.rs"]
 mod pod_state;
 #[path = "../../src/cluster/kubernetes/pods.rs"]

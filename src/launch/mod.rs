@@ -78,7 +78,7 @@ pub struct ShellPrologue {
     pub library_path: Option<Arc<str>>,
 }
 
-/// How a command's arguments are passed to the cluster. In both forms the program receives them unchanged.
+/// How a command's arguments are passed to the cluster. In all forms the program receives them unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CommandForm {
     /// As a list, without a shell.
@@ -87,6 +87,8 @@ pub enum CommandForm {
     /// As a fully quoted line for `/bin/sh -c`: [`Command::shell_line`]. For containers with a shell as entry point,
     /// for agents that accept nothing else, and for commands with a [`ShellPrologue`].
     Shell,
+    /// As arguments of the entry point of the container's image. For Kubernetes, and for Docker on Mesos.
+    EntryPoint,
 }
 
 /// What a [`Launcher`] is told about one executor to build its command.

@@ -256,14 +256,6 @@ fn invalid_settings_are_rejected() {
         "{}",
         ended.errors
     );
-    let spark = ["--num-executors", "1", "--spark-driver", "spark://CoarseGrainedScheduler@h:1"];
-    let ended = run(&folder, &[&master[..], &spark].concat());
-    assert_eq!(ended.code, Some(2));
-    assert!(
-        ended.errors.contains("--spark-driver is not supported on Kubernetes"),
-        "{}",
-        ended.errors
-    );
 }
 
 /// Goal: settings without effect on Kubernetes are named once, by reason; what Mesos needs is an error; and Spark's
@@ -273,7 +265,7 @@ fn settings_without_effect_are_named_once() {
     let folder = folder();
     folder.write(
         "spark.conf",
-        "spark.kubernetes.driver.pod.name x\nspark.kubernetes.executor.podNamePrefix y\n\
+        "spark.kubernetes.driver.limit.cores 1\nspark.kubernetes.executor.podNamePrefix y\n\
          spark.kubernetes.executor.deleteOnTermination false\nspark.kubernetes.executor.rollPolicy ID\n\
          spark.kubernetes.allocation.batch.delay 1s\nspark.kubernetes.decommission.script z\n\
          spark.mesos.role etl\nspark.executor.memoryOverhead 1g\n",
@@ -285,17 +277,16 @@ fn settings_without_effect_are_named_once() {
         ended.errors,
         "offermill: ignored, as executors are ended without being decommissioned before: \
          spark.kubernetes.decommission.script\n\
-         offermill: ignored, as pods are named after the run: spark.kubernetes.executor.podNamePrefix\n\
          offermill: ignored, as pods are watched, and created as soon as they are wanted: \
          spark.kubernetes.allocation.batch.delay\n\
          offermill: ignored, as they are for drivers that Spark starts in the cluster: \
-         spark.kubernetes.driver.pod.name\n\
+         spark.kubernetes.driver.limit.cores\n\
          offermill: ignored, as they aren't supported: spark.kubernetes.executor.rollPolicy\n\
          offermill: ignored, as they mean nothing on k8s://: spark.mesos.role (spark.conf, line 7)\n"
     );
     let ended = run(&folder, &[&["run", "--master", "local"], &flags[..]].concat());
     assert_eq!(ended.code, Some(0), "{}", ended.errors);
-    let keys = "spark.kubernetes.allocation.batch.delay, spark.kubernetes.driver.pod.name";
+    let keys = "spark.kubernetes.allocation.batch.delay, spark.kubernetes.driver.limit.cores";
     assert!(ended.errors.contains("ignored, as they are for Kubernetes: "), "{}", ended.errors);
     assert!(
         !ended.errors.contains(keys) || ended.errors.contains("rollPolicy"),

@@ -18,10 +18,12 @@
 //! | [`status`] | the status of a run agrees with itself |
 //! | [`spark`] | Spark's settings and `--print-config` |
 //! | [`spark_executors`] | Spark's executors are launched as by Spark |
+//! | [`spark_pods`] | Spark's executors as pods of a fake API server |
 //! | [`standalone`] | `offermill master`, with runs as frameworks |
 //! | [`standalone_tls`] | a master, workers and runs over TLS |
 //! | [`kubernetes`] | the settings of runs on Kubernetes, and their secrets |
 //! | [`pods`] | runs on a fake API server, and `offermill clean` |
+//! | [`pod_files`] | files for executors on Kubernetes, what owns all, and servers that do not answer |
 //! | [`mesos`] | the settings of runs on Mesos, and their secrets |
 //! | [`checking`] | `offermill constraints check` |
 //! | [`replaying`] | `offermill replay` decides as recorded, and as Spark |
@@ -51,6 +53,7 @@ mod kubernetes;
 mod logs;
 mod mesos;
 mod output;
+mod pod_files;
 mod pods;
 mod replaying;
 mod running;
@@ -59,6 +62,7 @@ mod settings;
 mod simulating;
 mod spark;
 mod spark_executors;
+mod spark_pods;
 mod spark_startup;
 mod standalone;
 mod standalone_tls;

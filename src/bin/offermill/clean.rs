@@ -89,8 +89,14 @@ fn connect(draft: &mut SettingsDraft, given: &str) -> Result<RunCleaner, ExitSta
         return Err(ExitStatus::BadInput);
     };
     let made = connection(draft, &text, &address, &name).filter(|_| draft.problems.is_empty());
-    let made = made.ok_or(ExitStatus::BadInput)?;
-    RunCleaner::connect(&made).map_err(|error| {
+    let mut made = made.ok_or(ExitStatus::BadInput)?;
+    if draft.given("offermill.kubernetes.connectTimeout").is_none() {
+        made.connect_timeout = made.request_timeout;
+    }
+    let patience = made.connect_timeout;
+    let mut waits =
+        |why: &str| remark(&format!("waiting up to {patience:?} for the API server: {why}"));
+    RunCleaner::connect_telling(&made, &mut waits).map_err(|error| {
         draft.report_error(&error);
         if error.is_setting() { ExitStatus::BadInput } else { ExitStatus::Cluster }
     })

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::api::{Api, ApiAnswer};
 use crate::backoff::Backoff;
@@ -24,6 +24,21 @@ const RIGHTS: [(&str, &str, &[&str]); 2] = [
 /// The right that a run needs in addition if it labels pods after their creation.
 const RIGHT_TO_LABEL: (&str, &str, &[&str]) = ("", "pods", &["patch"]);
 
+/// The rights that a run needs in addition if it has files.
+const RIGHTS_TO_STORE: (&str, &str, &[&str]) = ("", "configmaps", &["create", "deletecollection"]);
+
+/// How long the first answer may take until it is said that it is waited for.
+const PATIENCE_UNTOLD: Duration = Duration::from_secs(1);
+
+/// What a run does beside what all runs do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AccessNeeds {
+    /// It labels pods after their creation.
+    pub(super) labels_pods: bool,
+    /// It has files for its executors.
+    pub(super) stores_files: bool,
+}
+
 /// Why a run can't begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum AccessError {
@@ -35,29 +50,51 @@ enum AccessError {
 
 use AccessError::{Denied, Failed};
 
-/// Asks until there are answers, within `patience`. `labels_pods` says whether the run labels pods after their
-/// creation.
+/// Asks until there are answers, within `patience`. If the first doesn't come soon, `waits` is told once why.
 ///
 /// # Errors
 /// Says what is missing, or why there are no answers.
-pub(super) async fn check(api: &Api, patience: Duration, labels_pods: bool) -> Result<(), String> {
+pub(super) async fn check(
+    api: &Api,
+    patience: Duration,
+    needs: AccessNeeds,
+    waits: &mut dyn FnMut(&str),
+) -> Result<(), String> {
     let began = Instant::now();
     let mut backoff = Backoff::default();
+    let mut is_told = false;
+    let mut tell_once = |why: &str| {
+        if !std::mem::replace(&mut is_told, true) {
+            waits(why);
+        }
+    };
     loop {
-        match try_check(api, labels_pods).await {
+        let attempt = try_check(api, needs);
+        tokio::pin!(attempt);
+        let answered = match timeout(PATIENCE_UNTOLD, &mut attempt).await {
+            Ok(answered) => answered,
+            Err(_) => {
+                tell_once("no answer so far");
+                attempt.await
+            }
+        };
+        match answered {
             Ok(()) => return Ok(()),
             Err(Denied(why)) => return Err(why),
             Err(Failed(why)) if began.elapsed() >= patience => {
                 return Err(format!("the API server could not be reached: {why}"));
             }
-            Err(Failed(_)) => sleep(backoff.next().min(Duration::from_secs(1))).await,
+            Err(Failed(why)) => {
+                tell_once(&why);
+                sleep(backoff.next().min(Duration::from_secs(1))).await;
+            }
         }
     }
 }
 
-async fn try_check(api: &Api, labels_pods: bool) -> Result<(), AccessError> {
+async fn try_check(api: &Api, needs: AccessNeeds) -> Result<(), AccessError> {
     check_version(&answered(api.version().await)?)?;
-    check_rights(api, labels_pods).await?;
+    check_rights(api, needs).await?;
     check_namespace(api).await
 }
 
@@ -104,9 +141,12 @@ fn check_version(answer: &ApiAnswer) -> Result<(), AccessError> {
 }
 
 /// Asks for each right, all at once.
-async fn check_rights(api: &Api, labels_pods: bool) -> Result<(), AccessError> {
+async fn check_rights(api: &Api, needs: AccessNeeds) -> Result<(), AccessError> {
     let mut missing = Vec::new();
-    let rights = RIGHTS.into_iter().chain(labels_pods.then_some(RIGHT_TO_LABEL));
+    let rights = RIGHTS
+        .into_iter()
+        .chain(needs.labels_pods.then_some(RIGHT_TO_LABEL))
+        .chain(needs.stores_files.then_some(RIGHTS_TO_STORE));
     for (group, resource, verbs) in rights {
         let mut denied = Vec::new();
         for verb in verbs {

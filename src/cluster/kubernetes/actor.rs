@@ -117,7 +117,7 @@ impl KubernetesActor {
         KubernetesActor {
             selection: config.selection.clone(),
             avoided: Vec::new(),
-            pods: Pods::default(),
+            pods: Pods::new(config.pod_names()),
             permits: Permits::new(limits),
             request: None,
             work: JoinSet::new(),
@@ -390,7 +390,7 @@ impl KubernetesActor {
             Vec::new()
         } else {
             self.pods.leave_out(pods, &self.creator, now);
-            Pods::recovered(pods, &self.creator)
+            self.pods.recovered(pods, &self.creator)
         };
         let again = self.is_registered || !recovered.is_empty();
         if self.is_registered {

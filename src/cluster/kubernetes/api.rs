@@ -156,6 +156,20 @@ impl Api {
         self.send(Method::POST, path, Some(manifest)).await
     }
 
+    fn config_maps(&self) -> String {
+        format!("/api/v1/namespaces/{}/configmaps", self.namespace)
+    }
+
+    /// Creates a config map.
+    pub(super) async fn create_config_map(&self, map: &Value) -> Result<ApiAnswer, String> {
+        self.send(Method::POST, self.config_maps(), Some(map)).await
+    }
+
+    /// Deletes all config maps of the run.
+    pub(super) async fn delete_config_maps(&self) -> Result<ApiAnswer, String> {
+        self.send(Method::DELETE, format!("{}?{}", self.config_maps(), self.all), None).await
+    }
+
     /// Reads a pod.
     pub(super) async fn pod(&self, name: &str) -> Result<ApiAnswer, String> {
         self.send(Method::GET, format!("{}/{name}", self.pods()), None).await

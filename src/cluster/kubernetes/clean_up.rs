@@ -4,6 +4,7 @@
 //! 2. The run's pods are deleted, if they aren't to stay. One that comes into being later has the lease as its owner,
 //!    and goes with it.
 //! 3. The lease is deleted, in the version that this run has written; or given back, if pods stay.
+//! 4. The config map with the run's files is deleted, if no pod stays. It, too, has the lease as its owner.
 
 use std::time::Instant;
 
@@ -46,6 +47,11 @@ pub(super) async fn clean_up(
             ("deletion of the lease", limited(lease.delete(api), deadline).await),
         ],
     };
+    let mut steps = steps;
+    if config.at_end == PodsAtEnd::Delete && !config.keeps_ended && !config.files.is_empty() {
+        let maps = within(api.delete_config_maps(), deadline).await;
+        steps.push(("deletion of the files", deleted(maps)));
+    }
     let failures: Vec<String> = steps
         .into_iter()
         .filter_map(|(what, done)| Some(format!("{what}: {}", done.err()?)))

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 
-use super::access;
+use super::access::{self, AccessNeeds};
 use super::api::Api;
 use super::clean_up::clean_up;
 use super::client;
@@ -65,6 +65,17 @@ impl RunCleaner {
     /// If a value isn't allowed, if the API server isn't reached within [`KubernetesConfig::connect_timeout`], or if it
     /// refuses requests.
     pub fn connect(config: &KubernetesConfig) -> Result<RunCleaner, Error> {
+        RunCleaner::connect_telling(config, &mut |_| {})
+    }
+
+    /// As [`RunCleaner::connect`]. If the API server doesn't answer within a second, `waits` is told once why.
+    ///
+    /// # Errors
+    /// As [`RunCleaner::connect`].
+    pub fn connect_telling(
+        config: &KubernetesConfig,
+        waits: &mut dyn FnMut(&str),
+    ) -> Result<RunCleaner, Error> {
         config.check_connection()?;
         let failed = |why: String| Error::cluster("Kubernetes", why);
         let runtime = Builder::new_current_thread().enable_io().enable_time().build();
@@ -72,7 +83,7 @@ impl RunCleaner {
             runtime.map_err(|error| Error::cluster_from("Kubernetes: no event loop", error))?;
         let connecting = async {
             let api = client::connect(config).await?;
-            access::check(&api, config.connect_timeout, false).await?;
+            access::check(&api, config.connect_timeout, AccessNeeds::default(), waits).await?;
             let (pods, lease) = (pods(&api).await?, lease(&api, &config.name).await?);
             Ok((api, pods, lease))
         };
@@ -141,11 +152,23 @@ impl RunCleaner {
                 sleep(lasts / 3 + NOTICE_TIME).await;
                 since = taken.renew(&api).await.map_err(refused)?;
             }
+            delete_files(&api).await.map_err(|why| CleanError::Failed { why })?;
             let (valid_until, deadline) =
                 (since + taken.duration(), Instant::now() + DELETION_TIMEOUT);
             let cleaned = clean_up(&api, &config, taken, valid_until, deadline).await;
             cleaned.map_err(|why| CleanError::Failed { why })
         })
+    }
+}
+
+/// Deletes what is left of a run's files. Without the right to do so they are left to the server, which deletes them
+/// with the lease.
+async fn delete_files(api: &Api) -> Result<(), String> {
+    let answer = api.delete_config_maps().await.map_err(|why| format!("its files: {why}"))?;
+    match answer.status {
+        403 | 404 => Ok(()),
+        _ if answer.is_success() => Ok(()),
+        _ => Err(format!("its files: {}", answer.why())),
     }
 }
 

@@ -5,10 +5,12 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle, current};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tokio::runtime;
 use tokio::sync::{mpsc, watch};
+use tokio::time::sleep;
 
 use super::access;
 use super::actor::{Epoch, KubernetesActor};
@@ -18,7 +20,9 @@ use super::command::ActorCommand;
 use super::config::KubernetesConfig;
 use super::lease::{Lease, LeaseError};
 use super::names::creator;
+use super::objects::PodPage;
 use super::reflector::Reflector;
+use crate::backoff::Backoff;
 use crate::config::Config;
 use crate::engine::cluster_manager::{Call, ClusterManager, Event, EventSink};
 use crate::error::Error;
@@ -34,7 +38,8 @@ const SEEN_MAX: usize = 1024;
 /// [`KubernetesConfig::connect_timeout`], or if its thread panics.
 ///
 /// Executor ids must be of [`IdScheme::unique`](crate::IdScheme::unique) with the run's name as prefix: they become the
-/// names of pods.
+/// names of pods. With a [`pod_prefix`](KubernetesConfig::pod_prefix) they must be of
+/// [`IdScheme::plain`](crate::IdScheme::plain).
 pub struct KubernetesCluster {
     config: KubernetesConfig,
     epoch: Epoch,
@@ -200,9 +205,11 @@ async fn connect(
 ) -> Result<(Api, Lease, Instant), String> {
     let api = client::connect(config).await?;
     if config.checks_access {
-        access::check(&api, config.connect_timeout, config.labels_pods()).await?;
+        access::check(&api, config.connect_timeout, config.more_needs(), &mut |_| {}).await?;
     }
-    let mut lease = Lease::new(&config.name, creator, config.lease_duration);
+    let owner = config.owner.find(&api).await?;
+    let lease = Lease::new(&config.name, creator, config.lease_duration);
+    let mut lease = lease.with_owner(owner);
     let acquired = lease.acquire(&api, config.connect_timeout).await;
     let since = acquired.map_err(|error| match error {
         LeaseError::Held(holder) => {
@@ -211,7 +218,68 @@ async fn connect(
         LeaseError::Forbidden(why) => format!("the lease of the run was refused: {why}"),
         LeaseError::Failed(why) => format!("the API server could not be reached: {why}"),
     })?;
+    let prepared = prepare(&api, config, &lease).await;
+    if let Err(why) = prepared {
+        // The next start needn't wait; pods that were left keep the lease as their owner.
+        let _released = lease.release(&api).await;
+        return Err(why);
+    }
     Ok((api, lease, since))
+}
+
+/// What is done under the lease before pods are listed.
+async fn prepare(api: &Api, config: &KubernetesConfig, lease: &Lease) -> Result<(), String> {
+    if !config.adopts
+        && let Some(left) = pods_left(api).await?
+    {
+        return Err(format!(
+            "a former run named {} has left {left} and perhaps others, which can't be taken over because their numbers \
+             would be used again: delete them with offermill clean",
+            config.name
+        ));
+    }
+    if config.files.is_empty() {
+        return Ok(());
+    }
+    let map = config.files.config_map((&config.name, &lease.uid));
+    store_files(api, &map, lease.duration() / 2).await
+}
+
+/// Creates the config map with the files, within `patience`.
+async fn store_files(api: &Api, map: &Value, patience: Duration) -> Result<(), String> {
+    let began = Instant::now();
+    let mut backoff = Backoff::default();
+    loop {
+        let (why, is_final) = match api.create_config_map(map).await {
+            // It has the name of what is in it: a former run has left the same.
+            Ok(answer) if answer.is_success() || answer.status == 409 => return Ok(()),
+            Ok(answer) => (answer.why(), matches!(answer.status, 400..=428 | 430..=499)),
+            Err(why) => (why, false),
+        };
+        if is_final || began.elapsed() >= patience {
+            return Err(format!("the files for executors could not be stored: {why}"));
+        }
+        sleep(backoff.next().min(Duration::from_secs(1))).await;
+    }
+}
+
+/// The name of a pod that a former run has left and that nobody deletes, if there is one.
+async fn pods_left(api: &Api) -> Result<Option<String>, String> {
+    let mut next = String::new();
+    loop {
+        let answer = api.page(&next).await?;
+        if !answer.is_success() {
+            return Err(format!("its pods can't be listed: {}", answer.why()));
+        }
+        let page: PodPage = answer.read()?;
+        if let Some(pod) = page.items.into_iter().find(|pod| !pod.is_being_deleted()) {
+            return Ok(Some(pod.metadata.name));
+        }
+        next = page.metadata.next;
+        if next.is_empty() {
+            return Ok(None);
+        }
+    }
 }
 
 /// Reports a panic of the manager's thread.

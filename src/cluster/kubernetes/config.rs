@@ -3,10 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::access::AccessNeeds;
 use super::affinity::NodeSelection;
 use super::api_server::ApiServer;
-use super::names::{RUN_NAME_BYTES_MAX, is_domain, is_label_key, is_label_value, is_name};
+use super::names::{
+    POD_PREFIX_BYTES_MAX, PodNames, RUN_NAME_BYTES_MAX, is_domain, is_label_key, is_label_value,
+    is_name, is_variable,
+};
+use super::pod_files::PodFiles;
 use super::pod_template::PodTemplate;
+use super::run_owner::RunOwner;
 use super::volumes::PodVolume;
 use crate::config::{Config, ExecutorCores, ExecutorGpus};
 use crate::error::Error;
@@ -33,15 +39,18 @@ pub struct KubernetesConfig {
     /// The run's name: lower-case letters, digits and `-`, at most 24. Runs of one name in one namespace exclude each
     /// other, and one adopts the executors that another has left.
     pub name: String,
+    /// The beginning of pods' names if executors' ids are plain numbers, which Spark's drivers need: a pod is named
+    /// `PREFIX-exec-NUMBER`. Lower-case letters, digits and `-`, at most 47. `None` makes names of the ids.
+    pub pod_prefix: Option<String>,
     /// The image of the executors' containers, unless their setup names one.
     pub image: Option<String>,
     /// When it is pulled: `Always`, `IfNotPresent` or `Never`. `None` leaves it to the server.
     pub pull_policy: Option<String>,
     /// The names of the secrets by which it is pulled.
     pub pull_secrets: Vec<String>,
-    /// Labels of pods.
+    /// Labels of pods. `{{EXECUTOR_ID}}` in a value becomes the executor's id.
     pub labels: BTreeMap<String, String>,
-    /// Annotations of pods.
+    /// Annotations of pods. `{{EXECUTOR_ID}}` in a value becomes the executor's id.
     pub annotations: BTreeMap<String, String>,
     /// Labels that a node must have.
     pub node_selector: BTreeMap<String, String>,
@@ -59,8 +68,15 @@ pub struct KubernetesConfig {
     pub cpu_limit: Option<MilliCpus>,
     /// Secrets of the namespace, each with the folder of the container in which its values are files.
     pub secret_mounts: BTreeMap<String, String>,
+    /// Variables of the executors' environment that have the values of fields of their pods, such as `status.podIP`.
+    pub field_variables: BTreeMap<String, String>,
+    /// Ports of the executors' containers by name. They are only named: no port of a node is taken.
+    pub ports: BTreeMap<String, u16>,
     /// Volumes that are mounted into the executors' containers.
     pub volumes: Vec<PodVolume>,
+    /// Files that executors find in a folder of their containers, which `OFFERMILL_FILES` names. The rights to create
+    /// config maps and to delete collections of them are needed for it.
+    pub files: PodFiles,
     /// What pods have beside what these settings say.
     pub template: Option<PodTemplate>,
     /// The grace period of pods whose end others request. `None` takes the server's default.
@@ -81,6 +97,11 @@ pub struct KubernetesConfig {
     pub lease_duration: Duration,
     /// What becomes of pods when the manager is stopped.
     pub at_end: PodsAtEnd,
+    /// What owns the lease of the run, and with it its pods and files.
+    pub owner: RunOwner,
+    /// Whether executors that a former run of this name has left are taken over. If not, the manager gives up if there
+    /// are any: ids that are plain numbers are used again by each run.
+    pub adopts: bool,
     /// Whether pods stay that have ended by themselves, for their logs. Once their ends were applied, they are labelled
     /// `offermill/acknowledged`, for which the right to patch pods is needed, and take no part in the run any more.
     /// They and the lease, which is their owner, stay when the manager is stopped, until a [`RunCleaner`] deletes them.
@@ -132,6 +153,7 @@ impl KubernetesConfig {
             api_server: ApiServer::default(),
             namespace: None,
             name: name.into(),
+            pod_prefix: None,
             image: None,
             pull_policy: None,
             pull_secrets: Vec::new(),
@@ -145,7 +167,10 @@ impl KubernetesConfig {
             cpu_request: None,
             cpu_limit: None,
             secret_mounts: BTreeMap::new(),
+            field_variables: BTreeMap::new(),
+            ports: BTreeMap::new(),
             volumes: Vec::new(),
+            files: PodFiles::default(),
             template: None,
             termination_grace: None,
             creations_max: 16,
@@ -155,6 +180,8 @@ impl KubernetesConfig {
             connect_timeout: Duration::from_secs(60),
             lease_duration: Duration::from_secs(15),
             at_end: PodsAtEnd::default(),
+            owner: RunOwner::Nobody,
+            adopts: true,
             keeps_ended: false,
             end_label: None,
             checks_access: false,
@@ -233,9 +260,20 @@ impl KubernetesConfig {
         KubernetesConfig { start_timeout, ..self }
     }
 
-    /// Whether pods are labelled after their creation.
-    pub(super) fn labels_pods(&self) -> bool {
-        self.keeps_ended || self.end_label.is_some()
+    /// How pods are named.
+    pub(super) fn pod_names(&self) -> PodNames {
+        match &self.pod_prefix {
+            Some(prefix) => PodNames::Numbered { prefix: prefix.clone() },
+            None => PodNames::OfId,
+        }
+    }
+
+    /// What a run does beside what all runs do.
+    pub(super) fn more_needs(&self) -> AccessNeeds {
+        AccessNeeds {
+            labels_pods: self.keeps_ended || self.end_label.is_some(),
+            stores_files: !self.files.is_empty(),
+        }
     }
 
     /// Checks the values that don't depend on the cluster.
@@ -281,34 +319,47 @@ impl KubernetesConfig {
         Ok(())
     }
 
-    /// Checks the values that pods have.
-    fn check_pods(&self) -> Result<(), Error> {
-        for (name, labels) in
-            [("label of pods", &self.labels), ("node selector", &self.node_selector)]
+    /// Checks the names of pods, and their labels.
+    fn check_names(&self) -> Result<(), Error> {
+        if let Some(prefix) = &self.pod_prefix
+            && (!is_name(prefix) || prefix.len() > POD_PREFIX_BYTES_MAX)
         {
-            let is_invalid =
-                |(key, value): &(&String, &String)| !is_label_key(key) || !is_label_value(value);
-            if let Some((key, value)) = labels.iter().find(is_invalid) {
+            let allowed =
+                "1 to 47 lower-case letters, digits and '-', the latter neither first nor last";
+            return Err(Error::setting("prefix of pods' names", prefix, allowed));
+        }
+        let end_label = self.end_label.iter().map(|(key, value)| (key, value));
+        let labels = [
+            ("label of pods", self.labels.iter().collect::<Vec<_>>()),
+            ("node selector", self.node_selector.iter().collect()),
+            ("label of pods that end", end_label.collect()),
+        ];
+        for (name, labels) in labels {
+            let is_invalid = |(key, value): &(&String, &String)| {
+                !is_label_key(key) || !is_label_value(&with_executor(value, "0"))
+            };
+            if let Some((key, value)) = labels.into_iter().find(is_invalid) {
                 let allowed = "a key and a value of at most 63 letters, digits, '-', '_' and '.'";
                 return Err(Error::setting(name, format!("{key}={value}"), allowed));
             }
         }
-        if let Some((key, value)) = &self.end_label
-            && (!is_label_key(key) || !is_label_value(value))
-        {
-            let allowed = "a key and a value of at most 63 letters, digits, '-', '_' and '.'";
-            return Err(Error::setting(
-                "label of pods that end",
-                format!("{key}={value}"),
-                allowed,
-            ));
+        if let Some(name) = self.field_variables.keys().find(|name| !is_variable(name)) {
+            let allowed = "letters, digits, '_', '-' and '.', no digit first";
+            return Err(Error::setting("name of a variable", name, allowed));
         }
+        Ok(())
+    }
+
+    /// Checks the values that pods have.
+    fn check_pods(&self) -> Result<(), Error> {
+        self.check_names()?;
         for (secret, path) in &self.secret_mounts {
             if !is_domain(secret) || !path.starts_with('/') {
                 let allowed = "the name of a secret, and an absolute path in the container";
                 return Err(Error::setting("secret mount", format!("{secret}={path}"), allowed));
             }
         }
+        self.files.check()?;
         self.volumes.iter().try_for_each(PodVolume::check)?;
         if let Some(key) = self.annotations.keys().find(|key| !is_label_key(key)) {
             let allowed = "a key of at most 63 letters, digits, '-', '_' and '.'";
@@ -328,6 +379,11 @@ impl KubernetesConfig {
         }
         Ok(())
     }
+}
+
+/// A value with the executor's id in place of its placeholder.
+pub(super) fn with_executor(value: &str, executor: &str) -> String {
+    value.replace("{{EXECUTOR_ID}}", executor)
 }
 
 /// The longest time that a setting may name.

@@ -25,6 +25,8 @@ pub(super) struct Lease {
     pub(super) uid: String,
     version: String,
     transitions: i64,
+    /// The reference to what owns it, if anything does.
+    owner: Option<Value>,
 }
 
 /// Why a lease isn't held.
@@ -71,7 +73,12 @@ impl Lease {
         let duration = Duration::from_secs(duration.as_secs().max(1));
         let (uid, version) = (String::new(), String::new());
         let (name, holder) = (name.to_owned(), holder.to_owned());
-        Lease { name, holder, duration, uid, version, transitions: 0 }
+        Lease { name, holder, duration, uid, version, transitions: 0, owner: None }
+    }
+
+    /// Sets what owns it once it is held: it is deleted with that.
+    pub(super) fn with_owner(self, owner: Option<Value>) -> Lease {
+        Lease { owner, ..self }
     }
 
     /// How long it is held after its last renewal began.
@@ -234,6 +241,9 @@ impl Lease {
         let mut metadata = json!({ "name": self.name, "labels": labels });
         if let (false, Some(metadata)) = (self.version.is_empty(), metadata.as_object_mut()) {
             metadata.insert("resourceVersion".to_owned(), self.version.as_str().into());
+        }
+        if let (Some(owner), Some(metadata)) = (&self.owner, metadata.as_object_mut()) {
+            metadata.insert("ownerReferences".to_owned(), json!([owner]));
         }
         let spec = json!({
             "holderIdentity": holder,

@@ -1,7 +1,8 @@
 //! The manifest of an executor's pod.
 //!
-//! * One container, `executor`, with the command as its own (the image's entry point is not used), and with the
-//!   resources as requests; memory and GPUs are limits, too. Settings may name other requests and limits of cores.
+//! * One container, `executor`, with the command as its own (the image's entry point is used only if the command is
+//!   [for it](CommandForm::EntryPoint)), and with the resources as requests; memory and GPUs are limits, too. Settings
+//!   may name other requests and limits of cores.
 //! * `restartPolicy: Never`: what has ended is the kernel's to replace.
 //! * Labels that never change, because lists and watches select by them: the run's name, the program that created the
 //!   pod, the executor's id. An annotation with the resources, by which a next run adopts the executor.
@@ -10,7 +11,7 @@
 use serde_json::{Map, Value, json};
 
 use super::affinity::NodeSelection;
-use super::config::{KubernetesConfig, Toleration};
+use super::config::{KubernetesConfig, Toleration, with_executor};
 use super::expansion::{AGENT_ID, HOSTNAME, escaped};
 use super::names::{
     CREATOR_LABEL, EXECUTOR_LABEL, MANAGER, MANAGER_LABEL, RUN_LABEL, is_label_key, is_label_value,
@@ -24,6 +25,9 @@ use crate::resources::{ExecutorResources, Gpus};
 
 /// The resource name of GPUs.
 const GPU_RESOURCE: &str = "nvidia.com/gpu";
+
+/// The variable with the folder of the run's files.
+const FILES: &str = "OFFERMILL_FILES";
 
 /// An executor to start.
 #[derive(Clone, Debug)]
@@ -83,9 +87,37 @@ pub(super) fn pod(
     let secrets = config.secret_mounts.keys().enumerate().map(|(at, secret)| {
         json!({ "name": secret_volume_name(at), "secret": { "secretName": secret } })
     });
-    set(&mut spec, "volumes", list(volumes.chain(secrets)));
-    let mut labels: Map<String, Value> =
-        config.labels.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
+    set(
+        &mut spec,
+        "volumes",
+        list(volumes.chain(secrets).chain(config.files.volume(&config.name))),
+    );
+    let [labels, annotations] = labels_and_annotations(context, launch, setup)?;
+    let owner = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "name": context.lease.0, "uid": context.lease.1,
+    });
+    let metadata = json!({
+        "name": name, "labels": labels, "annotations": annotations, "ownerReferences": [owner],
+    });
+    let mut pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec });
+    if let Some(template) = &config.template {
+        template.apply(&mut pod);
+    }
+    Ok(pod)
+}
+
+/// The labels and annotations of a pod.
+fn labels_and_annotations(
+    context: &PodContext<'_>,
+    launch: &PodLaunch,
+    setup: Option<&Setup>,
+) -> Result<[Map<String, Value>; 2], String> {
+    let config = context.config;
+    let filled = |(key, value): (&String, &String)| {
+        (key.clone(), with_executor(value, &launch.executor).into())
+    };
+    let mut labels: Map<String, Value> = config.labels.iter().map(filled).collect();
     for (key, value) in setup.into_iter().flat_map(|it| &it.labels) {
         let value = value.as_deref().unwrap_or_default();
         if !is_label_key(key) || !is_label_value(value) {
@@ -101,24 +133,9 @@ pub(super) fn pod(
     ] {
         labels.insert(key.to_owned(), value.into());
     }
-    let mut annotations: Map<String, Value> = config
-        .annotations
-        .iter()
-        .map(|(key, value)| (key.clone(), value.as_str().into()))
-        .collect();
+    let mut annotations: Map<String, Value> = config.annotations.iter().map(filled).collect();
     annotations.insert(RESOURCES_ANNOTATION.to_owned(), written_resources(launch.resources).into());
-    let owner = json!({
-        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-        "name": context.lease.0, "uid": context.lease.1,
-    });
-    let metadata = json!({
-        "name": name, "labels": labels, "annotations": annotations, "ownerReferences": [owner],
-    });
-    let mut pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec });
-    if let Some(template) = &config.template {
-        template.apply(&mut pod);
-    }
-    Ok(pod)
+    Ok([labels, annotations])
 }
 
 fn container(config: &KubernetesConfig, launch: &PodLaunch) -> Result<Value, String> {
@@ -136,12 +153,13 @@ fn container(config: &KubernetesConfig, launch: &PodLaunch) -> Result<Value, Str
     let mut container = json!({
         "name": EXECUTOR_CONTAINER,
         "image": image,
-        "command": argv(command)?,
-        "env": variables(command, setup)?,
+        "env": variables(config, command, setup)?,
         "resources": requests(config, resources),
         // Of a program that fails, what it said last is part of the reason: its pod is deleted, and with it its logs.
         "terminationMessagePolicy": "FallbackToLogsOnError",
     });
+    let part = if command.form == CommandForm::EntryPoint { "args" } else { "command" };
+    set(&mut container, part, Some(argv(command)?.into()));
     let policy = if is_pulled { Some("Always") } else { config.pull_policy.as_deref() };
     set(&mut container, "imagePullPolicy", policy.map(Value::from));
     let mounts = volumes(setup).enumerate().map(|(at, volume)| {
@@ -151,20 +169,25 @@ fn container(config: &KubernetesConfig, launch: &PodLaunch) -> Result<Value, Str
         |(at, path)| json!({ "name": secret_volume_name(at), "mountPath": path, "readOnly": true }),
     );
     let volumes = config.volumes.iter().map(PodVolume::mount);
-    set(&mut container, "volumeMounts", list(mounts.chain(volumes).chain(secrets)));
+    let mounts = mounts.chain(volumes).chain(secrets).chain(config.files.mount());
+    set(&mut container, "volumeMounts", list(mounts));
     let fixed = resources.port.map(|port| json!({ "containerPort": port, "hostPort": port }));
     let mapped = own.into_iter().flat_map(|it| &it.port_mappings).map(|it| {
         let protocol = it.protocol.as_str().to_uppercase();
         json!({ "containerPort": it.container, "hostPort": it.host, "protocol": protocol })
     });
-    set(&mut container, "ports", list(fixed.into_iter().chain(mapped)));
+    let named =
+        config.ports.iter().map(|(name, port)| json!({ "name": name, "containerPort": port }));
+    set(&mut container, "ports", list(fixed.into_iter().chain(mapped).chain(named)));
     Ok(container)
 }
 
 fn argv(command: &Command) -> Result<Vec<String>, String> {
     let line;
     let argv: Vec<&str> = match command.form {
-        CommandForm::Argv => command.argv.iter().map(String::as_str).collect(),
+        CommandForm::Argv | CommandForm::EntryPoint => {
+            command.argv.iter().map(String::as_str).collect()
+        }
         CommandForm::Shell => {
             line = command.shell_line().map_err(|error| error.to_string())?;
             vec!["/bin/sh", "-c", &line]
@@ -177,14 +200,27 @@ fn argv(command: &Command) -> Result<Vec<String>, String> {
 }
 
 /// The environment: first the values that only the node knows, so that others can refer to them.
-fn variables(command: &Command, setup: Option<&Setup>) -> Result<Vec<Value>, String> {
+fn variables(
+    config: &KubernetesConfig,
+    command: &Command,
+    setup: Option<&Setup>,
+) -> Result<Vec<Value>, String> {
     let field = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
     let mut variables = vec![
         field(AGENT_ID, "spec.nodeName"),
         field(HOSTNAME, "spec.nodeName"),
         field("OFFERMILL_POD_IP", "status.podIP"),
     ];
-    let own = command.environment.iter().filter(|(name, _)| name != AGENT_ID && name != HOSTNAME);
+    if !config.files.is_empty() {
+        variables.push(json!({ "name": FILES, "value": escaped(&config.files.folder) }));
+    }
+    variables.extend(config.field_variables.iter().map(|(name, path)| field(name, path)));
+    let is_of_pod = |name: &str| {
+        [AGENT_ID, HOSTNAME].contains(&name)
+            || name == FILES && !config.files.is_empty()
+            || config.field_variables.contains_key(name)
+    };
+    let own = command.environment.iter().filter(|(name, _)| !is_of_pod(name));
     variables.extend(own.map(|(name, value)| json!({ "name": name, "value": escaped(value) })));
     for (name, source) in setup.into_iter().flat_map(|it| &it.secret_variables) {
         let reference = match source {

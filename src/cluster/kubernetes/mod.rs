@@ -17,7 +17,8 @@
 //!   `permits.rs` when pods may be created, `affinity.rs` which nodes a pod may be placed on.
 //! * A pod stays until the engine has acknowledged its end. So a run that is killed loses no end: the next run of the
 //!   same name finds it, and adopts the executors that run.
-//! * Runs of one name exclude each other by a lease (`lease.rs`), which also owns their pods. What a run has left that
+//! * Runs of one name exclude each other by a lease (`lease.rs`), which also owns their pods, and may itself be owned
+//!   by the pod in which the program runs (`run_owner.rs`). What a run has left that
 //!   was killed is deleted by a [`RunCleaner`].
 //! * The connection is [kube](kube::Client)'s, which knows kubeconfigs, certificates and tokens. What is sent is this
 //!   manager's own: the client repeats no request, lists and watches are kept apart, so that a list is a new
@@ -75,6 +76,8 @@ mod manifest;
 mod names;
 mod objects;
 mod permits;
+mod pod_entry;
+mod pod_files;
 mod pod_history;
 mod pod_state;
 mod pod_template;
@@ -83,6 +86,7 @@ mod quantity;
 mod reflector;
 mod removal;
 mod resources_annotation;
+mod run_owner;
 mod token_file;
 mod volumes;
 mod watch_stream;
@@ -96,5 +100,7 @@ pub use cleaner::{CleanError, RunCleaner, RunLease};
 pub use cluster::KubernetesCluster;
 pub use config::{KubernetesConfig, PodsAtEnd, Toleration};
 pub use names::run_name;
+pub use pod_files::{POD_FILES_BYTES_MAX, PodFiles};
 pub use pod_template::PodTemplate;
+pub use run_owner::RunOwner;
 pub use volumes::{PodVolume, PodVolumeSource};

@@ -29,6 +29,10 @@ pub(super) const POD_NAME_BYTES_MAX: usize = 52;
 /// name.
 pub(super) const RUN_NAME_BYTES_MAX: usize = 24;
 
+/// The maximum number of bytes of the prefix of numbered pods: with `-exec-` and a number of 10 digits a name has 63,
+/// and is the host name, too.
+pub(super) const POD_PREFIX_BYTES_MAX: usize = 47;
+
 /// An id of this program that no other has.
 pub(super) fn creator() -> String {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -64,11 +68,32 @@ pub fn run_name(text: &str) -> Option<String> {
     Some(format!("{}{suffix}", kept.trim_end_matches('-')))
 }
 
-/// Returns the pod's name for an executor: its id, with `-` for `.`, which isn't allowed in host names. Ids of one
-/// [scheme](crate::IdScheme::unique) have one dot each, so no two get the same name. `None` if the id can't be a name.
-pub(super) fn pod_name(executor: &str) -> Option<String> {
-    let name = executor.replace('.', "-");
-    (executor.matches('.').count() <= 1 && is_name(&name)).then_some(name)
+/// How pods are named after their executors.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum PodNames {
+    /// By the id, with `-` for `.`, which isn't allowed in host names. Ids of one
+    /// [scheme](crate::IdScheme::unique) have one dot each, so no two get the same name.
+    #[default]
+    OfId,
+    /// By a prefix, `-exec-`, and the id, which is a number, as Spark names them.
+    Numbered { prefix: String },
+}
+
+impl PodNames {
+    /// The pod's name for an executor. `None` if its id can't be a name, or isn't a number although it must be.
+    pub(super) fn name(&self, executor: &str) -> Option<String> {
+        match self {
+            PodNames::OfId => {
+                let name = executor.replace('.', "-");
+                (executor.matches('.').count() <= 1 && is_name(&name)).then_some(name)
+            }
+            PodNames::Numbered { prefix } => {
+                let is_number =
+                    executor.parse().is_ok_and(|number: u32| number.to_string() == executor);
+                is_number.then(|| format!("{prefix}-exec-{executor}"))
+            }
+        }
+    }
 }
 
 /// Whether a text can name a pod that is a host, too: lower-case letters, digits and `-`, the latter neither first nor
@@ -106,6 +131,12 @@ fn is_label_word(text: &str) -> bool {
     bytes.len() <= 63 && is_end(bytes.first()) && is_end(bytes.last()) && bytes.iter().all(allowed)
 }
 
+/// Whether a text can name a variable of an environment: letters, digits, `_`, `-` and `.`, no digit first.
+pub(super) fn is_variable(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    text.bytes().all(allowed) && text.bytes().next().is_some_and(|byte| !byte.is_ascii_digit())
+}
+
 /// Whether a text is a domain in Kubernetes' sense, as the names of nodes are: words of lower-case letters, digits and
 /// `-` with dots between them, at most 253 bytes.
 pub(super) fn is_domain(text: &str) -> bool {
@@ -128,6 +159,7 @@ mod tests {
     /// refuses. Method: usual ids and ids with each kind of fault.
     #[test]
     fn ids_become_names_or_are_refused() {
+        let pod_name = |executor: &str| PodNames::OfId.name(executor);
         assert_eq!(pod_name("etl-s44we8-17.4").as_deref(), Some("etl-s44we8-17-4"));
         assert_eq!(pod_name("0").as_deref(), Some("0"));
         let long = format!("{}-s44we8-4000000000.4194302", "x".repeat(RUN_NAME_BYTES_MAX));
@@ -135,6 +167,13 @@ mod tests {
         for id in ["", "Etl-1-0.0", "etl_1", "-a", "a-", "a.b.c", "é", "a b", &"x".repeat(53)] {
             assert_eq!(pod_name(id), None, "{id:?}");
         }
+        let numbered = PodNames::Numbered { prefix: "pi-1f".to_owned() };
+        assert_eq!(numbered.name("12").as_deref(), Some("pi-1f-exec-12"));
+        for id in ["", "etl-1-0.0", "07", "+1", "-1", "4294967296"] {
+            assert_eq!(numbered.name(id), None, "{id:?}");
+        }
+        let longest = PodNames::Numbered { prefix: "x".repeat(POD_PREFIX_BYTES_MAX) };
+        assert_eq!(longest.name(&u32::MAX.to_string()).map(|name| name.len()), Some(63));
     }
 
     /// Goal: any name that a run was given becomes a valid one, the same each time, and different ones stay different.

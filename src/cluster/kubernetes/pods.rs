@@ -8,66 +8,19 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use super::leaving::LeavingPods;
-use super::names::{CREATOR_LABEL, EXECUTOR_LABEL, pod_name};
+use super::names::{CREATOR_LABEL, EXECUTOR_LABEL, PodNames};
 use super::objects::Pod;
-use super::pod_state::{self, KnownPod, PodState};
+use super::pod_entry::Entry;
+pub(super) use super::pod_entry::{PodChange, PodRef};
+use super::pod_state::{self, PodState};
 use super::resources_annotation::{RESOURCES_ANNOTATION, read_resources};
-use crate::engine::cluster_manager::{AgentFacts, RecoveredExecutor, Update};
-use crate::status::{ProcessReport, TaskState, UpdateReason};
-
-/// What a change of a pod leads to.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum PodChange {
-    /// The executor's state has changed.
-    Updated(Update),
-    /// What the executor waits for has changed; empty if it waits no more.
-    Waiting { executor: String, why: String },
-    /// The pod must be deleted, within this many seconds (or its own grace period).
-    Remove { executor: String, pod: PodRef, grace: Option<u64> },
-    /// The pod isn't shown any more. If it is gone, this was its last state, if that is known: see
-    /// [`Pods::confirmed_gone`].
-    Confirm { executor: String, pod: PodRef, last: Option<PodState> },
-    /// One of the own pods has ended.
-    Ended,
-}
-
-/// A pod to delete.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct PodRef {
-    pub(super) name: String,
-    /// Only the pod with this uid is deleted, if it is known.
-    pub(super) uid: Option<String>,
-}
-
-/// A pod of the run.
-#[derive(Debug)]
-struct Entry {
-    name: String,
-    /// `None` until the server has answered its creation, or a watch has shown it.
-    uid: Option<String>,
-    /// Empty until the scheduler has chosen one.
-    node: String,
-    /// Whether a report has named the node.
-    is_bound_reported: bool,
-    container_id: Option<String>,
-    /// Empty until the pod has an address.
-    pod_ip: String,
-    /// Whether this manager has asked for its deletion, or will when its creation was answered.
-    is_end_requested: bool,
-    /// Whether the pod is deleted because it runs another container than the executor's.
-    is_replaced: bool,
-    /// Whether all its containers have ended.
-    is_over: bool,
-    /// The grace period of that deletion, in seconds.
-    grace: Option<u64>,
-    last: Option<PodState>,
-    /// The list from which on it must be shown: the one that began after it was known to exist.
-    listed_from: u64,
-}
+use crate::engine::cluster_manager::{RecoveredExecutor, Update};
+use crate::status::{TaskState, UpdateReason};
 
 /// The pods of a run.
 #[derive(Debug, Default)]
 pub(super) struct Pods {
+    names: PodNames,
     /// By the executor's id.
     entries: HashMap<String, Entry>,
     /// The number of lists that were begun.
@@ -83,9 +36,9 @@ pub(super) struct Pods {
 }
 
 /// The executor of a pod, whose name follows from the executor's id: others may have given its labels to their pods.
-fn executor_of(pod: &Pod) -> Option<&String> {
+fn executor_of<'a>(names: &PodNames, pod: &'a Pod) -> Option<&'a String> {
     let executor = pod.metadata.labels.get(EXECUTOR_LABEL)?;
-    (pod_name(executor).as_ref() == Some(&pod.metadata.name)).then_some(executor)
+    (names.name(executor).as_ref() == Some(&pod.metadata.name)).then_some(executor)
 }
 
 /// Whether another program than this one has created a pod.
@@ -93,69 +46,17 @@ fn is_foreign(pod: &Pod, creator: &str) -> bool {
     pod.metadata.labels.get(CREATOR_LABEL).is_none_or(|label| label != creator)
 }
 
-impl Entry {
-    fn new(name: &str, listed_from: u64) -> Entry {
-        Entry {
-            name: name.to_owned(),
-            uid: None,
-            node: String::new(),
-            is_bound_reported: false,
-            container_id: None,
-            pod_ip: String::new(),
-            is_end_requested: false,
-            is_replaced: false,
-            is_over: false,
-            grace: None,
-            last: None,
-            listed_from,
-        }
-    }
-
-    fn known(&self) -> KnownPod<'_> {
-        KnownPod {
-            is_end_requested: self.is_end_requested,
-            container_id: self.container_id.as_deref(),
-            pod_ip: &self.pod_ip,
-        }
-    }
-
-    fn pod_ref(&self) -> PodRef {
-        PodRef { name: self.name.clone(), uid: self.uid.clone() }
-    }
-
-    fn remove(&self, executor: &str) -> PodChange {
-        PodChange::Remove { executor: executor.to_owned(), pod: self.pod_ref(), grace: self.grace }
-    }
-
-    fn has_ended(&self) -> bool {
-        self.last.as_ref().is_some_and(PodState::is_end)
-    }
-
-    fn is_pending(&self) -> bool {
-        let state = self.last.as_ref().map(|last| last.state);
-        self.uid.is_some() && matches!(state, None | Some(TaskState::Staging | TaskState::Starting))
-    }
-
-    /// The report of its state. Ends have a token if the pod is still there.
-    fn update(&self, executor: &str, state: &PodState, is_there: bool) -> Update {
-        let mut update = Update::new(executor, state.state)
-            .with_reason(state.reason)
-            .with_message(state.message.clone());
-        if !self.node.is_empty() {
-            let facts = AgentFacts::new(self.node.clone());
-            update = update.with_agent(self.node.clone()).with_facts(facts);
-        }
-        if let Some(exit) = state.exit {
-            update = update.with_process(ProcessReport::default().with_exit(exit));
-        }
-        match &self.uid {
-            Some(uid) if is_there && state.is_end() => update.with_uuid(uid.clone().into_bytes()),
-            _ => update,
-        }
-    }
-}
-
 impl Pods {
+    /// No pods, which will be named so.
+    pub(super) fn new(names: PodNames) -> Pods {
+        Pods { names, ..Pods::default() }
+    }
+
+    /// How pods are named.
+    pub(super) fn names(&self) -> &PodNames {
+        &self.names
+    }
+
     /// The number of pods whose creation hasn't been answered.
     pub(super) fn creating(&self) -> usize {
         self.creating.len()
@@ -236,7 +137,7 @@ impl Pods {
     }
 
     fn show(&mut self, pod: &Pod, is_listed: bool, now: Instant) -> Vec<PodChange> {
-        let Some(executor) = executor_of(pod) else { return Vec::new() };
+        let Some(executor) = executor_of(&self.names, pod) else { return Vec::new() };
         if self.leaving.show(pod, now) {
             return Vec::new();
         }
@@ -302,7 +203,7 @@ impl Pods {
     /// A pod was deleted, or its labels have changed; this is its last state.
     pub(super) fn deleted(&mut self, pod: &Pod) -> Vec<PodChange> {
         self.leaving.remove(pod);
-        let Some(executor) = executor_of(pod) else { return Vec::new() };
+        let Some(executor) = executor_of(&self.names, pod) else { return Vec::new() };
         let Some(entry) = self.entries.get(executor) else { return Vec::new() };
         if entry.uid.as_ref().is_some_and(|known| *known != pod.metadata.uid) {
             return Vec::new();
@@ -353,7 +254,9 @@ impl Pods {
     /// acknowledgement may have been lost.
     pub(super) fn listed(&mut self, pods: &[Pod], now: Instant) -> Vec<PodChange> {
         self.leaving.listed(pods);
-        let shown: HashSet<&String> = pods.iter().filter_map(executor_of).collect();
+        let names = &self.names;
+        let shown: HashSet<&String> =
+            pods.iter().filter_map(|pod| executor_of(names, pod)).collect();
         let is_missing = |(executor, entry): &(&String, &Entry)| {
             entry.listed_from <= self.lists && !shown.contains(executor)
         };
@@ -377,10 +280,10 @@ impl Pods {
 
     /// The executors of former runs in a list, for the kernel to adopt. Those that are being deleted aren't: their
     /// ends were asked for.
-    pub(super) fn recovered(pods: &[Pod], creator: &str) -> Vec<RecoveredExecutor> {
+    pub(super) fn recovered(&self, pods: &[Pod], creator: &str) -> Vec<RecoveredExecutor> {
         let foreign = pods.iter().filter(|pod| is_foreign(pod, creator) && !pod.is_being_deleted());
         let recovered = foreign.filter_map(|pod| {
-            let executor = executor_of(pod)?;
+            let executor = executor_of(&self.names, pod)?;
             let resources = pod.metadata.annotations.get(RESOURCES_ANNOTATION)?;
             let resources = read_resources(resources)?;
             Some(match pod.spec.node_name.as_str() {
@@ -464,36 +367,5 @@ impl Pods {
     /// When [`Pods::expire_blocked`] has something to do next.
     pub(super) fn next_expiry(&self, timeout: Duration) -> Option<Instant> {
         self.blocked.values().min().map(|since| *since + timeout)
-    }
-}
-
-impl Entry {
-    /// Takes over a new state, and reports what has changed. An end is final: of what the pod shows later, only that it
-    /// is still there is of interest, and only to a list (`is_listed`), which reports the end again.
-    fn change(&mut self, executor: &str, state: PodState, is_listed: bool) -> Vec<PodChange> {
-        if let Some(last) = self.last.as_ref().filter(|last| last.is_end()) {
-            let repeated = is_listed.then(|| PodChange::Updated(self.update(executor, last, true)));
-            return repeated.into_iter().collect();
-        }
-        let mut changes = Vec::new();
-        let waiting = self.last.as_ref().map(|it| it.waiting.as_str()).unwrap_or_default();
-        if waiting != state.waiting {
-            let why = state.waiting.clone();
-            changes.push(PodChange::Waiting { executor: executor.to_owned(), why });
-        }
-        let is_bound = !self.node.is_empty();
-        let is_same = self
-            .last
-            .as_ref()
-            .is_some_and(|last| (last.state, last.reason) == (state.state, state.reason));
-        if !is_same || is_bound != self.is_bound_reported {
-            changes.push(PodChange::Updated(self.update(executor, &state, true)));
-        }
-        self.is_bound_reported = is_bound;
-        if state.is_end() {
-            changes.push(PodChange::Ended);
-        }
-        self.last = Some(state);
-        changes
     }
 }

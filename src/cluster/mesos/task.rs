@@ -154,7 +154,13 @@ fn command_info(command: &Command) -> Result<CommandInfo, Error> {
     let docker = container.is_some_and(|it| matches!(it.kind, ContainerKind::Docker { .. }));
     let (shell, value, arguments) = match command.form {
         CommandForm::Shell => (true, Some(command.shell_line()?), Vec::new()),
-        CommandForm::Argv if docker => (false, None, command.argv.clone()),
+        CommandForm::Argv | CommandForm::EntryPoint if docker => {
+            (false, None, command.argv.clone())
+        }
+        CommandForm::EntryPoint => {
+            let allowed = "one of a Docker container: others have no entry point";
+            return Err(Error::setting("command for an entry point", "", allowed));
+        }
         CommandForm::Argv => (false, Some(program.clone()), command.argv.clone()),
     };
     let variable = |(name, value): &(String, String)| Variable {

@@ -313,6 +313,10 @@ fn arguments(command: &Command) -> Result<Cow<'_, [String]>, StartError> {
     }
     Ok(match command.form {
         CommandForm::Argv => Cow::Borrowed(&command.argv),
+        CommandForm::EntryPoint => {
+            let why = "the embedded cluster has no images with an entry point";
+            return Err(StartError::unsupported(why.to_owned()));
+        }
         CommandForm::Shell => {
             let line =
                 command.shell_line().map_err(|why| StartError::unsupported(why.to_string()))?;

@@ -1,7 +1,10 @@
 //! [`SparkExecutor`]: the command line and environment of Spark's executors, as in Spark's own backend for Mesos.
 
+mod pod;
 #[cfg(test)]
 mod tests;
+
+pub use pod::CONF_DIR;
 
 use std::sync::Arc;
 
@@ -63,6 +66,8 @@ pub struct SparkExecutor {
     program: String,
     prologue: ShellPrologue,
     archive: Option<Uri>,
+    /// Whether the entry point of an image starts it.
+    is_in_image: bool,
     setup: Option<Arc<Setup>>,
     app_id: Option<String>,
     java_options: String,
@@ -75,11 +80,13 @@ pub struct SparkExecutor {
     form: CommandForm,
 }
 
-/// The location of Spark on the agents.
+/// The location of Spark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Software {
     /// An installation in this folder.
     Home(String),
+    /// In the container's image, whose entry point starts executors as that of Spark's images for Kubernetes does.
+    Image,
     /// An archive that is fetched and unpacked.
     Archive {
         /// The archive's URI.
@@ -110,7 +117,9 @@ impl SparkExecutor {
     /// If the URL is malformed, the home is empty, or the archive's URI has no file name or contains white space.
     pub fn new(driver_url: &str, software: Software) -> Result<SparkExecutor, Error> {
         check_driver_url(driver_url)?;
+        let is_in_image = software == Software::Image;
         let (program, folder, archive) = match software {
+            Software::Image => (pod::EXECUTOR.to_owned(), None, None),
             Software::Home(home) => (script_in(&home)?, None, None),
             Software::Archive { uri, cache } => {
                 let folder = folder_of(&uri)?.into();
@@ -122,6 +131,7 @@ impl SparkExecutor {
             program,
             prologue: ShellPrologue { folder, library_path: None },
             archive,
+            is_in_image,
             setup: None,
             app_id: None,
             java_options: String::new(),
@@ -145,6 +155,12 @@ impl SparkExecutor {
         check_driver_url(&url).map(|()| url)
     }
 
+    /// Returns the URL of the driver that executors register with.
+    #[must_use]
+    pub fn driver(&self) -> &str {
+        &self.driver_url
+    }
+
     /// Sets the application id, which is the framework's id by default.
     #[must_use]
     pub fn app_id(mut self, id: impl Into<String>) -> Self {
@@ -166,7 +182,8 @@ impl SparkExecutor {
         self
     }
 
-    /// Sets a library path that comes before the agent's own. The executors are then started by a shell.
+    /// Sets a library path that comes before the agent's own. The executors are then started by a shell; those of an
+    /// [image](Software::Image) don't have it.
     #[must_use]
     pub fn library_path(mut self, path: impl Into<String>) -> Self {
         self.prologue.library_path = Some(Arc::from(path.into()));
@@ -203,14 +220,16 @@ impl SparkExecutor {
         self
     }
 
-    /// Sets which host names the executors use. Default: [`Hostname::OfAgent`].
+    /// Sets which host names the executors use. Default: [`Hostname::OfAgent`]. Those of an [image](Software::Image)
+    /// use the address of their pod.
     #[must_use]
     pub fn hostname(mut self, hostname: Hostname) -> Self {
         self.hostname = hostname;
         self
     }
 
-    /// Sets the form of the command. It is always [`CommandForm::Shell`] if the command needs a shell.
+    /// Sets the form of the command. It is always [`CommandForm::Shell`] if the command needs a shell, and
+    /// [`CommandForm::EntryPoint`] with [`Software::Image`].
     #[must_use]
     pub fn form(mut self, form: CommandForm) -> Self {
         self.form = form;
@@ -228,16 +247,28 @@ impl SparkExecutor {
     }
 
     /// The environment variables. Each name occurs once.
-    fn environment(&self, context: &LaunchContext<'_>, app_id: &str) -> Vec<(String, String)> {
+    fn environment(
+        &self,
+        context: &LaunchContext<'_>,
+        app_id: &str,
+        cores: &str,
+    ) -> Vec<(String, String)> {
         let known = [("APP_ID", app_id), ("EXECUTOR_ID", context.executor)];
-        let mut environment: Vec<(String, String)> = vec![
-            ("SPARK_EXECUTOR_OPTS".into(), fill(&self.java_options, &known)),
-            ("SPARK_EXECUTOR_MEMORY".into(), format!("{}m", context.memory.get())),
-            ("OMP_NUM_THREADS".into(), self.task_cores.to_string()),
-        ];
-        if let Some(path) = &self.class_path {
-            environment.push(("SPARK_EXECUTOR_CLASSPATH".into(), path.clone()));
-        }
+        let options = fill(&self.java_options, &known);
+        let class_path = self.class_path.as_deref();
+        let mut environment: Vec<(String, String)> = if self.is_in_image {
+            pod::environment(context, (&self.driver_url, app_id, cores), &options, class_path)
+        } else {
+            let memory = format!("{}m", context.memory.get());
+            let variables = [
+                ("SPARK_EXECUTOR_OPTS", Some(&*options)),
+                ("SPARK_EXECUTOR_MEMORY", Some(&memory)),
+                ("SPARK_EXECUTOR_CLASSPATH", class_path),
+            ];
+            let given = variables.into_iter().filter_map(|(name, value)| Some((name, value?)));
+            given.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+        };
+        environment.push(("OMP_NUM_THREADS".into(), self.task_cores.to_string()));
         let user = self.user.iter().map(|user| ("SPARK_USER".to_owned(), user.clone()));
         let secrets = self.secrets.iter();
         let secrets = secrets.map(|(name, secret)| (name.clone(), secret.expose().to_owned()));
@@ -256,6 +287,12 @@ impl Launcher for SparkExecutor {
         let app_id = self.app_id.as_deref().unwrap_or(context.app);
         // Drivers count whole cores, and an executor without a core would receive no tasks.
         let cores = (context.cores.millis() / 1000).max(1).to_string();
+        let environment = self.environment(context, app_id, &cores);
+        if self.is_in_image {
+            let argv = vec![self.program.clone()];
+            let (form, setup) = (CommandForm::EntryPoint, self.setup.clone());
+            return Command { argv, environment, form, setup, prologue: ShellPrologue::default() };
+        }
         let mut argv = vec![self.program.clone(), BACKEND.to_owned()];
         let hostname = match &self.hostname {
             Hostname::OfAgent => Some(context.hostname),
@@ -277,7 +314,6 @@ impl Launcher for SparkExecutor {
         let prologue = self.prologue.clone();
         let form =
             if prologue == ShellPrologue::default() { self.form } else { CommandForm::Shell };
-        let environment = self.environment(context, app_id);
         Command { argv, environment, form, setup: self.setup.clone(), prologue }
     }
 }

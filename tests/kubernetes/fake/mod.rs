@@ -59,6 +59,7 @@ pub(crate) struct State {
     compacted: u64,
     pub(crate) pods: BTreeMap<String, Value>,
     pub(crate) leases: BTreeMap<String, Value>,
+    pub(crate) config_maps: BTreeMap<String, Value>,
     /// Each change of a pod: its version, the pod before and the pod now.
     log: Vec<(u64, Option<Value>, Option<Value>)>,
     uids: u64,
@@ -387,7 +388,7 @@ fn answer(shared: &Shared, request: &Request) -> (u16, Value) {
     }
     let parts: Vec<&str> = request.path.trim_matches('/').split('/').collect();
     let (kind, name) = match parts.as_slice() {
-        [.., kind @ ("pods" | "leases")] => (*kind, None),
+        [.., kind @ ("pods" | "leases" | "configmaps")] => (*kind, None),
         [.., kind, name] => (*kind, Some((*name).to_owned())),
         _ => return (404, objects::failure(404, "no such path")),
     };
@@ -404,6 +405,7 @@ fn answer(shared: &Shared, request: &Request) -> (u16, Value) {
             }
             (200, json!({}))
         }
+        (_, "configmaps", None) => objects::config_maps(&mut state, request),
         (_, "leases", name) => objects::lease(&mut state, &request.method, name, &request.body),
         _ => (405, objects::failure(405, "method not allowed")),
     }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::State;
+use super::http::Request;
 
 /// The body of a failure.
 pub(super) fn failure(code: u16, message: &str) -> Value {
@@ -39,6 +40,20 @@ pub(super) fn end(pod: &mut Value, code: i32) {
 
 pub(super) fn has_ended(pod: &Value) -> bool {
     matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))
+}
+
+/// A request about config maps: a creation, or the deletion of those that it selects.
+pub(super) fn config_maps(state: &mut State, request: &Request) -> (u16, Value) {
+    if request.method == "DELETE" {
+        state.config_maps.retain(|_, map| !request.selects(map));
+        return (200, json!({}));
+    }
+    let name = request.body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    if state.config_maps.contains_key(&name) {
+        return (409, failure(409, &format!("configmaps \"{name}\" already exists")));
+    }
+    state.config_maps.insert(name, request.body.clone());
+    (201, request.body.clone())
 }
 
 /// A request about a lease. A replacement must name the version that it replaces.

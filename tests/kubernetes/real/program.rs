@@ -116,6 +116,84 @@ fn ends_by_force_are_mended() {
     super::wait_pods("forced", 0);
 }
 
+/// The owners of the objects of a kind, and how many there are, by a list of those of a run.
+fn owners(kind: &str, run: &str) -> Vec<String> {
+    let path = format!("/{kind}?labelSelector=offermill%2Frun%3D{run}");
+    let list: Value = serde_json::from_str(&curl("GET", &path, None)).unwrap_or_default();
+    let owner =
+        |it: &Value| it["metadata"]["ownerReferences"][0]["kind"].as_str().unwrap_or("").to_owned();
+    list["items"].as_array().into_iter().flatten().map(owner).collect()
+}
+
+/// Goal: the real server takes the pods of Spark's executors, and a config map, and deletes all with the pod in which
+/// the run is. Method: a run to its end; one that is killed, and whose own pod is deleted.
+#[test]
+#[ignore = "needs a Kubernetes control plane"]
+fn executors_of_spark() {
+    let folder = Folder::new();
+    folder.write("log4j2.properties", "rootLogger.level = warn\n");
+    let own =
+        r#"{"metadata":{"name":"driver"},"spec":{"containers":[{"name":"a","image":"a/b:1"}]}}"#;
+    curl("POST", "/api/v1/namespaces/default/pods", Some(own));
+    let all = [
+        "run",
+        "--json",
+        "--master",
+        "k8s://",
+        "--name",
+        "spark",
+        "--num-executors",
+        "2",
+        "--executor-memory",
+        "64m",
+        "--memory-overhead",
+        "0",
+        "--container-image",
+        "hollow/spark:1",
+        "-c",
+        "offermill.kubernetes.leaseDuration=4s",
+        "-c",
+        "spark.kubernetes.driver.requestTimeout=3s",
+        "-c",
+        "spark.kubernetes.driver.pod.name=driver",
+        "--until-finished",
+        "--spark-app-id",
+        "app-1",
+        "--files",
+        "log4j2.properties",
+        "--spark-driver",
+        "spark://CoarseGrainedScheduler@d:7078",
+        "-c",
+        "spark.kubernetes.executor.podNamePrefix=pi-1f",
+    ];
+    let maps = "api/v1/namespaces/default/configmaps";
+    let leases = "apis/coordination.k8s.io/v1/namespaces/default/leases";
+    let mut run = start(&folder, &all);
+    assert_eq!(wait_running(&mut run).len(), 2);
+    assert_eq!(pods("spark"), ["pi-1f-exec-0", "pi-1f-exec-1"]);
+    assert_eq!(
+        (owners(maps, "spark"), owners(leases, "spark")),
+        (vec!["Lease".into()], vec!["Pod".into()])
+    );
+    for pod in pods("spark") {
+        ctl(&["exit", &pod, "0"]);
+    }
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{}{}", ended.output, ended.errors);
+    super::wait_pods("spark", 0);
+    assert_eq!((owners(maps, "spark").len(), owners(leases, "spark").len()), (0, 0));
+    let mut run = start(&folder, &all);
+    wait_running(&mut run);
+    run.signal("KILL");
+    run.end();
+    curl("DELETE", "/api/v1/namespaces/default/pods/driver", None);
+    super::wait_pods("spark", 0);
+    crate::eventually::eventually(super::PATIENCE, "all is deleted", || {
+        let left = (owners(maps, "spark"), owners(leases, "spark"));
+        if left.0.is_empty() && left.1.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }
+    });
+}
+
 /// Goal: what executors wait for is told in the cluster's words. Method: an image that is missing, and pods that fit on
 /// no node.
 #[test]

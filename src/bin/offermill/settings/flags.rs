@@ -63,6 +63,11 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "NAME", help_heading = "Kubernetes")]
     pub(crate) namespace: Option<String>,
 
+    /// Files of this machine that executors find in /opt/offermill/files of their containers, which
+    /// $OFFERMILL_FILES names
+    #[arg(long, value_name = "FILE[,...]", help_heading = "Kubernetes")]
+    pub(crate) files: Option<String>,
+
     /// The image of executors' containers: of their pods, or of Docker on Mesos agents, or with
     /// --conf spark.mesos.containerizer=mesos of the agents themselves
     #[arg(long, value_name = "IMAGE", help_heading = "Executors")]
@@ -108,7 +113,8 @@ pub(crate) struct RunArguments {
     pub(crate) env_file: Vec<String>,
 
     /// Start executors of Spark, which register with this driver, instead of a command. Spark is
-    /// found by spark.mesos.executor.home, $SPARK_HOME or (on Mesos) spark.executor.uri
+    /// found by spark.mesos.executor.home, $SPARK_HOME or (on Mesos) spark.executor.uri; on
+    /// Kubernetes it is in the image
     #[arg(long, value_name = "URL", help_heading = "Spark")]
     pub(crate) spark_driver: Option<String>,
 
@@ -233,6 +239,7 @@ impl RunArguments {
             "--failover-timeout" => &self.failover_timeout,
             "--framework-id-file" => &self.framework_id_file,
             "--namespace" => &self.namespace,
+            "--files" => &self.files,
             "--container-image" => &self.container_image,
             "--checkpoint" => &self.checkpoint,
             "--name" => &self.name,

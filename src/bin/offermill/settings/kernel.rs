@@ -27,7 +27,8 @@ pub(crate) fn config_builder(
         .gpu_cap(draft.gpu_cap)
         .executor_gpus(draft.executor_gpus)
         .executor_limit(limit)
-        .fixed_port(draft.port)
+        // Spark's pods have addresses of their own, and take no port of a node.
+        .fixed_port(draft.port.filter(|_| !draft.kubernetes.runs_spark))
         .revocable(draft.revocable)
         .maintenance_lead(draft.maintenance_lead)
         .unreachable(unreachable)

@@ -19,6 +19,12 @@ pub(crate) struct RunNames {
 /// these, one is active at a time, and takes over what a former one has left. The default name is a run's own.
 pub(crate) fn names(draft: &mut SettingsDraft, default: &str, epoch: u64) -> RunNames {
     let given = draft.name.clone();
+    let RunNames { name, id_prefix } = named(draft, given, default, epoch);
+    draft.kubernetes.own_prefix = format!("{id_prefix}-{}", base_36(epoch));
+    RunNames { name, id_prefix }
+}
+
+fn named(draft: &mut SettingsDraft, given: Option<String>, default: &str, epoch: u64) -> RunNames {
     if !draft.is_on(ClusterKind::Kubernetes) {
         let name = given.unwrap_or_else(|| default.to_owned());
         return RunNames { id_prefix: name.clone(), name };

@@ -59,7 +59,6 @@ const UNUSED_ON_KUBERNETES: &[ReasonWithKeys] = &[
             "spark.kubernetes.jars.avoidDownloadSchemes",
             "spark.kubernetes.kerberos.",
             "spark.kubernetes.report.interval",
-            "spark.kubernetes.resource.type",
             "spark.kubernetes.submission.",
             "spark.kubernetes.submitInDriver",
         ],
@@ -76,7 +75,6 @@ const UNUSED_ON_KUBERNETES: &[ReasonWithKeys] = &[
             "spark.kubernetes.executor.missingPodDetectDelta",
         ],
     ),
-    ("pods are named after the run", &["spark.kubernetes.executor.podNamePrefix"]),
     (
         "executors are ended without being decommissioned before",
         &["spark.kubernetes.decommission.script"],

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offermill::cluster::kubernetes::{ApiServer, KubernetesCluster, KubernetesConfig, PodTemplate};
+use offermill::cluster::kubernetes::{
+    ApiServer, KubernetesCluster, KubernetesConfig, PodTemplate, RunOwner,
+};
 use offermill::private_files::{FileAccess, open_input};
 use offermill::{Config, Error};
 
@@ -14,8 +16,11 @@ use crate::settings::api_address::ApiAddress;
 use crate::settings::draft::SettingsDraft;
 use crate::settings::file_access::report_file_access;
 use crate::settings::sources::Sourced;
+use crate::settings::values::kubernetes::KubernetesSettings;
 use crate::target::PreparedTarget;
 
+mod files;
+mod spark;
 mod volumes;
 
 /// The largest file with certificates, in bytes.
@@ -37,7 +42,11 @@ pub(super) fn prepare(
     let mut made = with_pods(draft, made);
     let problems_before = draft.problems.len();
     made.template = read_template(draft);
+    if draft.kubernetes.runs_spark {
+        spark::set(draft, &mut made);
+    }
     made.volumes = volumes::volumes(draft);
+    made.files = files::read(draft);
     if draft.problems.len() > problems_before {
         return None;
     }
@@ -86,7 +95,19 @@ pub(crate) fn connection(
     made.connect_timeout = settings.connect_timeout;
     made.lease_duration = settings.lease_duration;
     made.checks_access = true;
+    made.owner = owner(settings);
     Some(made)
+}
+
+/// What owns the lease of a run: the pod of this program, if it runs in one.
+fn owner(settings: &KubernetesSettings) -> RunOwner {
+    let in_cluster = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
+    let hostname = std::env::var("HOSTNAME").ok().filter(|name| in_cluster && !name.is_empty());
+    match (settings.own_pod.clone(), hostname) {
+        (Some(given), _) => RunOwner::Pod(given),
+        (None, Some(hostname)) => RunOwner::PodIfThere(hostname),
+        (None, None) => RunOwner::Nobody,
+    }
 }
 
 fn with_pods(draft: &SettingsDraft, mut made: KubernetesConfig) -> KubernetesConfig {
@@ -136,6 +157,12 @@ fn api_server(draft: &mut SettingsDraft, text: &str, address: &ApiAddress) -> Op
     if let Some(name) = settings.secret_name().filter(|_| address.is_plain()) {
         let problem =
             format!("{name} would be sent unencrypted to {text}; use k8s://https://HOST:PORT");
+        draft.problems.push(problem);
+        return None;
+    }
+    if let (Some((given, _)), true) = (&settings.authority_file, address.is_plain()) {
+        let problem =
+            format!("{} is for servers with https://, and --master is {text:?}", given.name);
         draft.problems.push(problem);
         return None;
     }

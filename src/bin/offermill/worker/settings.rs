@@ -52,6 +52,17 @@ pub(super) fn read_settings(arguments: &WorkerArguments) -> Result<WorkerConfig,
     let attributes = arguments.attributes.as_deref().map(parse_attributes);
     let attributes = attributes.and_then(|attributes| keep(&mut problems, attributes));
     let certificate = keep(&mut problems, client_certificate(arguments));
+    let for_tls = [
+        ("--ca-file", arguments.ca_file.is_some()),
+        ("--ca-file-only", arguments.ca_file_only),
+        ("--client-certificate-file", arguments.client_certificate_file.is_some()),
+    ];
+    if masters.as_ref().is_some_and(|masters| !masters.tls())
+        && let Some((flag, _)) = for_tls.into_iter().find(|(_, is_given)| *is_given)
+    {
+        let master = &arguments.master;
+        problems.push(format!("{flag} is for masters with https://, and --master is {master:?}"));
+    }
     let Some(masters) = masters.filter(|_| problems.is_empty()) else { return Err(problems) };
     let mut config = WorkerConfig::new(masters);
     config.token = token;

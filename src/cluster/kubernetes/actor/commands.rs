@@ -9,7 +9,6 @@ use super::{KubernetesActor, RequestEnd};
 use crate::cluster::kubernetes::command::ActorCommand;
 use crate::cluster::kubernetes::creation::{CreationSignal, PodCreation, WaitingNotice};
 use crate::cluster::kubernetes::manifest::{self, PodContext, PodLaunch};
-use crate::cluster::kubernetes::names::pod_name;
 use crate::cluster::kubernetes::removal::Removal;
 use crate::engine::cluster_manager::{Event, ExecutorRequest, Update};
 use crate::status::{TaskState, UpdateReason};
@@ -112,7 +111,7 @@ impl KubernetesActor {
             creator: &self.creator,
             lease: (&self.config.name, &self.lease.uid),
         };
-        let name = pod_name(&launch.executor);
+        let name = self.pods.names().name(&launch.executor);
         let named = name.ok_or_else(|| "its id can't be the name of a pod".to_owned());
         let built = named.and_then(|name| {
             manifest::pod(&context, &name, &launch).map(|manifest| (name, manifest))

@@ -6,10 +6,14 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::cluster::kubernetes::names::pod_name;
+use crate::cluster::kubernetes::names::PodNames;
 use crate::cluster::kubernetes::objects::Pod;
 use crate::cluster::kubernetes::pods::{PodChange, PodRef, Pods};
 use crate::status::TaskState;
+
+fn pod_name(executor: &str) -> String {
+    PodNames::OfId.name(executor).unwrap()
+}
 
 fn pod(executor: &str, uid: &str, phase: &str) -> Pod {
     let container = json!({ "name": "executor", "containerID": format!("c-{uid}"), "ready": true,
@@ -17,7 +21,7 @@ fn pod(executor: &str, uid: &str, phase: &str) -> Pod {
     let node = if phase == "Pending" { "" } else { "n1" };
     let statuses = if phase == "Running" { json!([container]) } else { json!([]) };
     let pod = json!({
-        "metadata": { "name": pod_name(executor).unwrap(), "uid": uid,
+        "metadata": { "name": pod_name(executor), "uid": uid,
             "labels": { "offermill/executor": executor, "offermill/creator": "c1" } },
         "spec": { "nodeName": node },
         "status": { "phase": phase, "containerStatuses": statuses },
@@ -65,7 +69,7 @@ fn a_list_knows_what_it_cant_show() {
     let now = Instant::now();
     let mut pods = Pods::default();
     for executor in ["e-1-0.0", "e-1-1.0", "e-1-2.0"] {
-        pods.create(executor, &pod_name(executor).unwrap());
+        pods.create(executor, &pod_name(executor));
     }
     pods.created("e-1-0.0", &pod("e-1-0.0", "u0", "Pending"), now);
     pods.begin_list();
@@ -176,7 +180,7 @@ proptest! {
             }
             let changes = match step {
                 CreationStep::Create => {
-                    pods.create(&executor, &pod_name(&executor).unwrap());
+                    pods.create(&executor, &pod_name(&executor));
                     Vec::new()
                 }
                 CreationStep::ApiAnswer => pods.created(&executor, &pod(&executor, &uid, "Pending"), now),

@@ -31,6 +31,8 @@ const SPARK_ONLY: &[&str] = &[
     "spark.task.cpus",
     "offermill.spark.user",
     "spark.authenticate.secret",
+    "spark.kubernetes.executor.podNamePrefix",
+    "spark.kubernetes.resource.type",
 ];
 
 /// The program of the executors. Reports a program that can't be started.
@@ -78,14 +80,6 @@ pub(crate) fn executor_program(
 
 /// Spark's executors. Checks Spark's home if the agents are on this machine.
 fn spark_executors(draft: &mut SettingsDraft) -> Option<ExecutorProgram> {
-    if draft.is_on(ClusterKind::Kubernetes) && spark::has_driver(draft) {
-        let name = draft.name_of("offermill.spark.driver");
-        let problem = format!(
-            "{name} is not supported on Kubernetes, where executors have commands of their own"
-        );
-        draft.problems.push(problem);
-        return None;
-    }
     let is_local = draft.is_on(ClusterKind::Local);
     if is_local && draft.spark.home.is_some() {
         preflight::find_spark(draft);
@@ -104,6 +98,7 @@ fn spark_executors(draft: &mut SettingsDraft) -> Option<ExecutorProgram> {
     }
     match spark::for_run(draft, is_local) {
         Ok(Some(executor)) => {
+            draft.kubernetes.runs_spark = draft.is_on(ClusterKind::Kubernetes);
             check_form(draft, executor.command(&SAMPLE));
             let log_links = spark::log_links(draft);
             Some(ExecutorProgram::Spark { executor: Box::new(executor), log_links })

@@ -9,12 +9,18 @@ use crate::settings::master::ClusterKind;
 /// The share of the expected cores that must be registered by default, as Spark has it on Kubernetes.
 const REGISTERED_RATIO: f64 = 0.8;
 
+/// The part of an executor's memory that is its overhead if its tasks run beside Java, in Python or R.
+const OVERHEAD_FACTOR_BESIDE_JAVA: f64 = 0.4;
+
 /// Sets the defaults that differ on Kubernetes, and reports what is missing there.
 pub(crate) fn check(draft: &mut SettingsDraft) {
     if !draft.is_on(ClusterKind::Kubernetes) {
         return;
     }
     draft.registered_ratio.get_or_insert(REGISTERED_RATIO);
+    if draft.kubernetes.is_beside_java {
+        draft.overhead_factor.get_or_insert(OVERHEAD_FACTOR_BESIDE_JAVA);
+    }
     if draft.given("spark.executor.cores").is_none() {
         draft.executor_cores = ExecutorCores::Fixed(MilliCpus::from_cores(1));
     }

@@ -9,7 +9,7 @@ use offermill::launch::spark::{Hostname, MODULE_OPTIONS, Software, SparkExecutor
 
 use crate::settings::checks::startup;
 use crate::settings::draft::SettingsDraft;
-use crate::settings::master::ClusterMaster;
+use crate::settings::master::{ClusterKind, ClusterMaster};
 use crate::settings::values::log_links::LogLinks;
 use crate::settings::values::spark::SparkSettings;
 
@@ -109,8 +109,11 @@ fn local_hostname(settings: &SparkSettings) -> String {
     if is_here || machine.is_empty() { HERE.to_owned() } else { machine }
 }
 
-/// Where Spark is. An archive takes precedence over a home, as in Spark.
+/// Where Spark is: on Kubernetes in the image. An archive takes precedence over a home, as in Spark.
 fn software(draft: &SettingsDraft) -> Option<Software> {
+    if draft.is_on(ClusterKind::Kubernetes) {
+        return Some(Software::Image);
+    }
     let cache = draft.container.is_cached;
     let archive = draft.spark.archive.clone();
     let archive = archive.map(|uri| Software::Archive { uri, cache });
@@ -122,16 +125,18 @@ fn java_options(settings: &SparkSettings) -> String {
     own.into_iter().flatten().map(String::as_str).collect::<Vec<&str>>().join(" ")
 }
 
-/// Where executors' logs can be read.
-pub(crate) fn log_links(draft: &SettingsDraft) -> LogLinks {
+/// Where executors' logs can be read, if that has an address.
+pub(crate) fn log_links(draft: &SettingsDraft) -> Option<LogLinks> {
     match &draft.master {
         Some((_, ClusterMaster::Mesos(masters))) => {
             let scheme = if masters.tls() { "https" } else { "http" };
-            LogLinks::OnAgents { scheme, port: draft.mesos.agent_port }
+            Some(LogLinks::OnAgents { scheme, port: draft.mesos.agent_port })
         }
+        // Logs of pods have no links.
+        Some((_, ClusterMaster::Kubernetes(_))) => None,
         _ => {
             let folder = draft.work_dir.join("sandboxes");
-            LogLinks::Here(absolute(&folder).unwrap_or(folder))
+            Some(LogLinks::Here(absolute(&folder).unwrap_or(folder)))
         }
     }
 }

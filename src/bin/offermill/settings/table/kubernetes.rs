@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use offermill::Error;
-use offermill::cluster::kubernetes::Toleration;
+use offermill::cluster::kubernetes::{POD_FILES_BYTES_MAX, Toleration};
 use offermill::config::text::{TimeUnit, parse_bool, parse_count, parse_memory};
 use offermill::resources::MilliCpus;
 
@@ -38,6 +38,63 @@ pub(super) const KUBERNETES_ROWS: &[OptionRow] = &[
         .derived("none")
         .read(|draft, given| {
             draft.kubernetes.pull_secrets = list(given);
+            Ok(())
+        }),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.executor.podNamePrefix",
+        "beginning of the names of Spark's pods",
+    )
+    .library_name("prefix of pods' names")
+    .derived("the run's name and its start")
+    .read(|draft, given| {
+        draft.kubernetes.pod_prefix = non_empty(given);
+        Ok(())
+    }),
+    OptionRow::offermill(
+        "offermill.kubernetes.files",
+        "FILE[,...]: files of this machine that executors find in their containers",
+    )
+    .flag("--files")
+    .library_name("name of a file")
+    .derived("none")
+    .needs(ClusterKind::Kubernetes)
+    .read(|draft, given| {
+        draft.kubernetes.files =
+            Some((given.clone(), list(given))).filter(|(_, it)| !it.is_empty());
+        Ok(())
+    }),
+    OptionRow::offermill(
+        "offermill.kubernetes.filesPath",
+        "folder of the container with the files",
+    )
+    .library_name("folder of files")
+    .derived("/opt/offermill/files, for Spark's executors /opt/spark/conf")
+    .only(ClusterKind::Kubernetes)
+    .read(|draft, given| {
+        draft.kubernetes.files_folder = non_empty(given);
+        Ok(())
+    }),
+    OptionRow::spark_on_kubernetes("spark.kubernetes.executor.disableConfigMap", "true or false")
+        .default("false")
+        .read(|draft, given| given.read_into(&mut draft.kubernetes.has_no_config_map, parse_bool)),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.configMap.maxSize",
+        "bytes that the files may have in all",
+    )
+    .default("1048576")
+    .read(|draft, given| {
+        given.read_into(&mut draft.kubernetes.config_map_bytes_max, |name, text| {
+            parse_count(name, text, 1..=POD_FILES_BYTES_MAX as u64).map(|count| count as usize)
+        })
+    }),
+    OptionRow::spark_on_kubernetes("spark.kubernetes.resource.type", "java, python or r")
+        .default("java")
+        .read(|draft, given| {
+            match given.text.trim() {
+                "java" => draft.kubernetes.is_beside_java = false,
+                "python" | "r" => draft.kubernetes.is_beside_java = true,
+                _ => draft.reject(given, "java, python or r"),
+            }
             Ok(())
         }),
     OptionRow::spark_on_kubernetes("spark.kubernetes.executor.label.", "text")

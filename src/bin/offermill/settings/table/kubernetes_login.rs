@@ -65,6 +65,15 @@ pub(super) const LOGIN_ROWS: &[OptionRow] = &[
             draft.kubernetes.key_file = path(given);
             Ok(())
         }),
+    OptionRow::spark_on_kubernetes(
+        "spark.kubernetes.driver.pod.name",
+        "the pod in which this program runs: all is deleted with it",
+    )
+    .derived("in a cluster the pod with the name of the host, if there is one")
+    .read(|draft, given| {
+        draft.kubernetes.own_pod = non_empty(given);
+        Ok(())
+    }),
     OptionRow::spark_on_kubernetes("spark.kubernetes.driver.requestTimeout", "duration (ms)")
         .library_name("request timeout")
         .default("10s")

@@ -17,7 +17,7 @@ pub(crate) enum ExecutorProgram {
         shown: Vec<String>,
     },
     /// Spark's executors.
-    Spark { executor: Box<SparkExecutor>, log_links: LogLinks },
+    Spark { executor: Box<SparkExecutor>, log_links: Option<LogLinks> },
 }
 
 impl Launcher for ExecutorProgram {
@@ -26,7 +26,9 @@ impl Launcher for ExecutorProgram {
             ExecutorProgram::Command { template, .. } => template.command(context),
             ExecutorProgram::Spark { executor, log_links } => {
                 let mut command = executor.command(context);
-                log_links.add_to(&mut command.environment, context);
+                if let Some(log_links) = log_links {
+                    log_links.add_to(&mut command.environment, context);
+                }
                 command
             }
         }
@@ -50,8 +52,7 @@ impl ExecutorProgram {
         match self {
             ExecutorProgram::Command { shown, .. } => shown.join(" "),
             ExecutorProgram::Spark { executor, .. } => {
-                let argv = executor.command(&SAMPLE).argv;
-                format!("Spark for {}", argv.get(3).map_or("a driver", String::as_str))
+                format!("Spark for {}", executor.driver())
             }
         }
     }

@@ -15,6 +15,22 @@ use crate::settings::sources::Sourced;
 pub(crate) struct KubernetesSettings {
     pub(crate) namespace: Option<String>,
     pub(crate) context: Option<String>,
+    /// Whether executors are Spark's.
+    pub(crate) runs_spark: bool,
+    /// The files for executors, and their folder.
+    pub(crate) files: Option<(Sourced, Vec<String>)>,
+    pub(crate) files_folder: Option<String>,
+    /// Whether there are no config maps.
+    pub(crate) has_no_config_map: bool,
+    pub(crate) config_map_bytes_max: usize,
+    /// The pod in which this program runs.
+    pub(crate) own_pod: Option<String>,
+    /// The prefix of the names of Spark's pods.
+    pub(crate) pod_prefix: Option<String>,
+    /// The prefix that no other run has.
+    pub(crate) own_prefix: String,
+    /// Whether the tasks of Spark's executors run in Python or R, beside Java.
+    pub(crate) is_beside_java: bool,
     pub(crate) image: Option<(Sourced, String)>,
     pub(crate) pull_policy: Option<String>,
     pub(crate) pull_secrets: Vec<String>,
