@@ -259,7 +259,7 @@ def refusals(*cases):
             SparkContext(conf=conf).stop()
             say("TAKEN", case)
         except Exception as failure:
-            say("REFUSED", f"{time.monotonic() - began:.0f} s", " ".join(str(failure).split())[:1000])
+            say("REFUSED", f"{time.monotonic() - began:.0f} s", " ".join(str(failure).split())[:10000])
 
 
 if __name__ == "__main__":
