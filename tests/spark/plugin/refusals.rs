@@ -59,4 +59,5 @@ fn mistakes_are_named() {
     // Of a cluster that can't be reached nothing else is told.
     assert_eq!(application.count("Offermill waits for "), 0);
     application.assert_deserted(Duration::from_secs(5));
+    assert_eq!(application.files(), Vec::<String>::new());
 }
