@@ -5,7 +5,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::application::{Application, SECRET, command_line};
-use super::{SPARK_3, SPARK_4};
+use super::recorder::Recorder;
+use super::{SPARK_3, SPARK_4, SPARK_4_0};
 use crate::real::jobs::mesos;
 use crate::support::{Folder, send_signal};
 
@@ -13,20 +14,24 @@ const LOCAL: &str = "local-cluster[2,2,2048]";
 
 /// Starts jobs with two executors, kills one of them during the jobs, and waits until another has come in its place.
 /// Returns the application and its id.
-fn jobs_and_a_kill(
+pub(super) fn jobs_and_a_kill(
     spark: &str,
     cluster: &str,
     agent: &str,
     more: &[&str],
 ) -> (Application, String) {
+    let recorder = Recorder::new();
     let secret = format!("spark.authenticate.secret={SECRET}");
     let settings = [
         &[
+            recorder.setting.as_str(),
             "spark.executor.instances=2",
             "spark.authenticate=true",
             secret.as_str(),
             "spark.executor.extraJavaOptions=-Dquoted=\"a b\"",
             "spark.executor.memoryOverhead=400m",
+            "spark.memory.offHeap.enabled=true",
+            "spark.memory.offHeap.size=64m",
         ],
         more,
     ];
@@ -38,6 +43,7 @@ fn jobs_and_a_kill(
     application.line("EXECUTORS 2");
     assert_eq!(application.line("ROUND 0 "), "ok");
     application.assert_discreet(&framework);
+    recorder.assert_discreet(512 + 400 + 64);
     let victim = Application::executor(&framework, "0");
     assert!(command_line(victim).contains(&"-Dquoted=a b".to_owned()), "{victim}");
     send_signal("KILL", victim);
@@ -51,7 +57,7 @@ fn jobs_and_a_kill(
 
 /// Lets jobs end. All of their results must be right, and no process may be left.
 #[track_caller]
-fn end_jobs(mut application: Application) {
+pub(super) fn end_jobs(mut application: Application) {
     fs::write(application.folder.0.join("enough"), "").unwrap();
     assert_eq!(application.line("RESULT "), "ok");
     assert_eq!(application.end(), Some(0));
@@ -61,8 +67,9 @@ fn end_jobs(mut application: Application) {
 }
 
 /// Goal: an application's jobs are right while an executor is killed; Spark's reason names the signal and the agent;
-/// secrets are in no argument, no file and no log; options with quotes arrive, and so do the settings of encryption,
-/// without which executors couldn't talk to their driver; nothing is left. Method: Python workers, a shuffle and SQL
+/// secrets are in no argument, no file, no event and no log; options with quotes arrive, and so do the settings of
+/// encryption, without which executors couldn't talk to their driver; overhead and memory off the heap are part of what
+/// they take; nothing is left. Method: Python workers, a shuffle and SQL
 /// with `spark.authenticate` and encrypted connections, and SIGKILL after the first round.
 #[test]
 #[ignore = "needs Spark"]
@@ -182,21 +189,22 @@ fn executors_of_spark_4_follow_the_load() {
 }
 
 /// Goal: a driver that Python starts needs no script of Spark: what its program says is enough. Profiles of resources,
-/// which are executors of another size, are refused with a sentence; a driver that ends without stopping its context
-/// leaves nothing. Method: a program that sets the jar and the master, tries profiles, has a right answer, and ends by
-/// an exception.
+/// which are executors of another size, are refused with a sentence; executors that are ended together, of which one
+/// has just been killed, are all gone, and none takes their places; a driver that ends without stopping its context
+/// leaves nothing. Method: a program that sets the jar and the master, tries profiles, has a right answer, kills one of
+/// two executors and has Spark end both, and ends by an exception.
 #[test]
 #[ignore = "needs Spark"]
 fn a_plain_driver_of_spark_3_ends_by_an_exception() {
     plain(SPARK_3, "spark.executor.instances=2", "exception", 1);
 }
 
-/// Goal: the same for Spark 4, with dynamic allocation, with which other clusters have profiles. Method: the same; it
-/// ends with an exit code of its own.
+/// Goal: the same for Spark 4, with dynamic allocation, with which other clusters have profiles, and no program may end
+/// executors. Method: the same; it ends with an exit code of its own.
 #[test]
 #[ignore = "needs Spark"]
 fn a_plain_driver_of_spark_4_exits() {
-    plain(SPARK_4, "spark.dynamicAllocation.enabled=true", "3", 3);
+    plain(SPARK_4_0, "spark.dynamicAllocation.enabled=true", "3", 3);
 }
 
 fn plain(spark: &str, setting: &str, end: &str, code: i32) {
@@ -207,6 +215,10 @@ fn plain(spark: &str, setting: &str, end: &str, code: i32) {
         assert!(why.contains(what), "{why}");
     }
     assert_eq!(application.line("RESULT "), "ok");
+    if !setting.starts_with("spark.dynamicAllocation.") {
+        application.line("GONE");
+        assert_eq!(application.folder.outputs().len(), 2);
+    }
     assert_eq!(application.end(), Some(code));
     assert_eq!(application.count("TAKEN"), 0);
     // Java notices the end of Python, and stops the context then.

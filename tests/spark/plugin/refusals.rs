@@ -7,8 +7,8 @@ use super::SPARK_3;
 use super::application::Application;
 use crate::support::Folder;
 
-/// Goal: what can't be is refused with a sentence that says what is wrong, soon, and leaves nothing. Method: contexts
-/// with one mistake each, one after the other in one driver.
+/// Goal: what can't be is refused with a sentence that says what is wrong, once, soon, and leaves nothing. Method:
+/// contexts with one mistake each, one after the other in one driver, whose program and whose log have the sentence.
 #[test]
 #[ignore = "needs Spark"]
 fn mistakes_are_named() {
@@ -28,14 +28,18 @@ fn mistakes_are_named() {
         (&other, "isn't JSON"),
         ("spark.master=spark-offermill:", "such as spark-offermill:local[*]"),
         ("spark.master=spark-offermill:nonsense", "\"nonsense\""),
+        (
+            "spark.master=spark-offermill:k8s://127.0.0.1:1",
+            "but on Kubernetes Offermill doesn't run",
+        ),
         ("spark.offermill.placement=sideways", "round-robin or consolidate"),
         ("spark.executor.minMemoryOverhead=much", "spark.executor.minMemoryOverhead: "),
         ("spark.executor.resource.fpga.amount=1", "of such resources Offermill has gpu alone"),
         ("spark.submit.deployMode=cluster", "--deploy-mode cluster isn't supported"),
         (
             "spark.master=offermill:mesos://127.0.0.1:1;spark.offermill.mesos.user=root;\
-             spark.offermill.registrationTimeout=2s",
-            "127.0.0.1:1",
+             spark.offermill.registrationTimeout=6s",
+            "subscribing at 127.0.0.1:1: ",
         ),
     ];
     let scene: Vec<&str> =
@@ -43,11 +47,17 @@ fn mistakes_are_named() {
     let mut application = Application::start(SPARK_3, "local", &[], &scene);
     for (case, why) in cases {
         let refusal = application.line("REFUSED ");
-        assert!(refusal.contains(why), "{case}: {refusal}");
+        assert_eq!(refusal.matches(why).count(), 1, "{case}: {refusal}");
         let seconds: u32 = refusal.split(' ').next().unwrap().parse().unwrap();
-        assert!(seconds < 10, "{case}: {refusal}");
+        assert!(seconds < 30, "{case}: {refusal}");
     }
     assert_eq!(application.end(), Some(0));
     assert_eq!(application.count("TAKEN "), 0);
+    for (case, why) in cases {
+        assert_eq!(application.count(why), 2, "{case}");
+    }
+    // Of a cluster that can't be reached nothing else is told.
+    assert_eq!(application.count("Offermill waits for "), 0);
     application.assert_deserted(Duration::from_secs(5));
+    assert_eq!(application.files(), Vec::<String>::new());
 }

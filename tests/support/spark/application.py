@@ -137,12 +137,17 @@ def busy():
         say("FAILED", " ".join(str(failure).split())[:2000])
 
 
-def end_executor():
-    """Ends the executor of the task that calls it: the Java above its Python worker."""
+def executor_process():
+    """The executor of the task that calls it: the Java above its Python worker."""
     process = os.getppid()
     while open(f"/proc/{process}/comm").read().strip() != "java":
         process = int(open(f"/proc/{process}/stat").read().rsplit(") ", 1)[1].split()[1])
-    os.kill(process, signal.SIGKILL)
+    return process
+
+
+def end_executor():
+    """Ends the executor of the task that calls it."""
+    os.kill(executor_process(), signal.SIGKILL)
     time.sleep(PATIENCE_S)
 
 
@@ -207,9 +212,24 @@ def refuse_profiles(sc):
             say("REFUSED", "0 s", " ".join(str(failure).split())[:1000])
 
 
+def end_both(sc):
+    """Ends both executors, of which one has just been killed: Spark may not know yet. Says when they are gone."""
+    await_executors(sc, "2", lambda number: number == 2)
+    process = sc.parallelize([0], 1).map(lambda _: executor_process()).first()
+    names = sc._jvm.java.util.ArrayList()
+    for name in ["0", "1"]:
+        names.add(name)
+    os.kill(process, signal.SIGKILL)
+    both = sc._jvm.PythonUtils.toSeq(names)
+    say("ASKED", sc._jsc.sc().killExecutors(both))
+    await_executors(sc, "0", lambda number: number == 0)
+    say("GONE")
+
+
 def plain(jar, program, master, *settings):
     """A driver that Python starts, whose program says all itself: profiles are refused, a job has the right answer. It
-    doesn't stop its context, and ends with an exit code of its own, or by an exception."""
+    ends its executors, if it may; it doesn't stop its context, and ends with an exit code of its own, or by an
+    exception."""
     *settings, end = settings
     # What other programs would find where they are installed.
     conf = SparkConf().setMaster(master).set("spark.driver.extraClassPath", jar).set("spark.offermill.binary", program)
@@ -220,6 +240,8 @@ def plain(jar, program, master, *settings):
     say("APP_ID", sc.applicationId)
     refuse_profiles(sc)
     say("RESULT", "ok" if load(sc, 2, 0.1) else "wrong")
+    if conf.get("spark.dynamicAllocation.enabled", "false") != "true":
+        end_both(sc)
     if end == "exception":
         raise ValueError("an end without a stop")
     sys.exit(int(end))
@@ -237,7 +259,7 @@ def refusals(*cases):
             SparkContext(conf=conf).stop()
             say("TAKEN", case)
         except Exception as failure:
-            say("REFUSED", f"{time.monotonic() - began:.0f} s", " ".join(str(failure).split())[:1000])
+            say("REFUSED", f"{time.monotonic() - began:.0f} s", " ".join(str(failure).split())[:10000])
 
 
 if __name__ == "__main__":

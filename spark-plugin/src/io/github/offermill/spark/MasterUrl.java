@@ -18,7 +18,11 @@ final class MasterUrl {
         return false;
     }
 
-    /** What <code>offermill run --master</code> takes. */
+    /**
+     * What <code>offermill run --master</code> takes.
+     *
+     * @throws IllegalArgumentException if it is no cluster, or one on which Offermill doesn't run Spark's executors
+     */
     static String cluster(String master) {
         for (String scheme : SCHEMES) {
             if (master.startsWith(scheme)) {
@@ -26,6 +30,10 @@ final class MasterUrl {
                 if (cluster.isEmpty()) {
                     throw new IllegalArgumentException("the master is \"" + master + "\", but must be " + scheme
                         + "CLUSTER, such as " + scheme + "local[*] or " + scheme + "mesos://HOST:5050");
+                }
+                if (cluster.startsWith("k8s:")) {
+                    throw new IllegalArgumentException("the master is \"" + master + "\", but on Kubernetes Offermill doesn't"
+                        + " run Spark's executors; Spark itself does, with the master k8s://HOST:PORT");
                 }
                 return cluster;
             }

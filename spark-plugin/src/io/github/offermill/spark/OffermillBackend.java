@@ -104,7 +104,9 @@ public final class OffermillBackend extends CoarseGrainedSchedulerBackend {
             run = new SteeredRun(command, properties, this::handle);
             frameworkId = registered(run, binary);
         } catch (IOException | IllegalArgumentException | IllegalStateException failure) {
-            throw Thrown.spark("Offermill could not be started: " + failure.getMessage(), failure);
+            LOG.debug("Offermill could not be started", failure);
+            // Not as a cause: users would read the same sentence twice.
+            throw Thrown.spark("Offermill could not be started: " + failure.getMessage(), null);
         }
         LOG.info("Offermill has registered as {} on {}", frameworkId, cluster);
         new AnswerWatch(() -> run.send("help"), OffermillBackend::reportSilence, TimeUnit.SECONDS.toMillis(ASK_SECONDS),
@@ -272,6 +274,10 @@ public final class OffermillBackend extends CoarseGrainedSchedulerBackend {
                 }
                 break;
             case "waiting":
+                // Before, it waits for the cluster, not for its offers. The start of this driver waits, too.
+                if (frameworkId == null) {
+                    break;
+                }
                 LOG.warn("Offermill waits for more executors: {}", misses(event));
                 break;
             case "agent_lost":

@@ -31,7 +31,7 @@ public final class OffermillClusterManager implements ExternalClusterManager {
         try {
             cluster = MasterUrl.cluster(master);
         } catch (IllegalArgumentException wrong) {
-            throw Thrown.spark(wrong.getMessage(), wrong);
+            throw Thrown.spark(wrong.getMessage(), null);
         }
         return new OffermillBackend((TaskSchedulerImpl) scheduler, context, cluster);
     }

@@ -42,6 +42,8 @@ final class SteeredRun {
     private final CompletableFuture<String> registered = new CompletableFuture<>();
     private final CompletableFuture<String> ended = new CompletableFuture<>();
     private final Deque<String> lastWords = new ArrayDeque<>();
+    /** Whether what it says is logged at once. Before it has started, it says why it can't, which the failure tells. */
+    private boolean isLogged = false;
     private final Thread messages;
     private long numbered = 0;
     /** Whether no answer comes any more. */
@@ -184,8 +186,10 @@ final class SteeredRun {
                     if (lastWords.size() > LAST_WORDS_MAX) {
                         lastWords.removeFirst();
                     }
+                    if (isLogged) {
+                        LOG.warn("{}", line);
+                    }
                 }
-                LOG.warn("{}", line);
             }
         } catch (IOException gone) {
             // As at its end.
@@ -232,6 +236,10 @@ final class SteeredRun {
                     + ": the program and the jar are of different releases";
             }
             started.complete(event);
+            synchronized (lastWords) {
+                isLogged = true;
+                lastWords.forEach(remark -> LOG.warn("{}", remark));
+            }
         }
         if (name.equals("registered")) {
             registered.complete(event.path("framework_id").asText());
