@@ -13,7 +13,6 @@
 //! | the container's name | `spark-kubernetes-executor` | `executor` |
 //! | the owner | the driver's pod | the run's lease |
 //! | overhead beside Java, 0.4 | set for executors by the driver's step | here as well |
-//! | memory outside the heap, and of `PySpark` | is added | isn't: the overhead has to include it |
 //! | `OMP_NUM_THREADS` | set by the driver | as the driver would |
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,6 +32,9 @@ const SETTINGS: &[(&str, &[&str])] = &[
     ("spark.executor.memoryOverhead", &["0", "500m", "1g"]),
     ("spark.kubernetes.memoryOverheadFactor", &["0.1", "0.25", "0.4"]),
     ("spark.kubernetes.resource.type", &["java", "python", "r"]),
+    ("spark.memory.offHeap.enabled", &["true"]),
+    ("spark.memory.offHeap.size", &["1g", "1610612736", "3000001k"]),
+    ("spark.executor.pyspark.memory", &["100m", "1g", "64"]),
     ("spark.kubernetes.executor.request.cores", &["0.5", "500m", "2"]),
     ("spark.kubernetes.executor.limit.cores", &["1", "1500m", "4"]),
     ("spark.kubernetes.container.image.pullPolicy", &["Always", "IfNotPresent", "Never"]),
@@ -85,6 +87,9 @@ fn settings(chance: &mut u64) -> BTreeMap<&'static str, &'static str> {
         if next(3) == 0 {
             chosen.insert(key, values[next(values.len())]);
         }
+    }
+    if chosen.contains_key("spark.memory.offHeap.enabled") {
+        chosen.entry("spark.memory.offHeap.size").or_insert("2g");
     }
     chosen
 }
@@ -205,7 +210,12 @@ fn pods_are_those_of_spark_itself() {
     println!("OFFERMILL_SEED={seed}");
     let mut chance = seed;
     let count = number("OFFERMILL_PODS").unwrap_or(20);
-    let all: Vec<BTreeMap<&str, &str>> = (0..count).map(|_| settings(&mut chance)).collect();
+    let mut all: Vec<BTreeMap<&str, &str>> = (0..count).map(|_| settings(&mut chance)).collect();
+    // Chance seldom chooses together what Spark adds up only together.
+    for (settings, language) in all.iter_mut().zip(["java", "python", "r"]) {
+        settings.insert("spark.kubernetes.resource.type", language);
+        settings.insert("spark.executor.pyspark.memory", "100m");
+    }
     let home = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let [questions, answers] = ["pods-asked", "pods-answered"].map(|name| home.join(name));
     let line = |settings: &BTreeMap<&str, &str>| {

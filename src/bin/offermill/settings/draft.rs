@@ -360,15 +360,21 @@ impl SettingsDraft {
         }
     }
 
-    /// The memory overhead that was given, or that follows from a given factor.
+    /// The memory overhead that was given, or that follows from a given factor; and what Spark adds to it for pods.
     pub(crate) fn overhead(&self) -> Option<Mebibytes> {
         /// The least overhead that follows from a factor, in MiB.
         const LEAST: f64 = 384.0;
+        /// What it is if nothing is given.
+        const FACTOR: f64 = 0.1;
         let by_factor = |factor: f64| {
             // The cast saturates.
             Mebibytes::new((factor * self.memory.get() as f64).max(LEAST) as u64)
         };
-        self.overhead.or(self.overhead_factor.map(by_factor))
+        let given = self.overhead.or(self.overhead_factor.map(by_factor));
+        match self.kubernetes.memory_beyond_overhead() {
+            Mebibytes::ZERO => given,
+            more => Some(given.unwrap_or_else(|| by_factor(FACTOR)) + more),
+        }
     }
 
     /// Adds an environment variable of the executors.

@@ -1,7 +1,7 @@
 //! Checks of the settings of a run on Kubernetes, and the defaults that differ there.
 
 use offermill::config::{ExecutorCores, ExecutorGpus};
-use offermill::resources::{Gpus, MilliCpus};
+use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 
 use crate::settings::draft::SettingsDraft;
 use crate::settings::master::ClusterKind;
@@ -20,6 +20,10 @@ pub(crate) fn check(draft: &mut SettingsDraft) {
     draft.registered_ratio.get_or_insert(REGISTERED_RATIO);
     if draft.kubernetes.is_beside_java {
         draft.overhead_factor.get_or_insert(OVERHEAD_FACTOR_BESIDE_JAVA);
+    }
+    if draft.kubernetes.has_off_heap && draft.kubernetes.off_heap == Mebibytes::ZERO {
+        let why = "memory outside the heap has to have a size above 0 MiB";
+        draft.report_conflict(&["spark.memory.offHeap.enabled", "spark.memory.offHeap.size"], why);
     }
     if draft.given("spark.executor.cores").is_none() {
         draft.executor_cores = ExecutorCores::Fixed(MilliCpus::from_cores(1));

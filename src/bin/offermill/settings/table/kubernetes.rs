@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use offermill::Error;
 use offermill::cluster::kubernetes::{POD_FILES_BYTES_MAX, Toleration};
 use offermill::config::text::{TimeUnit, parse_bool, parse_count, parse_memory};
-use offermill::resources::MilliCpus;
+use offermill::resources::{Mebibytes, MilliCpus};
 
 use crate::settings::draft::SettingsDraft;
 use crate::settings::master::ClusterKind;
@@ -87,12 +87,30 @@ pub(super) const KUBERNETES_ROWS: &[OptionRow] = &[
             parse_count(name, text, 1..=POD_FILES_BYTES_MAX as u64).map(|count| count as usize)
         })
     }),
+    OptionRow::spark_on_kubernetes("spark.memory.offHeap.enabled", "true or false")
+        .default("false")
+        .read(|draft, given| given.read_into(&mut draft.kubernetes.has_off_heap, parse_bool)),
+    OptionRow::spark_on_kubernetes(
+        "spark.memory.offHeap.size",
+        "memory (bytes), beyond the overhead",
+    )
+    .default("0")
+    .read(|draft, given| given.read_into(&mut draft.kubernetes.off_heap, parse_byte_count)),
+    OptionRow::spark_on_kubernetes(
+        "spark.executor.pyspark.memory",
+        "memory (MiB) of Python, beyond the overhead",
+    )
+    .default("0")
+    .read(|draft, given| given.read_into(&mut draft.kubernetes.python_memory, parse_memory)),
     OptionRow::spark_on_kubernetes("spark.kubernetes.resource.type", "java, python or r")
         .default("java")
         .read(|draft, given| {
             match given.text.trim() {
                 "java" => draft.kubernetes.is_beside_java = false,
-                "python" | "r" => draft.kubernetes.is_beside_java = true,
+                language @ ("python" | "r") => {
+                    draft.kubernetes.is_beside_java = true;
+                    draft.kubernetes.is_python = language == "python";
+                }
                 _ => draft.reject(given, "java, python or r"),
             }
             Ok(())
@@ -411,4 +429,13 @@ fn read_secret_variable(draft: &mut SettingsDraft, given: &Sourced) {
         }
         _ => draft.reject(given, "the name of a secret, \":\", and a key in it"),
     }
+}
+
+/// Reads an amount of memory whose bare number is of bytes; parts of a MiB don't count, as in Spark.
+fn parse_byte_count(name: &str, text: &str) -> Result<Mebibytes, Error> {
+    let text = text.trim();
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return parse_memory(name, text);
+    }
+    parse_count(name, text, 0..=u64::MAX).map(|bytes| Mebibytes::new(bytes >> 20))
 }

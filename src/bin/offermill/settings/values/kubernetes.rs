@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use offermill::cluster::kubernetes::{ClientKeyPair, Toleration};
 use offermill::launch::Secret;
-use offermill::resources::MilliCpus;
+use offermill::resources::{Mebibytes, MilliCpus};
 
 use crate::settings::sources::Sourced;
 
@@ -31,6 +31,12 @@ pub(crate) struct KubernetesSettings {
     pub(crate) own_prefix: String,
     /// Whether the tasks of Spark's executors run in Python or R, beside Java.
     pub(crate) is_beside_java: bool,
+    /// Whether that is Python, and how much memory it may take.
+    pub(crate) is_python: bool,
+    pub(crate) python_memory: Mebibytes,
+    /// The memory of Java outside its heap, and whether there is any.
+    pub(crate) off_heap: Mebibytes,
+    pub(crate) has_off_heap: bool,
     pub(crate) image: Option<(Sourced, String)>,
     pub(crate) pull_policy: Option<String>,
     pub(crate) pull_secrets: Vec<String>,
@@ -68,6 +74,12 @@ pub(crate) struct KubernetesSettings {
 }
 
 impl KubernetesSettings {
+    /// The memory that an executor takes beyond heap and overhead, as Spark adds it up for pods.
+    pub(crate) fn memory_beyond_overhead(&self) -> Mebibytes {
+        let kinds = [(self.has_off_heap, self.off_heap), (self.is_python, self.python_memory)];
+        kinds.into_iter().filter(|(is_used, _)| *is_used).map(|(_, memory)| memory).sum()
+    }
+
     /// Sets the image of executors, unless a source of higher precedence has. Of one source, the last one counts.
     pub(crate) fn set_image(&mut self, given: &Sourced) {
         let text = given.text.trim();
