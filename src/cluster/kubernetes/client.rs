@@ -37,7 +37,7 @@ pub(super) async fn connect(config: &KubernetesConfig) -> Result<Api, String> {
 
 async fn client_config(settings: &KubernetesConfig) -> Result<ClientConfig, Error> {
     let mut config = match &settings.api_server {
-        ApiServer::Inferred => ClientConfig::infer().await.map_err(failed)?,
+        ApiServer::Inferred => ClientConfig::infer().await.map_err(|error| nowhere(&error))?,
         ApiServer::Context(context) => of_context(context).await?,
         ApiServer::Known { url, context } => known(url, context.as_deref()).await?,
         ApiServer::Url { url, token, token_file: _, key_pair, authorities } => {
@@ -61,6 +61,13 @@ async fn client_config(settings: &KubernetesConfig) -> Result<ClientConfig, Erro
 
 fn failed(error: impl std::error::Error + 'static) -> Error {
     Error::cluster("Kubernetes", chain(&error))
+}
+
+/// Neither a kubeconfig nor the environment of a pod says where the API server is.
+fn nowhere(error: &(impl std::error::Error + 'static)) -> Error {
+    let sentence = "no kubeconfig can be used (that of $KUBECONFIG or ~/.kube/config), and this is no pod; give its \
+                    path in KUBECONFIG, or the address of the API server";
+    Error::cluster("Kubernetes", format!("{sentence} ({})", chain(error)))
 }
 
 fn parsed(url: &str) -> Result<Uri, Error> {

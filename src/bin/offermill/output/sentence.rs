@@ -308,7 +308,7 @@ fn meanwhile(on_exit: OnExit) -> String {
     match on_exit {
         OnExit::Killed | OnExit::Left => "executors run on".to_owned(),
         OnExit::Kept(Duration::ZERO) => {
-            "without --failover-timeout it ends the executors".to_owned()
+            "a master that still runs ends the executors without --failover-timeout".to_owned()
         }
         OnExit::Kept(timeout) => format!("executors run on for up to {}", format_duration(timeout)),
     }
