@@ -1,6 +1,7 @@
 //! TLS of a server: its certificate and its key, and the authorities of its clients' certificates.
 
 use std::fmt::Display;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,20 +13,23 @@ use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 use crate::pem_files::{read_certificates, read_key};
+use crate::private_files::FileAccess;
 
 /// What accepts connections with TLS 1.2 and 1.3 by a certificate and its key, both PEM files. With a file of
 /// authorities, clients are asked for a certificate, and those that show another's are refused; those that show none
-/// aren't.
+/// aren't. `check_key` says whether the key's file may be used: it is asked about the file that was opened.
 ///
 /// # Errors
-/// With a sentence if a file can't be read, may be another user's, or isn't PEM; or if the key isn't the certificate's.
+/// With a sentence if a file can't be read, may be another user's, isn't allowed by `check_key`, or isn't PEM; or if the
+/// key isn't the certificate's.
 pub fn server_tls(
     certificate_file: &Path,
     key_file: &Path,
+    check_key: impl Fn(FileAccess) -> io::Result<()>,
     client_authorities: Option<&Path>,
 ) -> Result<TlsAcceptor, String> {
     let certificates = certificates(certificate_file)?;
-    let key = read_key(key_file).map_err(|error| {
+    let key = read_key(key_file, check_key).map_err(|error| {
         about(key_file, &format!("it isn't a file with a private key in PEM ({error})"))
     })?;
     let provider = Arc::new(ring::default_provider());

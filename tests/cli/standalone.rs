@@ -14,29 +14,33 @@ use crate::support::{Folder, Run, finish, small};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A master on a free port.
-struct RunningMaster {
-    run: Run,
-    port: String,
+pub(crate) struct RunningMaster {
+    pub(crate) run: Run,
+    pub(crate) port: String,
     sentence: String,
 }
 
 impl RunningMaster {
-    fn start(folder: &Folder, listen: &str, flags: &[&str]) -> RunningMaster {
+    pub(crate) fn start(folder: &Folder, listen: &str, flags: &[&str]) -> RunningMaster {
         let master = ["master", "--listen", listen, "--state-dir", "master"];
-        let mut run = Run::start(folder, &[&master[..], flags].concat());
+        RunningMaster::watch(Run::start(folder, &[&master[..], flags].concat()))
+    }
+
+    /// Waits until a master listens.
+    pub(crate) fn watch(mut run: Run) -> RunningMaster {
         let sentence = run.line(|line| line.contains("listens at"));
         let port = sentence.rsplit(':').next().unwrap().to_owned();
         RunningMaster { run, port, sentence }
     }
 
-    fn connect(&self) -> TcpStream {
+    pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(format!("127.0.0.1:{}", self.port)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream
     }
 
     /// Sends a request on a connection of its own. Returns the status and the rest of the answer.
-    fn ask(&self, request: &str) -> (u16, String) {
+    pub(crate) fn ask(&self, request: &str) -> (u16, String) {
         let mut stream = self.connect();
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
@@ -45,7 +49,7 @@ impl RunningMaster {
         (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
     }
 
-    fn state(&self) -> Value {
+    pub(crate) fn state(&self) -> Value {
         let get = "GET /state HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
         let state: Value = serde_json::from_str(&self.ask(get).1).unwrap();
         state["counts"].clone()
@@ -60,7 +64,7 @@ impl RunningMaster {
 }
 
 /// A worker that the test speaks.
-struct HandWorker {
+pub(crate) struct HandWorker {
     stream: BufReader<TcpStream>,
     records: RecordReader,
     updates: u32,
@@ -70,7 +74,7 @@ struct HandWorker {
 
 impl HandWorker {
     /// Connects, subscribes, and reads the head of the answer.
-    fn connect(master: &RunningMaster, subscribe: &Value, header: &str) -> HandWorker {
+    pub(crate) fn connect(master: &RunningMaster, subscribe: &Value, header: &str) -> HandWorker {
         let mut worker = HandWorker::open(master, subscribe, header);
         assert_eq!(worker.status(), 200);
         worker
@@ -129,7 +133,7 @@ impl HandWorker {
     }
 
     /// The next message of this type. Others are kept for later: acknowledgements and launches may overtake each other.
-    fn hear_a(&mut self, kind: &str) -> Value {
+    pub(crate) fn hear_a(&mut self, kind: &str) -> Value {
         loop {
             if let Some(at) = self.heard.iter().position(|message| message["type"] == kind) {
                 return self.heard.remove(at);
@@ -153,7 +157,7 @@ impl HandWorker {
 }
 
 /// A worker's first message, with two cores.
-fn subscribe() -> Value {
+pub(crate) fn subscribe() -> Value {
     json!({
         "type": "SUBSCRIBE", "session": "s1", "hostname": "h1", "address": "h1",
         "resources": {"cpus": 2, "mem": 64, "ports": [[31000, 31009]]},
@@ -470,6 +474,8 @@ fn bad_input_is_refused() {
     let master = RunningMaster::start(&folder, "127.0.0.1:0", &[]);
     let taken = format!("127.0.0.1:{}", master.port);
     folder.write("open", "etl s3cret\n");
+    let path = folder.write("twice", "h1 0123456789abcdef\nh2 0123456789abcdef\n");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
     std::fs::create_dir(folder.0.join("damaged")).unwrap();
     folder.write("damaged/master.journal", "nonsense\n");
     std::fs::create_dir(folder.0.join("newer")).unwrap();
@@ -479,6 +485,11 @@ fn bad_input_is_refused() {
         (&["--listen", &taken, "--state-dir", "other"][..], "another program listens there"),
         (&["--listen", "0", "--state-dir", "master"], "another master uses it"),
         (&["--listen", "0.0.0.0:0", "--state-dir", "other"], "no TLS"),
+        (&["--listen", "0.0.0.0:0", "--state-dir", "other"], "or --worker-ca-file"),
+        (
+            &["--worker-tokens-file", "twice", "--state-dir", "other"],
+            "lines 1 and 2 have the same token",
+        ),
         (&["--insecure=x", "--state-dir", "other"], "--insecure"),
         (&["--listen", "here", "--state-dir", "other"], "must be IP:PORT"),
         (&["--max-cores", "0", "--state-dir", "other"], "must be a number above 0"),

@@ -59,8 +59,8 @@ pub(super) fn read(arguments: &MasterArguments) -> Result<MasterPlan, Vec<String
     if problems.is_empty() {
         problems.extend(refused.map(|why| {
             format!(
-                "--listen is {listen:?}, but {why}; give --certificate-file, --key-file, --principals-file and \
-                 --worker-tokens-file, or --insecure"
+                "--listen is {listen:?}, but {why}; give --certificate-file, --key-file, --principals-file, and \
+                 --worker-tokens-file or --worker-ca-file (or both), or else --insecure"
             )
         }));
     }
@@ -82,18 +82,13 @@ fn read_cores(arguments: &MasterArguments, problems: &mut Vec<String>) -> Option
     cores
 }
 
-/// Reads the files of TLS. The key's must be this user's alone.
+/// Reads the files of TLS. The key's must be this user's alone: what was opened is what is checked.
 fn read_tls(
     arguments: &MasterArguments,
 ) -> Result<Option<offermill::http_server::TlsAcceptor>, String> {
     let MasterArguments { certificate_file, key_file, worker_ca_file, .. } = arguments;
     let (Some(certificate), Some(key)) = (certificate_file, key_file) else { return Ok(None) };
-    match FileAccess::of_path(key) {
-        Ok(FileAccess::Private) => {}
-        Ok(_) => return Err(format!("--key-file {}: other users may read it", key.display())),
-        Err(error) => return Err(format!("--key-file {}: {error}", key.display())),
-    }
-    let tls = server_tls(certificate, key, worker_ca_file.as_deref());
+    let tls = server_tls(certificate, key, FileAccess::check_private, worker_ca_file.as_deref());
     tls.map(Some).map_err(|why| format!("TLS can't be used: {why}"))
 }
 
