@@ -86,6 +86,7 @@ mod tests {
         });
         assert!(error.unwrap_err().to_string().contains("other users may read it"));
         std::fs::copy(format!("{certificates}server-key.pem"), &path).unwrap();
+        set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         assert!(read_key(&path, FileAccess::check_private).is_ok());
     }
 }

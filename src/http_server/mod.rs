@@ -21,5 +21,5 @@ pub use accept::{ServerLimits, accept};
 pub use connections::{ClientConnection, ConnectionRank, ConnectionUse, WhenFull};
 pub use host::{HostProblem, check_host, single_header};
 pub use open_files::{connections_within_files, raise_open_files};
-pub use tls::server_tls;
+pub use tls::{ServerTls, server_tls};
 pub use tokio_rustls::TlsAcceptor;

@@ -21,7 +21,7 @@ pub fn raise_open_files() {
 }
 
 /// How many connections may be open at a time, at most `most`: as many as leave files for other things under the limit
-/// of this program, a quarter of a thousand or half of them.
+/// of this program, 256 or half of them if that is less.
 #[must_use]
 pub fn connections_within_files(most: usize) -> usize {
     connections_within(most, getrlimit(Resource::Nofile).current)

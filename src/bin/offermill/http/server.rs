@@ -28,6 +28,7 @@ use crate::http::access::PageAccess;
 use crate::http::metrics::RunLabels;
 use crate::http::reports::{ReportRequest, RunReports};
 use crate::http::routes::RunPage;
+use crate::output::remark;
 use crate::settings::values::http::HttpPlan;
 
 /// The most connections that are open at a time.
@@ -81,6 +82,10 @@ pub(crate) fn bind(plan: &HttpPlan) -> Result<BoundServer, String> {
             Some(server_tls(certificate, key, FileAccess::check_author, None)?)
         }
     };
+    if let Some(why) = tls.as_ref().and_then(|tls| tls.remark.as_ref()) {
+        remark(&format!("TLS: {why}"));
+    }
+    let tls = tls.map(|tls| tls.acceptor);
     let listener = TcpListener::bind(plan.address).map_err(|error| {
         let why = match error.kind() {
             ErrorKind::AddrInUse => "another program listens there".to_owned(),

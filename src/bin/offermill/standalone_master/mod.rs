@@ -55,6 +55,9 @@ pub(crate) fn run_master(arguments: &MasterArguments) -> ExitStatus {
         remark(&format!("signals can't be handled: {error}"));
         return ExitStatus::Internal;
     }
+    if let Some(why) = &plan.remark {
+        remark(&format!("TLS: {why}"));
+    }
     let address = listener.local_addr().unwrap_or(plan.address);
     if plan.options.is_insecure && !address.ip().is_loopback() {
         remark(&format!(
