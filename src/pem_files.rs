@@ -69,8 +69,8 @@ mod tests {
 
     use super::*;
 
-    /// Goal: whether a key's file may be used is asked about the file that was opened. Method: while it is asked, another
-    /// file takes the place of one that others may read; and one that may be used, whose key is read.
+    /// Goal: whether a key's file may be used is asked about the file that was opened. Method: while it is asked,
+    /// another file takes the place of one that others may read; and one that may be used, whose key is read.
     #[test]
     fn the_opened_key_is_checked() {
         let folder = tempfile::tempdir().unwrap();

@@ -166,8 +166,8 @@ mod tests {
     }
 
     /// Goal: those without a right can't close idle connections of those who have one, nor the connections for calls
-    /// while there are others. Method: one connection of each rank, the highest rank first, as full as may be; they give
-    /// way from the lowest to the highest. If the system has no file for another one, they do so as well.
+    /// while there are others. Method: one connection of each rank, the highest rank first, and no more may be open.
+    /// They give way from the lowest to the highest, also if the system has no file for another one.
     #[test]
     fn the_lowest_rank_gives_way_first() {
         let runtime = runtime::Builder::new_current_thread().build().unwrap();

@@ -37,8 +37,8 @@ impl fmt::Debug for ServerTls {
 /// aren't. `check_key` says whether the key's file may be used: it is asked about the file that was opened.
 ///
 /// # Errors
-/// With a sentence if a file can't be read, may be another user's, isn't allowed by `check_key`, or isn't PEM; or if the
-/// key isn't the certificate's.
+/// With a sentence if a file can't be read, may be another user's, isn't allowed by `check_key`, or isn't PEM; or if
+/// the key isn't the certificate's.
 pub fn server_tls(
     certificate_file: &Path,
     key_file: &Path,

@@ -407,66 +407,6 @@ fn other_requests_are_refused() {
     }
 }
 
-/// Goal: a call that would take too much memory is refused, and one whose stream isn't open or isn't its principal's is
-/// refused before its body is read. Method: calls by hand, with two principals.
-#[test]
-fn calls_are_bounded_and_belong_to_principals() {
-    let folder = Folder::new();
-    let path = folder.write("principals", "etl s3cret\nother s3cret\n");
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
-    let files = ["--principals-file", "principals"];
-    let master = RunningMaster::start(&folder, "127.0.0.1:0", &files);
-    // The principals with their secret, in base 64.
-    let (etl, other) = ("ZXRsOnMzY3JldA==", "b3RoZXI6czNjcmV0");
-    let head = |of: &str, kind: &str, stream: Option<&str>, length: usize| {
-        let stream = stream.map_or(String::new(), |id| format!("mesos-stream-id: {id}\r\n"));
-        format!(
-            "POST /api/v1/scheduler HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Basic {of}\r\n\
-             content-type: application/{kind}\r\n{stream}content-length: {length}\r\n\r\n"
-        )
-    };
-    let subscribe = |name: &str| {
-        let info = json!({"user": "nobody", "name": name});
-        json!({"type": "SUBSCRIBE", "subscribe": {"framework_info": info}}).to_string()
-    };
-    let post = |of: &str, stream: Option<&str>, body: &str| {
-        master.ask(&(head(of, "json", stream, body.len()) + body))
-    };
-    let (status, why) = post(etl, None, &subscribe(&"n".repeat(64 << 10)));
-    assert_eq!((status, why.contains("longer than 64 KiB")), (400, true), "{why}");
-    assert_eq!(post(etl, None, &" ".repeat((1 << 20) + 1)).0, 413);
-    let (status, why) = post(etl, None, &format!("[{}", "{},".repeat(1 << 15)));
-    assert_eq!((status, why.contains("at most 32768 messages")), (400, true), "{why}");
-
-    let mut events = BufReader::new(master.connect());
-    let body = subscribe("etl");
-    let request = head(etl, "json", None, body.len()) + &body;
-    events.get_mut().write_all(request.as_bytes()).unwrap();
-    let headers = events.by_ref().lines().map(Result::unwrap).take_while(|line| !line.is_empty());
-    let headers: Vec<String> = headers.collect();
-    let id = headers.iter().find_map(|line| line.strip_prefix("mesos-stream-id: ")).unwrap();
-    let revive = r#"{"type":"REVIVE"}"#;
-    // Without a body: the answer doesn't wait for it.
-    for (of, stream, expected) in [(other, id, 403), (etl, "1", 400)] {
-        let (status, why) = master.ask(&head(of, "json", Some(stream), revive.len()));
-        assert_eq!(status, expected, "{why}");
-    }
-    assert_ne!(post(etl, Some(id), revive).0, 403);
-    let mut tasks: Vec<u8> = [0x0a, 0].repeat(1 << 20);
-    for number in [2, 2, 4] {
-        let mut field = vec![number << 3 | 2];
-        prost::encoding::encode_varint(tasks.len() as u64, &mut field);
-        field.append(&mut tasks);
-        tasks = field;
-    }
-    let mut stream = master.connect();
-    let request = [head(etl, "x-protobuf", Some(id), tasks.len()).into_bytes(), tasks].concat();
-    stream.write_all(&request).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.contains("at most 32768 messages"), "{answer}");
-}
-
 /// Goal: bad input is refused before anything is served, with a sentence. Method: each kind.
 #[test]
 fn bad_input_is_refused() {

@@ -371,7 +371,8 @@ mod tests {
     }
 
     /// Goal: whose a token is doesn't depend on the order of lines, and a name may have several tokens, a principal
-    /// several secrets. Method: a token under two names, and with one and none; the sentence names lines, not the token.
+    /// several secrets. Method: a token under two names, and with one and none; the sentence names lines, not the
+    /// token.
     #[test]
     fn a_token_has_one_name() {
         use std::os::unix::fs::PermissionsExt as _;

@@ -343,8 +343,8 @@ mod tests {
         assert_eq!(journal.take_entries(), entries()[1..3]);
     }
 
-    /// Goal: who has no room on the disk learns which file can't be written. Method: a folder whose path is so long that
-    /// the journal's own name is a usable one, but not that of the new file beside it.
+    /// Goal: who has no room on the disk learns which file can't be written. Method: a folder whose path is so long
+    /// that the journal's own name is a usable one, but not that of the new file beside it.
     #[test]
     #[cfg(target_os = "linux")]
     fn what_cannot_be_written_is_named() {

@@ -302,7 +302,8 @@ mod tests {
     use super::*;
     use crate::cluster::standalone::master::RegistryEntry;
 
-    /// Goal: a master whose journal can't be written anew goes on. Method: a long journal whose folder has another name.
+    /// Goal: a master whose journal can't be written anew goes on. Method: a long journal whose folder has another
+    /// name.
     #[test]
     fn a_failed_rewrite_ends_no_master() {
         let folder = tempfile::tempdir().unwrap();
