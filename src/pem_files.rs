@@ -34,12 +34,17 @@ pub(crate) fn read_certificates(path: &Path) -> io::Result<Vec<CertificateDer<'s
     Ok(certificates)
 }
 
-/// Reads the private key of a file, which must not be encrypted. The text is overwritten in memory.
+/// Reads the private key of a file, which must not be encrypted. `check` says whether what was opened may be used. The
+/// text is overwritten in memory.
 ///
 /// # Errors
-/// If the file can't be read, others may write it, or it contains none. They don't quote the file.
-pub(crate) fn read_key(path: &Path) -> io::Result<PrivateKeyDer<'static>> {
-    let file = open_authored(path)?;
+/// If the file can't be read, `check` fails, or it contains none. They don't quote the file.
+pub(crate) fn read_key(
+    path: &Path,
+    check: impl Fn(FileAccess) -> io::Result<()>,
+) -> io::Result<PrivateKeyDer<'static>> {
+    let file = open_input(path)?;
+    check(FileAccess::of(&file)?)?;
     // As large as it may become, so that no part of the key is left behind by growing.
     let mut text = Zeroizing::new(Vec::with_capacity(KEY_BYTES_MAX as usize + 1));
     file.take(KEY_BYTES_MAX + 1).read_to_end(&mut text)?;
@@ -54,4 +59,34 @@ fn open_authored(path: &Path) -> io::Result<File> {
     let file = open_input(path)?;
     FileAccess::of(&file)?.check_author()?;
     Ok(file)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    /// Goal: whether a key's file may be used is asked about the file that was opened. Method: while it is asked,
+    /// another file takes the place of one that others may read; and one that may be used, whose key is read.
+    #[test]
+    fn the_opened_key_is_checked() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("key"), folder.path().join("other"));
+        let certificates = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mesos/fake/certificates/");
+        std::fs::copy(format!("{certificates}server-key.pem"), &path).unwrap();
+        set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        std::fs::write(&other, "").unwrap();
+        set_permissions(&other, Permissions::from_mode(0o600)).unwrap();
+        let error = read_key(&path, |access| {
+            std::fs::rename(&other, &path)?;
+            access.check_private()
+        });
+        assert!(error.unwrap_err().to_string().contains("other users may read it"));
+        std::fs::copy(format!("{certificates}server-key.pem"), &path).unwrap();
+        set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+        assert!(read_key(&path, FileAccess::check_private).is_ok());
+    }
 }

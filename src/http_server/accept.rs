@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::error::Error;
-use std::pin::pin;
+use std::io;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -12,21 +13,23 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use super::connections::{ClientConnection, OpenConnections, WhenFull};
+use super::connections::{ClientConnection, ConnectionRank, OpenConnections, WhenFull};
 
-/// The pause after a failed `accept`, for example with too many open files.
+/// The pause after a failed `accept`, for example with too many open files and no connection that gives way.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What clients may do, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerLimits {
-    /// The most connections that are open at a time. For a further one, the oldest that isn't in use is closed.
+    /// The most connections that are open at a time. For a further one, the oldest of the lowest rank that isn't in use
+    /// is closed; so it is if the system has no file for another one.
     pub connections_max: usize,
     /// What happens if all of them are in use.
     pub when_full: WhenFull,
@@ -34,6 +37,9 @@ pub struct ServerLimits {
     pub first_head_timeout: Duration,
     /// The longest time for the head of a further request, from the end of the request before.
     pub head_timeout: Duration,
+    /// How long a connection that isn't in use stays open at least, and twice this at most, unless it is of the highest
+    /// rank. `None` means until `head_timeout`.
+    pub unused_timeout: Option<Duration>,
     /// The most bytes of a request's head.
     pub head_bytes_max: usize,
     /// The most headers of a request.
@@ -58,9 +64,14 @@ pub async fn accept<F, A, B>(
 {
     let mut open = OpenConnections::new(limits.connections_max, limits.when_full);
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            sleep(ACCEPT_PAUSE).await;
-            continue;
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                if !(has_no_file(&error) && open.free_file().await) {
+                    sleep(ACCEPT_PAUSE).await;
+                }
+                continue;
+            }
         };
         if open.make_room() {
             let client = Rc::new(ClientConnection::default());
@@ -69,6 +80,11 @@ pub async fn accept<F, A, B>(
             open.add(client, spawn_local(served).abort_handle());
         }
     }
+}
+
+/// Whether this program or the system has too many open files.
+fn has_no_file(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
 async fn serve_client<F, A, B>(
@@ -111,9 +127,9 @@ async fn serve_stream<S, F, A, B>(
     B: Body + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    let has_head = Cell::new(false);
+    let heads = Cell::new(0_u64);
     let respond = service_fn(|request| {
-        has_head.set(true);
+        heads.set(heads.get().saturating_add(1));
         let answer = respond(request, Rc::clone(&client));
         async move { Ok::<_, Infallible>(answer.await) }
     });
@@ -122,12 +138,11 @@ async fn serve_stream<S, F, A, B>(
     http.max_buf_size(limits.head_bytes_max).max_headers(limits.headers_max);
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), respond));
     let has_ended = timeout(limits.first_head_timeout, connection.as_mut()).await.is_ok();
-    if has_ended || !has_head.get() {
+    if has_ended || heads.get() == 0 {
         return;
     }
     let Some((lasts, last_answer)) = limits.lasts else {
-        let _ended = connection.await;
-        return;
+        return until_unused(connection, limits, &client, &heads).await;
     };
     if timeout(lasts, connection.as_mut()).await.is_err() {
         connection.as_mut().graceful_shutdown();
@@ -135,10 +150,33 @@ async fn serve_stream<S, F, A, B>(
     }
 }
 
+/// Waits until a connection ends, or wasn't in use for long enough to be closed.
+async fn until_unused(
+    mut connection: Pin<&mut impl Future>,
+    limits: ServerLimits,
+    client: &ClientConnection,
+    heads: &Cell<u64>,
+) {
+    let Some(unused_timeout) = limits.unused_timeout else {
+        connection.await;
+        return;
+    };
+    loop {
+        let (was_used, before) = (client.is_used(), heads.get());
+        if timeout(unused_timeout, connection.as_mut()).await.is_ok() {
+            return;
+        }
+        let was_used = was_used || client.is_used() || heads.get() != before;
+        if !was_used && client.rank() < ConnectionRank::OfStream {
+            return;
+        }
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::io::Read as _;
+    use std::io::{Read as _, Write as _};
     use std::net;
 
     use tokio::runtime;
@@ -146,28 +184,66 @@ mod tests {
 
     use super::*;
 
+    const LIMITS: ServerLimits = ServerLimits {
+        connections_max: 1,
+        when_full: WhenFull::RefuseNew,
+        first_head_timeout: Duration::from_millis(20),
+        head_timeout: Duration::from_secs(900),
+        unused_timeout: None,
+        head_bytes_max: 16 << 10,
+        headers_max: 64,
+        lasts: None,
+    };
+
     /// Goal: a client that says nothing doesn't keep its connection. Method: a client that only reads, with a short
     /// timeout for the first head, far below that for further ones.
     #[test]
     fn a_silent_connection_is_closed() {
-        let limits = ServerLimits {
-            connections_max: 1,
-            when_full: WhenFull::RefuseNew,
-            first_head_timeout: Duration::from_millis(20),
-            head_timeout: Duration::from_secs(900),
-            head_bytes_max: 16 << 10,
-            headers_max: 64,
-            lasts: None,
-        };
         let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
         LocalSet::new().block_on(&runtime, async {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let mut client = net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let (stream, _) = listener.accept().await.unwrap();
             let respond = async |_, _| Response::new(String::new());
-            let served = serve_client(stream, None, limits, Rc::default(), respond);
+            let served = serve_client(stream, None, LIMITS, Rc::default(), respond);
             timeout(Duration::from_secs(60), spawn_local(served)).await.unwrap().unwrap();
             assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
         });
+    }
+
+    /// Goal: a connection is closed between requests, unless its client would take that for the end of a stream, and
+    /// never while a request on it is answered. Method: an allowed request each, with a short time for connections that
+    /// aren't in use; one that is held, or of the highest rank, is still open after many such times.
+    #[test]
+    fn an_unused_connection_is_closed() {
+        let limits = ServerLimits {
+            first_head_timeout: Duration::from_millis(300),
+            unused_timeout: Some(Duration::from_millis(5)),
+            ..LIMITS
+        };
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for (rank, is_held) in [
+            (ConnectionRank::Allowed, false),
+            (ConnectionRank::Allowed, true),
+            (ConnectionRank::OfStream, false),
+        ] {
+            LocalSet::new().block_on(&runtime, async {
+                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+                let mut client = net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+                client.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+                let (stream, _) = listener.accept().await.unwrap();
+                let connection = Rc::new(ClientConnection::default());
+                let held = is_held.then(|| connection.hold());
+                let respond = move |_, client: Rc<ClientConnection>| {
+                    client.raise(rank);
+                    std::future::ready(Response::new(String::new()))
+                };
+                let served = spawn_local(serve_client(stream, None, limits, connection, respond));
+                let stays = is_held || rank == ConnectionRank::OfStream;
+                let patience = Duration::from_secs(if stays { 1 } else { 60 });
+                assert_eq!(timeout(patience, served).await.is_err(), stays);
+                drop(held);
+            });
+        }
     }
 }

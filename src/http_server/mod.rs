@@ -6,6 +6,7 @@
 //! | `accept` | the loop that accepts connections, and the time that each part of a connection may take |
 //! | `connections` | how many connections there are, and which of them give way to others |
 //! | `host` | the names that requests may be for |
+//! | `open_files` | how many files may be open, and how many of them connections may take |
 //! | `tls` | the server's certificate and key, and the certificates of clients |
 //!
 //! The command line uses this module, too. It is not a part of the documented interface.
@@ -13,10 +14,12 @@
 mod accept;
 mod connections;
 mod host;
+mod open_files;
 mod tls;
 
 pub use accept::{ServerLimits, accept};
-pub use connections::{ClientConnection, WhenFull};
+pub use connections::{ClientConnection, ConnectionRank, ConnectionUse, WhenFull};
 pub use host::{HostProblem, check_host, single_header};
-pub use tls::server_tls;
+pub use open_files::{connections_within_files, raise_open_files};
+pub use tls::{ServerTls, server_tls};
 pub use tokio_rustls::TlsAcceptor;

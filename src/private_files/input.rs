@@ -89,6 +89,18 @@ impl FileAccess {
             FileAccess::Private | FileAccess::ReadByGroup | FileAccess::ReadByAll => Ok(()),
         }
     }
+
+    /// Fails if the text of the file may be another user's, or if others may read it.
+    ///
+    /// # Errors
+    /// With the reason.
+    pub fn check_private(self) -> io::Result<()> {
+        self.check_author()?;
+        match self {
+            FileAccess::Private => Ok(()),
+            _ => Err(io::Error::other("other users may read it; chmod go-r would do")),
+        }
+    }
 }
 
 /// Opens a file, a pipe or a device for reading. Links are followed. Opening a pipe waits for its writer.

@@ -34,7 +34,7 @@ fn ctl_sends_a_command() {
     assert_eq!(run.end().code, Some(0));
     let (code, _, errors) = ctl(&["status"]);
     assert_eq!(code, Some(4));
-    assert!(errors.starts_with("offermill: no run answers at"), "{errors}");
+    assert!(errors.starts_with("offermill: no run or master answers at"), "{errors}");
 }
 
 /// Goal: a forgotten socket is told. Method: a command in its place, and a socket that isn't there.

@@ -20,6 +20,7 @@
 //! | [`spark_executors`] | Spark's executors are launched as by Spark |
 //! | [`spark_pods`] | Spark's executors as pods of a fake API server |
 //! | [`standalone`] | `offermill master`, with runs as frameworks |
+//! | [`standalone_crowds`] | what clients of a master can't take from others, and what its operator reads |
 //! | [`standalone_tls`] | a master, workers and runs over TLS |
 //! | [`kubernetes`] | the settings of runs on Kubernetes, and their secrets |
 //! | [`pods`] | runs on a fake API server, and `offermill clean` |
@@ -65,6 +66,7 @@ mod spark_executors;
 mod spark_pods;
 mod spark_startup;
 mod standalone;
+mod standalone_crowds;
 mod standalone_tls;
 mod status;
 mod steering;

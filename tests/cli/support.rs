@@ -168,6 +168,11 @@ impl Run {
         self.event(|event| event["event"] == name)
     }
 
+    /// The id of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, signal: &str) {
         send_signal(signal, self.child.id());
     }

@@ -12,6 +12,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::error::Error;
 use crate::pem_files::{read_certificates, read_key};
+use crate::private_files::FileAccess;
 
 /// The files of a TLS client's certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +107,7 @@ fn not_certificates(name: &'static str, path: &Path, why: &dyn Display) -> Error
 
 /// The client's private key. Errors don't quote the file.
 fn client_key(path: &Path) -> Result<PrivateKeyDer<'static>, Error> {
-    read_key(path).map_err(|error| {
+    read_key(path, FileAccess::check_author).map_err(|error| {
         let allowed = format!("a file with a private key in PEM, which isn't encrypted ({error})");
         Error::setting(KEY_FILE, path.display(), allowed)
     })

@@ -64,7 +64,7 @@ pub(crate) fn send_command(arguments: &CtlArguments) -> ExitStatus {
                 true => "; the socket comes before the command: offermill ctl SOCKET COMMAND",
                 false => "",
             };
-            remark(&format!("no run answers at {socket:?}: {error}{hint}"));
+            remark(&format!("{}{hint}", no_reply(socket, &error)));
             return ExitStatus::Cluster;
         }
     };
@@ -82,6 +82,16 @@ pub(crate) fn send_command(arguments: &CtlArguments) -> ExitStatus {
     match printed {
         PrintOutcome::Written | PrintOutcome::Closed => ExitStatus::Done,
         PrintOutcome::Failed => ExitStatus::OutputClosed,
+    }
+}
+
+/// Why a socket gave no reply.
+fn no_reply(socket: &str, error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::PermissionDenied => format!(
+            "the run or master at {socket:?} can't be reached: {error}; only the user that started it can connect"
+        ),
+        _ => format!("no run or master answers at {socket:?}: {error}"),
     }
 }
 
@@ -177,6 +187,15 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+
+    /// Goal: who may not connect isn't told that nobody answers. Method: both kinds of errors.
+    #[test]
+    fn permission_is_named() {
+        let denied = no_reply("s", &ErrorKind::PermissionDenied.into());
+        assert!(denied.contains("can't be reached: permission denied; only the user"), "{denied}");
+        let absent = no_reply("s", &ErrorKind::NotFound.into());
+        assert!(absent.starts_with("no run or master answers at \"s\": "), "{absent}");
+    }
 
     /// Goal: a run that reads slowly is given up like one that replies slowly. Method: a long line of which 4 KiB are
     /// read each millisecond, so that all of it takes seconds; how much of it was sent.

@@ -16,7 +16,10 @@ use std::rc::Rc;
 use std::thread::Builder;
 use std::time::Duration;
 
-use offermill::http_server::{ServerLimits, TlsAcceptor, WhenFull, accept, server_tls};
+use offermill::http_server::{
+    ServerLimits, TlsAcceptor, WhenFull, accept, connections_within_files, server_tls,
+};
+use offermill::private_files::FileAccess;
 use tokio::runtime::{self, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
@@ -25,6 +28,7 @@ use crate::http::access::PageAccess;
 use crate::http::metrics::RunLabels;
 use crate::http::reports::{ReportRequest, RunReports};
 use crate::http::routes::RunPage;
+use crate::output::remark;
 use crate::settings::values::http::HttpPlan;
 
 /// The most connections that are open at a time.
@@ -45,6 +49,7 @@ const LIMITS: ServerLimits = ServerLimits {
     when_full: WhenFull::CloseOldest,
     first_head_timeout: HEAD_TIMEOUT,
     head_timeout: HEAD_TIMEOUT,
+    unused_timeout: None,
     head_bytes_max: HEAD_BYTES_MAX,
     headers_max: HEADERS_MAX,
     lasts: Some((CONNECTION_TIME.saturating_sub(HEAD_TIMEOUT), LAST_ANSWER_TIME)),
@@ -73,8 +78,14 @@ pub(crate) fn bind(plan: &HttpPlan) -> Result<BoundServer, String> {
     let HttpPlan { given: (name, text), .. } = plan;
     let tls = match &plan.certificate {
         None => None,
-        Some((certificate, key)) => Some(server_tls(certificate, key, None)?),
+        Some((certificate, key)) => {
+            Some(server_tls(certificate, key, FileAccess::check_author, None)?)
+        }
     };
+    if let Some(why) = tls.as_ref().and_then(|tls| tls.remark.as_ref()) {
+        remark(&format!("TLS: {why}"));
+    }
+    let tls = tls.map(|tls| tls.acceptor);
     let listener = TcpListener::bind(plan.address).map_err(|error| {
         let why = match error.kind() {
             ErrorKind::AddrInUse => "another program listens there".to_owned(),
@@ -123,14 +134,14 @@ fn accept_until(
     LocalSet::new().block_on(runtime, async {
         let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
         let page = Rc::new(page);
-        let accepted = accept(listener, tls, LIMITS, move |request, client| {
+        let connections_max = connections_within_files(CONNECTIONS_MAX);
+        let limits = ServerLimits { connections_max, ..LIMITS };
+        let accepted = accept(listener, tls, limits, move |request, client| {
             let page = Rc::clone(&page);
             async move {
                 // A client for which the run is asked keeps its connection.
-                client.is_used.set(true);
-                let response = page.respond(request).await;
-                client.is_used.set(false);
-                response
+                let _held = client.hold();
+                page.respond(request).await
             }
         });
         tokio::select! {

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use offermill::IdScheme;
 use offermill::allocation::AllocationRule;
 use offermill::engine::cluster_manager::ClusterManager;
+use offermill::http_server::raise_open_files;
 
 use crate::model::target::RunTarget;
 use crate::record::{self, JournalFiles};
@@ -15,6 +16,7 @@ use crate::settings::checks::{
 use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
 use crate::settings::kernel::{LOAD_REVIVE_INTERVAL, config_builder};
+use crate::settings::master::ClusterKind;
 use crate::settings::run_name::{self, RunNames};
 use crate::settings::{OutputForm, Readiness, RunSettings, secrets, shuffle, table};
 use crate::target;
@@ -43,6 +45,10 @@ pub(super) fn gather(arguments: &RunArguments) -> Gathered {
     let checked = check(arguments, &mut draft).filter(|_| draft.problems.is_empty());
     // The journal comes last, so that no file is left if a setting is wrong.
     let prepared = checked.and_then(|(settings, manager)| {
+        // Clients of the page take files. Local executors would inherit this limit.
+        if settings.http.is_some() && !draft.is_on(ClusterKind::Local) {
+            raise_open_files();
+        }
         let journal = record::open(arguments.journal.as_deref(), &mut draft, &settings)?;
         Some(Prepared { settings, manager, journal })
     });

@@ -13,12 +13,13 @@ use crate::model::reply::ControlReply;
 use crate::text::format::count;
 
 /// What the commands are.
-pub(super) const COMMANDS: &str = "\
-  status              workers and frameworks, and what is free
-  status json         the same for programs, as GET /state has it
-  drain ID [GRACE]    a worker takes no executors any more, ends those that it has within GRACE
-                      (10s), and leaves; its program ends then
-  help                this text";
+pub(super) const COMMANDS: &str = concat!(
+    "  status              workers and frameworks, and what is free\n",
+    "  status json         the same for programs, as GET /state has it\n",
+    "  drain ID [GRACE]    a worker takes no executors any more, ends those that it has within GRACE\n",
+    "                      (10s), and leaves; its program ends then\n",
+    "  help                this text"
+);
 
 /// The grace period of a drain.
 const GRACE_DEFAULT: Duration = Duration::from_secs(10);
@@ -105,8 +106,13 @@ fn describe_worker(worker: &WorkerReport) -> String {
     let WorkerReport { id, hostname, total, used, offered, .. } = worker;
     let executors = count(worker.executors as u64, "executor");
     let state = worker.state.as_str();
+    // One that the journal names has no host name before it is back.
+    let place = match hostname.as_str() {
+        "" => "on an unknown host".to_owned(),
+        hostname => format!("on {hostname}"),
+    };
     format!(
-        "worker {id} on {hostname}: {state}, {executors}; used {} of {} cores and {} of {} MiB, offered {} and {}",
+        "worker {id} {place}: {state}, {executors}; used {} of {} cores and {} of {} MiB, offered {} and {}",
         used.cpus, total.cpus, used.mem, total.mem, offered.cpus, offered.mem
     )
 }

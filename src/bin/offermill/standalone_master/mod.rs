@@ -7,6 +7,7 @@ mod settings;
 use std::convert::Infallible;
 
 use offermill::cluster::standalone::server::{MasterJournal, serve_master};
+use offermill::http_server::raise_open_files;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::oneshot;
 
@@ -25,6 +26,8 @@ pub(crate) fn run_master(arguments: &MasterArguments) -> ExitStatus {
         Ok(plan) => plan,
         Err(problems) => return refuse(&problems),
     };
+    // Each worker and each framework takes a file.
+    raise_open_files();
     // It may have secrets from now on.
     hide_memory();
     let listener = match listen(plan.address) {
@@ -51,6 +54,9 @@ pub(crate) fn run_master(arguments: &MasterArguments) -> ExitStatus {
     if let Err(error) = listening {
         remark(&format!("signals can't be handled: {error}"));
         return ExitStatus::Internal;
+    }
+    if let Some(why) = &plan.remark {
+        remark(&format!("TLS: {why}"));
     }
     let address = listener.local_addr().unwrap_or(plan.address);
     if plan.options.is_insecure && !address.ip().is_loopback() {

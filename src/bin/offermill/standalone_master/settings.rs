@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 
 use offermill::cluster::standalone::server::{CredentialsError, MasterAccess, MasterOptions};
-use offermill::http_server::server_tls;
+use offermill::http_server::{ServerTls, server_tls};
 use offermill::private_files::FileAccess;
 use offermill::resources::Scalar;
 
@@ -17,6 +17,8 @@ use crate::standalone_master::arguments::MasterArguments;
 pub(super) struct MasterPlan {
     pub(super) address: SocketAddr,
     pub(super) options: MasterOptions,
+    /// What the operator should know.
+    pub(super) remark: Option<String>,
 }
 
 /// Reads the arguments, and the files that they name.
@@ -54,18 +56,19 @@ pub(super) fn read(arguments: &MasterArguments) -> Result<MasterPlan, Vec<String
             None
         }
     };
+    let (tls, remark) = tls.map_or((None, None), |tls| (Some(tls.acceptor), tls.remark));
     let options = MasterOptions { max_cores, access, tls, is_insecure: arguments.insecure };
     let refused = address.and_then(|address| options.address_problem(address));
     if problems.is_empty() {
         problems.extend(refused.map(|why| {
             format!(
-                "--listen is {listen:?}, but {why}; give --certificate-file, --key-file, --principals-file and \
-                 --worker-tokens-file, or --insecure"
+                "--listen is {listen:?}, but {why}; give --certificate-file, --key-file, --principals-file, and \
+                 --worker-tokens-file or --worker-ca-file (or both), or else --insecure"
             )
         }));
     }
     match address {
-        Some(address) if problems.is_empty() => Ok(MasterPlan { address, options }),
+        Some(address) if problems.is_empty() => Ok(MasterPlan { address, options, remark }),
         _ => Err(problems),
     }
 }
@@ -82,18 +85,11 @@ fn read_cores(arguments: &MasterArguments, problems: &mut Vec<String>) -> Option
     cores
 }
 
-/// Reads the files of TLS. The key's must be this user's alone.
-fn read_tls(
-    arguments: &MasterArguments,
-) -> Result<Option<offermill::http_server::TlsAcceptor>, String> {
+/// Reads the files of TLS. The key's must be this user's alone: what was opened is what is checked.
+fn read_tls(arguments: &MasterArguments) -> Result<Option<ServerTls>, String> {
     let MasterArguments { certificate_file, key_file, worker_ca_file, .. } = arguments;
     let (Some(certificate), Some(key)) = (certificate_file, key_file) else { return Ok(None) };
-    match FileAccess::of_path(key) {
-        Ok(FileAccess::Private) => {}
-        Ok(_) => return Err(format!("--key-file {}: other users may read it", key.display())),
-        Err(error) => return Err(format!("--key-file {}: {error}", key.display())),
-    }
-    let tls = server_tls(certificate, key, worker_ca_file.as_deref());
+    let tls = server_tls(certificate, key, FileAccess::check_private, worker_ca_file.as_deref());
     tls.map(Some).map_err(|why| format!("TLS can't be used: {why}"))
 }
 

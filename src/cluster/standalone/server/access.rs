@@ -1,5 +1,6 @@
 //! Who may do what: one table of requests and rights, and one check before anything of a request is read.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 
@@ -83,7 +84,8 @@ impl fmt::Display for CredentialsError {
 impl std::error::Error for CredentialsError {}
 
 impl MasterAccess {
-    /// Lets only the principals of a file register frameworks. A line has a principal, a blank, and its secret.
+    /// Lets only the principals of a file register frameworks. A line has a principal, a blank, and its secret. A
+    /// principal may have several lines: each of its secrets is right, so that one can be exchanged.
     ///
     /// # Errors
     /// If the file can't be read, others may read it, or a line isn't of this form.
@@ -95,14 +97,16 @@ impl MasterAccess {
             is_usable.then(|| Secret::new(encoded))
         };
         let known = read_lines(path, "a principal without ':', a blank, and its secret", line)?;
+        let known = known.into_iter().map(|(_, secret)| secret).collect();
         Ok(MasterAccess { frameworks: Some(known), ..self })
     }
 
     /// Lets only workers with a token of a file register. A line has a token of at least 16 characters; or a name, a
-    /// blank and a token. A worker's id belongs to the name, or to the token.
+    /// blank and a token. A worker's id belongs to the name, or to the token. A name may have several tokens.
     ///
     /// # Errors
-    /// If the file can't be read, others may read it, or a line isn't of this form.
+    /// If the file can't be read, others may read it, a line isn't of this form, or a token has two names, or one and
+    /// none.
     pub fn with_worker_tokens(self, path: &Path) -> Result<MasterAccess, CredentialsError> {
         let line = |line: &str| {
             let (name, token) = match line.split_once(' ') {
@@ -113,6 +117,8 @@ impl MasterAccess {
             is_usable.then(|| WorkerToken { token: Secret::new(token), name })
         };
         let known = read_lines(path, "a token of at least 16 characters, or a name and one", line)?;
+        check_names(&known)?;
+        let known = known.into_iter().map(|(_, token)| token).collect();
         Ok(MasterAccess { workers: Some(known), ..self })
     }
 
@@ -249,11 +255,26 @@ fn digest(text: &str) -> String {
     format!("sha384 {}", digits.collect::<String>())
 }
 
+/// Refuses a token with two names, or with one and none: whose it is would depend on the order of the lines.
+fn check_names(tokens: &[(usize, WorkerToken)]) -> Result<(), CredentialsError> {
+    let mut known = HashMap::new();
+    for (line, WorkerToken { token, name }) in tokens {
+        let (first, first_name) = *known.entry(token.expose()).or_insert((line, name));
+        if first_name != name {
+            return Err(CredentialsError(format!(
+                "lines {first} and {line} have the same token, but not the same name"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Reads what each line says, with its number.
 fn read_lines<T>(
     path: &Path,
     allowed: &str,
     read: impl Fn(&str) -> Option<T>,
-) -> Result<Vec<T>, CredentialsError> {
+) -> Result<Vec<(usize, T)>, CredentialsError> {
     use std::io::Read as _;
     let failed = |error: std::io::Error| CredentialsError(error.to_string());
     let file = open_input(path).map_err(failed)?;
@@ -267,10 +288,10 @@ fn read_lines<T>(
         return Err(CredentialsError("it is longer than 1 MiB".to_owned()));
     }
     let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
-    let known: Result<Vec<T>, CredentialsError> = lines
+    let known: Result<Vec<(usize, T)>, CredentialsError> = lines
         .map(|(line, number)| {
             let refused = || CredentialsError(format!("line {number} must have {allowed}"));
-            read(line.trim()).ok_or_else(refused)
+            read(line.trim()).map(|read| (number, read)).ok_or_else(refused)
         })
         .collect();
     match known {
@@ -347,6 +368,39 @@ mod tests {
         assert_eq!(owner("c", "cccccccccccccccc"), None);
         std::fs::write(file.path(), "h3 short\n").unwrap();
         assert!(MasterAccess::default().with_worker_tokens(file.path()).is_err());
+    }
+
+    /// Goal: whose a token is doesn't depend on the order of lines, and a name may have several tokens, a principal
+    /// several secrets. Method: a token under two names, and with one and none; the sentence names lines, not the
+    /// token.
+    #[test]
+    fn a_token_has_one_name() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o600)).unwrap();
+        for (lines, expected) in [
+            ("h1 aaaaaaaaaaaaaaaa\n\nh2 aaaaaaaaaaaaaaaa\n", Some("lines 1 and 3 have")),
+            (
+                "h1 bbbbbbbbbbbbbbbb\naaaaaaaaaaaaaaaa\nh1 aaaaaaaaaaaaaaaa",
+                Some("lines 2 and 3 have"),
+            ),
+            ("h1 aaaaaaaaaaaaaaaa\nh1 bbbbbbbbbbbbbbbb\nh1 aaaaaaaaaaaaaaaa\n", None),
+        ] {
+            std::fs::write(file.path(), lines).unwrap();
+            let read = MasterAccess::default().with_worker_tokens(file.path());
+            let error = read.err().map(|error| error.to_string());
+            assert_eq!(error.is_some(), expected.is_some(), "{error:?}");
+            if let (Some(error), Some(expected)) = (error, expected) {
+                assert!(error.starts_with(expected) && !error.contains("aaaa"), "{error}");
+            }
+        }
+        std::fs::write(file.path(), "etl old\netl new\n").unwrap();
+        let access = MasterAccess::default().with_principals(file.path()).unwrap();
+        for (pair, expected) in [("etl:old", 200), ("etl:new", 200), ("etl:other", 401)] {
+            let header = [("authorization", &*format!("Basic {}", STANDARD.encode(pair)))];
+            let status = status_of(&access, &Method::POST, SCHEDULER_PATH, &header, false);
+            assert_eq!(status, expected, "{pair}");
+        }
     }
 
     /// Goal: a site whose name was made to point to this machine gets nothing, except over TLS, where its browser has

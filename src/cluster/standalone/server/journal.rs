@@ -19,6 +19,8 @@ use crate::private_files::{PrivateFolder, lock_with_retry, open_file, open_lock,
 const VERSION: u32 = 1;
 /// A journal that is longer may be written anew while it is in use, in bytes.
 const LONG_BYTES: u64 = 4 << 20;
+/// How much longer a journal becomes before it is tried again to write it anew, in bytes.
+const RETRY_BYTES: u64 = 1 << 20;
 /// The longest journal that is written or read, in bytes.
 const BYTES_MAX: u64 = 1 << 30;
 
@@ -31,6 +33,8 @@ pub struct MasterJournal {
     file: File,
     /// Its length when it was written last as a whole, in bytes.
     whole_bytes: u64,
+    /// It isn't written anew before it is longer, in bytes, because that has failed.
+    retry_bytes: u64,
     path: PathBuf,
     _lock: File,
 }
@@ -87,10 +91,22 @@ impl MasterJournal {
         let term = term.checked_add(1).ok_or_else(|| damaged(&path, 1))?;
         let entries = compact(&cluster, term, entries);
         let file = replace(&path, |file| write_all(file, &cluster, term, &entries));
-        let file = file.map_err(failed)?;
+        let file = file.map_err(|error| {
+            JournalError(format!("the journal {} can't be written: {error}", path.display()))
+        })?;
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
         let whole_bytes = file.metadata().map_err(failed)?.len();
-        Ok(MasterJournal { cluster, term, entries, file, whole_bytes, path, _lock: lock })
+        let retry_bytes = 0;
+        Ok(MasterJournal {
+            cluster,
+            term,
+            entries,
+            file,
+            whole_bytes,
+            retry_bytes,
+            path,
+            _lock: lock,
+        })
     }
 
     /// What the ids of this cluster begin with.
@@ -129,26 +145,38 @@ impl MasterJournal {
     /// Whether most of it was taken back or repeated since it was written as a whole.
     pub(super) fn is_long(&self) -> bool {
         let bytes = self.file.metadata().map_or(0, |metadata| metadata.len());
-        bytes > LONG_BYTES && bytes / 4 > self.whole_bytes
+        bytes > LONG_BYTES.max(self.retry_bytes) && bytes / 4 > self.whole_bytes
     }
 
-    /// Writes it anew with these entries, which say all.
+    /// Writes it anew with these entries, which say all. If that fails, for example because too many files are open,
+    /// the former one is kept and appended to, and isn't long again before it has grown further.
     ///
     /// # Errors
-    /// If it can't be written. The former one is kept then.
+    /// If the new one has taken the place of the former, but may not be on the disk.
     pub(super) fn rewrite(&mut self, entries: &[RegistryEntry]) -> Result<(), JournalError> {
         let MasterJournal { cluster, term, .. } = self;
-        let written = replace(&self.path, |file| write_all(file, cluster, *term, entries));
-        let file = written.and_then(|file| {
-            let folder = self.path.parent().unwrap_or(Path::new("."));
-            File::open(folder)?.sync_all()?;
-            self.whole_bytes = file.metadata()?.len();
-            Ok(file)
+        let mut whole_bytes = 0;
+        // Opened before, so that nothing is opened after the new file has taken its place.
+        let folder = File::open(self.path.parent().unwrap_or(Path::new(".")));
+        let written = folder.and_then(|folder| {
+            let file = replace(&self.path, |file| {
+                write_all(file, cluster, *term, entries)?;
+                whole_bytes = file.metadata()?.len();
+                Ok(())
+            })?;
+            Ok((folder, file))
         });
-        self.file = file.map_err(|error| {
+        let Ok((folder, file)) = written else {
+            let bytes = self.file.metadata().map_or(0, |metadata| metadata.len());
+            self.retry_bytes = bytes.saturating_add(RETRY_BYTES);
+            return Ok(());
+        };
+        self.file = file;
+        self.whole_bytes = whole_bytes;
+        self.retry_bytes = 0;
+        folder.sync_all().map_err(|error| {
             JournalError(format!("the journal {} can't be written: {error}", self.path.display()))
-        })?;
-        Ok(())
+        })
     }
 }
 
@@ -272,6 +300,66 @@ mod tests {
         drop(journal);
         let mut journal = MasterJournal::open(&path).unwrap();
         assert_eq!((journal.term(), journal.take_entries()), (2, kept[..1].to_vec()));
+    }
+
+    /// Goal: a master goes on if its journal can't be written anew, and tries it again. Method: a journal that is long,
+    /// whose folder has another name for a while; what is appended meanwhile is read back, and once the folder is back
+    /// and the journal longer, it is written anew.
+    #[test]
+    fn a_failed_rewrite_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, moved) = (folder.path().join("state"), folder.path().join("moved"));
+        let mut journal = MasterJournal::open(&path).unwrap();
+        let info = FrameworkInfo { name: "n".repeat(60_000), ..FrameworkInfo::default() };
+        let (id, info) = ("c-1-F7".to_owned(), Box::new(info));
+        let long = RegistryEntry::Framework { id: id.clone(), info };
+        let grow = |journal: &mut MasterJournal| {
+            while !journal.is_long() {
+                journal.append(&long).unwrap();
+                journal.append(&RegistryEntry::FrameworkGone { id: id.clone() }).unwrap();
+            }
+        };
+        grow(&mut journal);
+        std::fs::rename(&path, &moved).unwrap();
+        journal.rewrite(&[]).unwrap();
+        assert!(!journal.is_long());
+        journal.append(&entries()[1]).unwrap();
+        drop(journal);
+        std::fs::rename(&moved, &path).unwrap();
+        let mut journal = MasterJournal::open(&path).unwrap();
+        assert_eq!(journal.take_entries(), entries()[1..2]);
+        grow(&mut journal);
+        std::fs::rename(&path, &moved).unwrap();
+        journal.rewrite(&entries()[1..2]).unwrap();
+        std::fs::rename(&moved, &path).unwrap();
+        let bytes = journal.file.metadata().unwrap().len();
+        grow(&mut journal);
+        assert!(journal.file.metadata().unwrap().len() > bytes + RETRY_BYTES);
+        journal.rewrite(&entries()[1..2]).unwrap();
+        assert!(journal.file.metadata().unwrap().len() < 1000);
+        journal.append(&entries()[2]).unwrap();
+        drop(journal);
+        let mut journal = MasterJournal::open(&path).unwrap();
+        assert_eq!(journal.take_entries(), entries()[1..3]);
+    }
+
+    /// Goal: who has no room on the disk learns which file can't be written. Method: a folder whose path is so long
+    /// that the journal's own name is a usable one, but not that of the new file beside it.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_cannot_be_written_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut path = folder.path().to_owned();
+        let length = |path: &Path| path.as_os_str().len();
+        while length(&path) < 3800 {
+            path.push("n".repeat(200));
+        }
+        path.push("n".repeat(4074 - length(&path)));
+        let error = MasterJournal::open(&path).unwrap_err().to_string();
+        assert!(
+            error.starts_with("the journal ") && error.contains(" can't be written: "),
+            "{error}"
+        );
     }
 
     /// Goal: a journal that is too long is refused, not cut, and none is made. Method: one that a hole makes too long,

@@ -43,20 +43,22 @@ use tokio::task::LocalSet;
 use tokio::time::interval;
 
 use self::shared::SharedMaster;
-use crate::http_server::{ServerLimits, WhenFull, accept};
+use crate::http_server::{ServerLimits, WhenFull, accept, connections_within_files};
 
 pub use access::{CredentialsError, MasterAccess};
 pub use journal::{JournalError, MasterJournal};
 pub use operator::OperatorRequest;
 pub use options::MasterOptions;
 
-/// What clients of a master may do. A connection is in use once a request on it was allowed, so that clients without
-/// credentials can't keep others out.
+/// What clients of a master may do. A connection is in use while a request on it is answered that was allowed, so that
+/// neither clients without credentials nor those that keep connections open can keep others out. `connections_max` is
+/// lower if fewer files may be open.
 const LIMITS: ServerLimits = ServerLimits {
     connections_max: 2048,
     when_full: WhenFull::RefuseNew,
     first_head_timeout: Duration::from_secs(10),
     head_timeout: Duration::from_secs(900),
+    unused_timeout: Some(Duration::from_secs(60)),
     head_bytes_max: 64 * 1024,
     headers_max: 64,
     lasts: None,
@@ -88,7 +90,9 @@ pub fn serve_master(
     LocalSet::new().block_on(&runtime, async {
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
         let answering = Rc::clone(&shared);
-        let accepted = accept(listener, tls, LIMITS, move |request, client| {
+        let connections_max = connections_within_files(LIMITS.connections_max);
+        let limits = ServerLimits { connections_max, ..LIMITS };
+        let accepted = accept(listener, tls, limits, move |request, client| {
             routes::respond(Rc::clone(&answering), request, client)
         });
         tokio::select! {

@@ -11,9 +11,9 @@ use super::metrics::{METRICS_TYPE, metrics_text};
 use super::shared::SharedMaster;
 use super::{scheduler, worker};
 use crate::cluster::standalone::protocol::WORKER_PATH;
-use crate::http_server::ClientConnection;
+use crate::http_server::{ClientConnection, ConnectionRank};
 
-/// Answers a request, if it is allowed, and notes that its connection is used if it was one that needs a right.
+/// Answers a request, if it is allowed. One that needs a right keeps its connection in use until its answer was sent.
 pub(super) async fn respond(
     shared: Rc<SharedMaster>,
     request: Request<Incoming>,
@@ -24,12 +24,24 @@ pub(super) async fn respond(
         return problem(status, sentence);
     }
     let request = Request::from_parts(head, body);
-    let path = request.uri().path();
-    if path != HEALTH_PATH {
-        client.is_used.set(true);
+    if request.uri().path() == HEALTH_PATH {
+        return whole(StatusCode::OK, "text/plain; charset=utf-8", "ok\n".to_owned());
     }
-    match path {
-        SCHEDULER_PATH => scheduler::respond(shared, request).await,
+    let held = client.hold();
+    client.raise(ConnectionRank::Allowed);
+    let mut response = respond_allowed(shared, request, &client).await;
+    response.body_mut().hold(held);
+    response
+}
+
+/// Answers a request that is allowed, and needs a right.
+async fn respond_allowed(
+    shared: Rc<SharedMaster>,
+    request: Request<Incoming>,
+    client: &ClientConnection,
+) -> MasterResponse {
+    match request.uri().path() {
+        SCHEDULER_PATH => scheduler::respond(shared, request, client).await,
         WORKER_PATH => worker::respond(shared, request).await,
         STATE_PATH => {
             // Writing to memory can't fail, because all keys of maps are strings.
@@ -37,7 +49,6 @@ pub(super) async fn respond(
             whole(StatusCode::OK, "application/json", format!("{state}\n"))
         }
         METRICS_PATH => whole(StatusCode::OK, METRICS_TYPE, metrics_text(&shared.report())),
-        HEALTH_PATH => whole(StatusCode::OK, "text/plain; charset=utf-8", "ok\n".to_owned()),
         _ => problem(StatusCode::NOT_FOUND, "there is nothing at this path"),
     }
 }

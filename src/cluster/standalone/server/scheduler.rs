@@ -15,6 +15,7 @@ use super::message_count::{MESSAGES_MAX, has_too_many};
 use super::random::random_id;
 use super::shared::{FrameworkStream, SharedMaster};
 use crate::cluster::standalone::master::{ConnectionNumber, description_problem};
+use crate::http_server::{ClientConnection, ConnectionRank};
 use crate::mesos_v1::codec::{Codec, Encoding};
 use crate::mesos_v1::messages::Call;
 use crate::mesos_v1::messages::call::Type;
@@ -35,6 +36,7 @@ const ONE_STREAM_ID: &str =
 pub(super) async fn respond(
     shared: Rc<SharedMaster>,
     request: Request<Incoming>,
+    client: &ClientConnection,
 ) -> MasterResponse {
     let (head, body) = request.into_parts();
     let Some(encoding) = media(&head.headers, CONTENT_TYPE) else {
@@ -46,6 +48,9 @@ pub(super) async fn respond(
         Ok(number) => number,
         Err((status, sentence)) => return problem(status, sentence),
     };
+    if number.is_some() {
+        client.raise(ConnectionRank::OfStream);
+    }
     match shared.pace_call(principal.as_deref()) {
         Some(wait) if wait.is_zero() => {}
         Some(wait) => sleep(wait).await,

@@ -18,12 +18,16 @@ use crate::cluster::standalone::master::{
     ConnectionNumber, MasterAction, MasterReport, MasterSettings, RefusedCall, StandaloneMaster,
 };
 use crate::cluster::standalone::protocol::{WorkerCall, WorkerSubscribe, frame_event};
+use crate::foreign_text::cut;
 use crate::mesos_v1::codec::Encoding;
 use crate::mesos_v1::messages::call::Subscribe;
 use crate::mesos_v1::messages::{Call, Event};
 
 /// How long a master waits for the workers and frameworks of its journal.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// The most bytes of a framework's name and user in reports. What is longer is cut, with a mark.
+const REPORTED_BYTES_MAX: usize = 256;
 
 /// The master and all that belongs to it.
 #[derive(Debug)]
@@ -99,9 +103,15 @@ impl SharedMaster {
         self.perform();
     }
 
-    /// A picture of all that the master knows.
+    /// A picture of all that the master knows. What frameworks choose is cut.
     pub(super) fn report(&self) -> MasterReport {
-        self.master.borrow().overview()
+        let mut report = self.master.borrow().overview();
+        for framework in &mut report.frameworks {
+            for text in [&mut framework.name, &mut framework.user] {
+                *text = cut(std::mem::take(text), REPORTED_BYTES_MAX);
+            }
+        }
+        report
     }
 
     /// Drains a worker. Returns whether there is such a worker, with a connection.
@@ -251,7 +261,7 @@ impl SharedMaster {
         }
     }
 
-    /// Writes the journal anew if it has become long.
+    /// Writes the journal anew if it has become long. Failures that keep the former one are no reason to end.
     fn compact_journal(&self) {
         let mut journal = self.journal.borrow_mut();
         if self.broken.borrow().is_none() || !journal.is_long() {
@@ -284,4 +294,29 @@ fn frame_of(event: &Event, encoding: Encoding) -> Vec<u8> {
     let mut frame = format!("{}\n", record.len()).into_bytes();
     frame.extend(record);
     frame
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::cluster::standalone::master::RegistryEntry;
+
+    /// Goal: a master whose journal can't be written anew goes on. Method: a long journal whose folder has another
+    /// name.
+    #[test]
+    fn a_failed_rewrite_ends_no_master() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let mut journal = MasterJournal::open(&path).unwrap();
+        let gone = RegistryEntry::FrameworkGone { id: "n".repeat(60_000) };
+        while !journal.is_long() {
+            journal.append(&gone).unwrap();
+        }
+        std::fs::rename(&path, folder.path().join("moved")).unwrap();
+        let (shared, mut broken) = SharedMaster::new(journal, MasterOptions::default());
+        shared.tick();
+        assert!(broken.try_recv().is_err());
+        assert!(shared.broken.borrow().is_some());
+    }
 }

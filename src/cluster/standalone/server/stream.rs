@@ -10,6 +10,8 @@ use std::task::{Context, Poll};
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use crate::http_server::ConnectionUse;
+
 /// The most bytes that wait for a client that reads slowly.
 const WAITING_BYTES_MAX: usize = 64 << 20;
 
@@ -19,6 +21,8 @@ pub(super) struct EventBody {
     records: Option<(UnboundedReceiver<Bytes>, Rc<Cell<usize>>)>,
     /// Called when the client or the server has ended the stream.
     ended: Option<Box<dyn FnOnce()>>,
+    /// Keeps the client's connection in use.
+    held: Option<ConnectionUse>,
 }
 
 /// The end of a stream at which records are added. The stream ends when it is dropped.
@@ -33,8 +37,12 @@ pub(super) fn record_stream(ended: impl FnOnce() + 'static) -> (RecordSender, Ev
     let (sender, receiver) = unbounded_channel();
     let waiting = Rc::new(Cell::new(0));
     let sender = RecordSender { records: sender, waiting: Rc::clone(&waiting) };
-    let body =
-        EventBody { whole: None, records: Some((receiver, waiting)), ended: Some(Box::new(ended)) };
+    let body = EventBody {
+        records: Some((receiver, waiting)),
+        ended: Some(Box::new(ended)),
+        whole: None,
+        held: None,
+    };
     (sender, body)
 }
 
@@ -50,7 +58,12 @@ impl RecordSender {
 impl EventBody {
     /// A body that is there already.
     pub(super) fn whole(bytes: Bytes) -> EventBody {
-        EventBody { whole: Some(bytes), records: None, ended: None }
+        EventBody { whole: Some(bytes), records: None, ended: None, held: None }
+    }
+
+    /// Keeps the client's connection in use until the body was sent.
+    pub(super) fn hold(&mut self, held: ConnectionUse) {
+        self.held = Some(held);
     }
 }
 
