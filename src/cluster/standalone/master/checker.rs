@@ -61,7 +61,7 @@ impl StandaloneMaster {
         }
         for (id, worker) in &self.workers {
             for key in worker.tasks.keys() {
-                assert!(self.placed.contains_key(key), "{key:?} on {id} can't be found");
+                assert_eq!(self.placed.get(key), Some(id), "{key:?} on {id} can't be found");
             }
         }
         for (connection, peer) in &self.connections {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::ConnectionNumber;
+use super::launch_tag::LaunchOrder;
 use crate::cluster::standalone::protocol::{
     ExecutorKey, ReportedState, WorkerAttribute, WorkerResources, WorkerSubscribe,
 };
@@ -126,6 +127,7 @@ impl RegisteredWorker {
 /// An executor: a task to its framework.
 #[derive(Debug)]
 pub(super) struct MasterTask {
+    pub(super) launched: LaunchOrder,
     pub(super) resources: WorkerResources,
     pub(super) state: TaskState,
     /// Its end was reported; it is kept until the framework has acknowledged that.
@@ -139,8 +141,13 @@ pub(super) struct MasterTask {
 }
 
 impl MasterTask {
-    pub(super) fn new(resources: WorkerResources, state: TaskState) -> MasterTask {
+    pub(super) fn new(
+        launched: LaunchOrder,
+        resources: WorkerResources,
+        state: TaskState,
+    ) -> MasterTask {
         MasterTask {
+            launched,
             resources,
             state,
             has_ended: false,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::launch_tag::LaunchOrder;
 use super::registered::{MasterTask, RegisteredWorker, task_state};
 use super::{ConnectionNumber, MasterAction, Peer, RegistryEntry, StandaloneMaster};
 use crate::cluster::standalone::protocol::{
@@ -47,7 +48,7 @@ impl StandaloneMaster {
         }
         let before = self.workers.remove(&id);
         // What runs under the master's predecessor isn't in the journal: workers tell it.
-        let adopts = self.is_recovering() || before.as_ref().is_some_and(|it| it.is_from_journal);
+        let adopts = before.as_ref().is_some_and(|it| it.is_from_journal);
         let mut worker = RegisteredWorker::new(&said, now);
         let was_unreachable = before.as_ref().is_some_and(|it| it.is_unreachable);
         worker.owner = owner.or_else(|| before.as_ref().and_then(|it| it.owner.clone()));
@@ -77,13 +78,20 @@ impl StandaloneMaster {
         if is_draining {
             self.tell_worker(&id, WorkerEvent::Drain { term, grace: 0 });
         }
-        let adopted = said.executors.iter().filter(|it| adopts || known.contains_key(&it.key));
-        let adopted: Vec<&HeldExecutor> = adopted.collect();
-        let strange = said.executors.iter().filter(|it| !adopts && !known.contains_key(&it.key));
-        for held in strange.filter(|it| !it.state.is_end()) {
-            self.end_strange_executor(&id, &held.key);
+        let mut own = Vec::new();
+        for held in said.executors {
+            let launched = match known.get(&held.key) {
+                Some(task) => Some(task.launched),
+                None if adopts => self.adopt(&id, &held),
+                None => None,
+            };
+            match launched {
+                Some(launched) => own.push((held, launched)),
+                None if held.state.is_end() => {}
+                None => self.end_strange_executor(&id, &held.key),
+            }
         }
-        self.compare_executors(&id, known, &adopted, was_unreachable);
+        self.compare_executors(&id, known, own, was_unreachable);
         for update in said.unacknowledged {
             self.take_update(&id, update);
         }
@@ -124,6 +132,23 @@ impl StandaloneMaster {
         None
     }
 
+    /// When an executor that a worker lists was launched there by a master before this one; `None` if it wasn't, or if
+    /// it was launched elsewhere afterwards. One elsewhere that was launched before is over, and ended there.
+    fn adopt(&mut self, id: &str, held: &HeldExecutor) -> Option<LaunchOrder> {
+        let launched = self.settings.launch_key.read(id, &held.key, &held.tag)?;
+        let Some(other) = self.placed.get(&held.key).filter(|other| *other != id).cloned() else {
+            return Some(launched);
+        };
+        let there = self.workers.get_mut(&other)?;
+        if there.tasks.get(&held.key).is_some_and(|task| task.launched >= launched) {
+            return None;
+        }
+        there.tasks.remove(&held.key);
+        self.placed.remove(&held.key);
+        self.end_strange_executor(&other, &held.key);
+        Some(launched)
+    }
+
     /// Ends an executor that this master didn't launch on the worker that lists it.
     fn end_strange_executor(&mut self, id: &str, key: &ExecutorKey) {
         let term = self.settings.term;
@@ -139,14 +164,13 @@ impl StandaloneMaster {
         &mut self,
         id: &str,
         mut known: BTreeMap<ExecutorKey, MasterTask>,
-        listed: &[&HeldExecutor],
+        listed: Vec<(HeldExecutor, LaunchOrder)>,
         was_unreachable: bool,
     ) {
         let term = self.settings.term;
-        for HeldExecutor { key, state, resources } in listed {
-            let elsewhere = self.placed.get(key).is_some_and(|worker| worker != id);
-            let known = known.remove(key);
-            let mut task = MasterTask::new(resources.clone(), task_state(*state));
+        for (HeldExecutor { key, state, resources, .. }, launched) in listed {
+            let known = known.remove(&key);
+            let mut task = MasterTask::new(launched, resources, task_state(state));
             task.has_ended = state.is_end();
             let mut kill = None;
             if let Some(before) = &known {
@@ -161,17 +185,15 @@ impl StandaloneMaster {
             if let Some(worker) = self.workers.get_mut(id) {
                 worker.tasks.insert(key.clone(), task);
             }
-            if !elsewhere {
-                self.placed.insert(key.clone(), id.to_owned());
-            }
+            self.placed.insert(key.clone(), id.to_owned());
             let is_orphan = self.framework_number(&key.framework).is_none();
             if is_orphan && !self.is_recovering() {
                 let framework = key.framework.clone();
                 self.tell_worker(id, WorkerEvent::ShutdownFramework { framework, term });
-            } else if let Some(grace) = kill.or(elsewhere.then_some(0)).filter(|_| !has_ended) {
-                self.tell_worker(id, WorkerEvent::Kill { key: key.clone(), term, grace });
+            } else if let Some(grace) = kill.filter(|_| !has_ended) {
+                self.tell_worker(id, WorkerEvent::Kill { key, term, grace });
             } else if was_unreachable && !has_ended {
-                self.report(key, Some(id), shown, Reason::AgentReregistered, "");
+                self.report(&key, Some(id), shown, Reason::AgentReregistered, "");
             }
         }
         for (key, task) in known {

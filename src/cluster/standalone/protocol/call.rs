@@ -66,6 +66,9 @@ pub struct HeldExecutor {
     pub state: ReportedState,
     /// What it uses: nothing any more once it has ended.
     pub resources: WorkerResources,
+    /// The tag of its launch. A master after the one that launched it ends an executor without the right one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tag: String,
 }
 
 /// A change of an executor's state.

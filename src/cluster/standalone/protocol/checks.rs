@@ -12,6 +12,8 @@ use crate::foreign_text::id_problem;
 
 /// The most bytes of a sentence, a name of an attribute or its value.
 pub(super) const TEXT_BYTES_MAX: usize = 4096;
+/// The most bytes of a launch's tag.
+const TAG_BYTES_MAX: usize = 128;
 /// The most attributes.
 const ATTRIBUTES_MAX: usize = 256;
 /// The most unacknowledged updates of a worker: an executor starts, runs, is asked to end, and ends.
@@ -105,6 +107,7 @@ impl WorkerSubscribe {
         let mut seen = HashSet::new();
         for held in &self.executors {
             held.key.check()?;
+            at_most("bytes in an executor's tag", held.tag.len(), TAG_BYTES_MAX)?;
             if !seen.insert(&held.key) {
                 return Err(Unfit(format!("executor {} is listed twice", held.key.executor)));
             }
@@ -155,6 +158,7 @@ impl ExecutorLaunch {
         self.key.check()?;
         check_text("a framework's name", &self.name)?;
         check_grace(self.grace)?;
+        at_most("bytes in an executor's tag", self.tag.len(), TAG_BYTES_MAX)?;
         at_most("intervals of ports", self.resources.ports.ranges().len(), PORT_RANGES_MAX)?;
         self.command.check()
     }

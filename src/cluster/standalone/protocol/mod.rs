@@ -23,6 +23,10 @@
 //! * **No doubles.** The master counts a `LAUNCH` that is absent from the next `SUBSCRIBE` as dropped. So a worker that
 //!   lists an executor has it, and one that doesn't list it never starts it. Launches have ascending sequence numbers
 //!   on each connection, beginning at 1; a worker ignores one whose executor it has already.
+//! * **Tags.** Each `LAUNCH` has a tag, which the worker tells with the executor in `SUBSCRIBE`. A master that didn't
+//!   launch an executor itself, because it started after that, takes it over only from the worker that it was launched
+//!   on, which the tag proves; without the right tag the worker is told to end it. (So end those of a worker that tells
+//!   no tags, and those that were launched before the journal had a key for them.)
 //! * **Bounds.** A worker holds at most [`EXECUTORS_MAX`] executors, and answers a launch beyond that with `DROPPED`,
 //!   once.
 //! * **Updates** of an executor are sent in their order, at once, and again with the next `SUBSCRIBE`, until they are

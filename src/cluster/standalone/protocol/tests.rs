@@ -58,13 +58,13 @@ prop_compose! {
         term in any::<u64>(),
         resources in resources(),
         attributes in prop::collection::vec((ids(), ".{0,20}"), 0..4),
-        executors in prop::collection::btree_map(keys(), (states(), self::resources()), 0..4),
+        executors in prop::collection::btree_map(keys(), (states(), self::resources(), ids()), 0..4),
         unacknowledged in prop::collection::vec(updates(), 0..4),
     ) -> WorkerSubscribe {
         let attributes = attributes.into_iter().map(|(name, value)| WorkerAttribute { name, value });
         let held = executors
             .into_iter()
-            .map(|(key, (state, resources))| HeldExecutor { key, state, resources });
+            .map(|(key, (state, resources, tag))| HeldExecutor { key, state, resources, tag });
         WorkerSubscribe {
             id, session, hostname, address, term, resources,
             attributes: attributes.collect(),
@@ -94,9 +94,10 @@ prop_compose! {
         environment in prop::collection::vec(("[A-Z_]{1,10}", "[^\0]{0,20}"), 0..5),
         user in prop::option::of("[a-z]{1,8}"),
         grace in 0..1u64 << 34,
+        tag in "[0-9a-f-]{0,128}",
     ) -> ExecutorLaunch {
         let command = ExecutorCommand { argv, environment, user };
-        ExecutorLaunch { key, sequence, term, name, resources, command, grace }
+        ExecutorLaunch { key, sequence, term, name, resources, command, grace, tag }
     }
 }
 

@@ -72,6 +72,7 @@ impl SharedMaster {
         let settings = MasterSettings {
             cluster: journal.cluster().to_owned(),
             term: journal.term(),
+            launch_key: journal.launch_key().clone(),
             max_cores: options.max_cores,
             recovery_timeout: RECOVERY_TIMEOUT,
         };

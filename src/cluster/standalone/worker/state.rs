@@ -283,8 +283,7 @@ impl WorkerState {
             return;
         }
         let refused = self.refusal(&launch);
-        let grace = Duration::from_millis(launch.grace);
-        self.held.insert(launch.key.clone(), launch.resources.clone(), grace);
+        self.held.insert(&launch);
         let (state, message) = match refused {
             None => (ReportedState::Starting, String::new()),
             Some((state, why)) => (state, why),

@@ -373,7 +373,7 @@ fn executors_that_were_not_launched_are_ended() {
     let actions = world.master.take_actions();
     assert_eq!(actions, [MasterAction::TellWorker { to: connection, event: ack }]);
     let (state, resources) = (ReportedState::Running, WorkerResources::default());
-    let held = HeldExecutor { key: key.clone(), state, resources };
+    let held = HeldExecutor { key: key.clone(), state, resources, tag: String::new() };
     world.workers[0].running.insert(key, held);
     world.disconnect_worker(0);
     world.connect_worker(0);
@@ -415,4 +415,72 @@ fn ends_of_a_gone_framework_are_acknowledged() {
     assert_eq!(world.workers[0].running.len(), 1);
     world.pass(seconds(31));
     assert!(world.workers[0].running.is_empty(), "its end was acknowledged");
+}
+
+/// Goal: a worker with credentials of its own can't take over or end what runs on another one. Method: the master starts
+/// again, and first a worker is back, or registers for the first time, that claims to run the other one's executors.
+#[test]
+fn claims_of_others_executors_change_nothing() {
+    for is_known in [true, false] {
+        let mut world = TestWorld::new(2, 2, None);
+        world.frameworks[1].failover = 1e6;
+        world.subscribe_framework(1);
+        world.connect_worker(0);
+        launch(&mut world, 1);
+        if is_known {
+            world.connect_worker(1);
+            launch(&mut world, 1);
+        }
+        let runs = |world: &TestWorld| {
+            let states = |worker: usize| {
+                let held = world.workers[worker].running.values();
+                held.map(|it| (it.key.clone(), it.state)).collect::<Vec<_>>()
+            };
+            [states(0), states(1)]
+        };
+        let before = runs(&world);
+        world.restart_master();
+        world.subscribe_framework(1);
+        world.claim_executors(1, 0);
+        world.connect_worker(0);
+        world.pass(seconds(20));
+        assert_eq!(runs(&world), before);
+        assert_eq!(world.master.counts().executors, 1 + usize::from(is_known));
+    }
+}
+
+/// Goal: of two launches of one executor the later one counts, whichever is told first. Method: an executor that has
+/// ended is launched again under the same id on another worker; after a restart the first worker claims that its own
+/// still runs.
+#[test]
+fn a_later_launch_counts() {
+    for thief_first in [true, false] {
+        let mut world = TestWorld::new(2, 2, None);
+        world.frameworks[1].failover = 1e6;
+        world.subscribe_framework(1);
+        world.connect_worker(0);
+        let launch_one = |world: &mut TestWorld| {
+            let (offer, task) = (offer_of(world, 1).unwrap(), small_task(world, 1, "one"));
+            world.accept_tasks(1, &offer, vec![task]);
+        };
+        launch_one(&mut world);
+        let (key, held) = world.workers[0].running.pop_first().unwrap();
+        world.workers[0].running.insert(key.clone(), held.clone());
+        world.report(0, &key, ReportedState::Finished);
+        world.deliver();
+        world.crash_worker(0);
+        world.forget_launches();
+        world.connect_worker(1);
+        launch_one(&mut world);
+        world.restart_master();
+        world.subscribe_framework(1);
+        world.workers[0].running.insert(key.clone(), held);
+        for worker in if thief_first { [0, 1] } else { [1, 0] } {
+            world.connect_worker(worker);
+        }
+        world.pass(seconds(20));
+        assert!(world.workers[0].running.values().all(|it| it.state.is_end()));
+        assert_eq!(world.workers[1].running[&key].state, ReportedState::Starting);
+        assert_eq!(world.master.counts().executors, 1);
+    }
 }
