@@ -82,6 +82,8 @@ pub(super) struct RegisteredWorker {
     pub(super) is_unreachable: bool,
     /// It takes no launches any more.
     pub(super) is_draining: bool,
+    /// The grace period of the drain that it was told, in milliseconds.
+    pub(super) drain_grace: Option<u64>,
     /// The number of launches on this connection.
     pub(super) launches: u64,
     pub(super) tasks: BTreeMap<ExecutorKey, MasterTask>,
@@ -104,7 +106,8 @@ impl RegisteredWorker {
             connection: None,
             heard_at: now,
             is_unreachable: false,
-            is_draining: false,
+            is_draining: said.leaving,
+            drain_grace: None,
             launches: 0,
             tasks: BTreeMap::new(),
             is_awaited: false,

@@ -60,8 +60,11 @@ impl StandaloneMaster {
             self.actions.push(MasterAction::Record(entry));
         }
         self.rescind(|offer| offer.worker == id);
-        worker.is_draining =
-            before.as_ref().is_some_and(|it| it.is_draining && it.session == said.session);
+        let drain = before.as_ref().filter(|it| it.session == said.session);
+        worker.drain_grace = drain.and_then(|it| it.drain_grace);
+        // One that isn't leaving yet didn't get the message.
+        let drain = worker.drain_grace.filter(|_| !said.leaving);
+        worker.is_draining = said.leaving || drain.is_some();
         let mut known = BTreeMap::new();
         if let Some(before) = before {
             if let Some(old) = before.connection {
@@ -70,13 +73,12 @@ impl StandaloneMaster {
             known = before.tasks;
         }
         worker.connection = Some(connection);
-        let is_draining = worker.is_draining;
         self.workers.insert(id.clone(), worker);
         self.connections.insert(connection, Peer::Worker(id.clone()));
         let term = self.settings.term;
         self.tell_worker(&id, WorkerEvent::Subscribed { id: id.clone(), term });
-        if is_draining {
-            self.tell_worker(&id, WorkerEvent::Drain { term, grace: 0 });
+        if let Some(grace) = drain {
+            self.tell_worker(&id, WorkerEvent::Drain { term, grace });
         }
         let mut own = Vec::new();
         for held in said.executors {
@@ -277,15 +279,25 @@ impl StandaloneMaster {
         }
     }
 
+    /// A worker takes no launches any more.
+    pub(super) fn worker_leaves(&mut self, id: &str) {
+        if let Some(worker) = self.workers.get_mut(id) {
+            worker.is_draining = true;
+        }
+        self.rescind(|offer| offer.worker == id);
+    }
+
     /// Drains a worker: it takes no launches any more, ends its executors within `grace` milliseconds, and leaves.
     /// Returns whether there is such a worker, with a connection.
-    pub fn drain_worker(&mut self, id: &str, grace: u64) -> bool {
+    pub fn drain_worker(&mut self, id: &str, grace: u64, now: Duration) -> bool {
         let connected = self.workers.get_mut(id).filter(|worker| worker.connection.is_some());
         let Some(worker) = connected else { return false };
-        worker.is_draining = true;
-        self.rescind(|offer| offer.worker == id);
+        worker.drain_grace = Some(grace);
+        self.worker_leaves(id);
         let term = self.settings.term;
         self.tell_worker(id, WorkerEvent::Drain { term, grace });
+        // What was offered of it doesn't count towards the cap of its framework any more.
+        self.allocate(now);
         true
     }
 }

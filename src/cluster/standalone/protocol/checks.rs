@@ -46,7 +46,7 @@ impl WorkerCall {
         match self {
             WorkerCall::Subscribe(subscribe) => subscribe.check(),
             WorkerCall::Update(update) => update.check(),
-            WorkerCall::Heartbeat | WorkerCall::Leave => Ok(()),
+            WorkerCall::Heartbeat | WorkerCall::Leaving | WorkerCall::Leave => Ok(()),
         }
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! | direction | messages |
 //! |---|---|
-//! | worker → master | `SUBSCRIBE` (first, and once), `UPDATE`, `HEARTBEAT`, `LEAVE` |
+//! | worker → master | `SUBSCRIBE` (first, and once), `UPDATE`, `HEARTBEAT`, `LEAVING`, `LEAVE` |
 //! | master → worker | `SUBSCRIBED` or `REFUSED` (first, and once), `LAUNCH`, `KILL`, `ACK`, `SHUTDOWN_FRAMEWORK`, `DRAIN`, `HEARTBEAT` |
 //!
 //! # Rules
@@ -36,7 +36,8 @@
 //!   worker's process starts: the master takes a new connection of the same id and session in the place of the one
 //!   before, and refuses another session with this id, or with this address under another id, until the worker before
 //!   is gone or has fallen silent.
-//! * **Leaving.** `LEAVE` is sent when no executor runs any more and all ends are acknowledged, or when the worker
+//! * **Leaving.** A worker that takes no launches any more, because it is drained or asked to end, says so with
+//!   `LEAVING`, and in each later `SUBSCRIBE`: the master, and one that takes its place, offer nothing of it. `LEAVE` is sent when no executor runs any more and all ends are acknowledged, or when the worker
 //!   gives up waiting for that. The master forgets the worker, and reports what it thinks runs there as gone.
 
 mod amounts;

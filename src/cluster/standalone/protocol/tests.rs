@@ -60,6 +60,7 @@ prop_compose! {
         attributes in prop::collection::vec((ids(), ".{0,20}"), 0..4),
         executors in prop::collection::btree_map(keys(), (states(), self::resources(), ids()), 0..4),
         unacknowledged in prop::collection::vec(updates(), 0..4),
+        leaving in any::<bool>(),
     ) -> WorkerSubscribe {
         let attributes = attributes.into_iter().map(|(name, value)| WorkerAttribute { name, value });
         let held = executors
@@ -67,6 +68,7 @@ prop_compose! {
             .map(|(key, (state, resources, tag))| HeldExecutor { key, state, resources, tag });
         WorkerSubscribe {
             id, session, hostname, address, term, resources,
+            leaving,
             attributes: attributes.collect(),
             executors: held.collect(),
             unacknowledged,
@@ -79,6 +81,7 @@ fn calls() -> impl Strategy<Value = WorkerCall> {
         subscribes().prop_map(|it| WorkerCall::Subscribe(Box::new(it))),
         updates().prop_map(WorkerCall::Update),
         Just(WorkerCall::Heartbeat),
+        Just(WorkerCall::Leaving),
         Just(WorkerCall::Leave),
     ]
 }

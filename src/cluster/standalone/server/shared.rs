@@ -108,7 +108,7 @@ impl SharedMaster {
     /// Drains a worker. Returns whether there is such a worker, with a connection.
     pub(super) fn drain_worker(&self, id: &str, grace: Duration) -> bool {
         let grace = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
-        let is_known = self.master.borrow_mut().drain_worker(id, grace);
+        let is_known = self.master.borrow_mut().drain_worker(id, grace, self.now());
         self.perform();
         is_known
     }

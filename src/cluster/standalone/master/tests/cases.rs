@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::world::{TestWorld, task_info};
-use crate::cluster::standalone::master::MasterAction;
+use crate::cluster::standalone::master::{MasterAction, WorkerPresence};
 use crate::cluster::standalone::protocol::{
     EXECUTORS_MAX, ExecutorKey, ExecutorUpdate, HeldExecutor, ReportedState, WorkerCall,
     WorkerEvent, WorkerResources, WorkerSubscribe,
@@ -483,4 +483,54 @@ fn a_later_launch_counts() {
         assert_eq!(world.workers[1].running[&key].state, ReportedState::Starting);
         assert_eq!(world.master.counts().executors, 1);
     }
+}
+
+/// Goal: what leaves isn't offered, also by a master that starts meanwhile. Method: a worker that is drained, and one
+/// that leaves by itself, with an open offer each, while it is connected or not; then a restart of the master.
+#[test]
+fn a_leaving_worker_stays_one() {
+    for (is_drained, is_connected) in [(true, true), (false, true), (false, false)] {
+        let mut world = with_worker(1);
+        world.frameworks[1].failover = 1e6;
+        launch(&mut world, 1);
+        world.pass(seconds(10));
+        assert!(offer_of(&world, 1).is_some());
+        if !is_connected {
+            world.disconnect_worker(0);
+        }
+        match is_drained {
+            true => world.drain_worker(0),
+            false => world.begin_to_leave(0),
+        }
+        for has_restarted in [false, true] {
+            if has_restarted {
+                world.restart_master();
+                world.subscribe_framework(1);
+            }
+            if has_restarted || !is_connected {
+                world.disconnect_worker(0);
+                world.connect_worker(0);
+            }
+            world.pass(seconds(30));
+            assert_eq!(offer_of(&world, 1), None, "after a restart: {has_restarted}");
+            assert_eq!(world.master.overview().workers[0].state, WorkerPresence::Draining);
+            assert_eq!(world.master.counts().executors, 1);
+        }
+    }
+}
+
+/// Goal: a drain that didn't arrive is said again, with its grace period. Method: a connection that breaks with it.
+#[test]
+fn a_drain_is_said_again() {
+    let mut world = with_worker(1);
+    world.workers[0].breaks = true;
+    world.drain_worker(0);
+    assert!(!world.workers[0].leaving);
+    let session = "s0".to_owned();
+    let (id, address) = (world.workers[0].id.clone(), "h0".to_owned());
+    let said = WorkerSubscribe { id, session, address, ..WorkerSubscribe::default() };
+    world.master.worker_subscribes(1000, said, Some("o0".to_owned()), world.now);
+    let drain = WorkerEvent::Drain { term: 1, grace: 60_000 };
+    let actions = world.master.take_actions();
+    assert!(actions.contains(&MasterAction::TellWorker { to: 1000, event: drain }), "{actions:?}");
 }

@@ -28,6 +28,8 @@ pub(super) struct TestWorker {
     pub(super) unacknowledged: Vec<ExecutorUpdate>,
     /// Ends the connection with the next message, which is lost.
     pub(super) breaks: bool,
+    /// It takes no launches any more.
+    pub(super) leaving: bool,
     session: u64,
 }
 
@@ -127,6 +129,7 @@ impl TestWorld {
             }
             WorkerEvent::Launch(launch) => {
                 assert!(self.launched.insert(launch.key.clone()), "doubled: {:?}", launch.key);
+                assert!(!worker.leaving, "{:?} is launched on a leaving worker", launch.key);
                 self.users.insert(launch.key.executor.clone(), launch.command.user);
                 let (key, resources, tag) = (launch.key, launch.resources, launch.tag);
                 let state = ReportedState::Starting;
@@ -153,7 +156,12 @@ impl TestWorld {
                     }
                 }
             }
-            WorkerEvent::Refused { .. } | WorkerEvent::Drain { .. } | WorkerEvent::Heartbeat => {}
+            WorkerEvent::Drain { .. } => {
+                worker.leaving = true;
+                let _gone = self.master.worker_calls(to, WorkerCall::Leaving, self.now);
+                self.judge();
+            }
+            WorkerEvent::Refused { .. } | WorkerEvent::Heartbeat => {}
         }
     }
 
@@ -248,6 +256,7 @@ impl TestWorld {
             attributes: Vec::new(),
             executors: worker.running.values().cloned().chain(claimed).collect(),
             unacknowledged: worker.unacknowledged.clone(),
+            leaving: worker.leaving,
         };
         self.master.worker_subscribes(connection, said, Some(format!("o{index}")), self.now);
         self.deliver();
@@ -280,6 +289,23 @@ impl TestWorld {
         assert_eq!((*to, close), (connection, &MasterAction::Close(connection)));
     }
 
+    /// An operator drains a worker, whose executors don't end.
+    pub(super) fn drain_worker(&mut self, index: usize) {
+        if let Some(id) = self.workers[index].id.clone() {
+            self.master.drain_worker(&id, 60_000, self.now);
+            self.deliver();
+        }
+    }
+
+    /// A worker begins to leave by itself. Its executors don't end.
+    pub(super) fn begin_to_leave(&mut self, index: usize) {
+        self.workers[index].leaving = true;
+        if let Some(connection) = self.workers[index].connection {
+            let _gone = self.master.worker_calls(connection, WorkerCall::Leaving, self.now);
+            self.deliver();
+        }
+    }
+
     /// Lets executors be launched again under their ids.
     pub(super) fn forget_launches(&mut self) {
         self.launched.clear();
@@ -290,6 +316,7 @@ impl TestWorld {
         self.disconnect_worker(index);
         let worker = &mut self.workers[index];
         worker.session += 1;
+        worker.leaving = false;
         worker.running.clear();
         worker.unacknowledged.clear();
     }
