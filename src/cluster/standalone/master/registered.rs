@@ -115,6 +115,12 @@ impl RegisteredWorker {
         }
     }
 
+    /// Its connection has ended. What only offers need is forgotten.
+    pub(super) fn disconnect(&mut self) -> Option<ConnectionNumber> {
+        self.attributes = Vec::new();
+        self.connection.take()
+    }
+
     /// Whether it may not be another's: both have credentials, which differ.
     pub(super) fn is_of_another(&self, owner: Option<&str>) -> bool {
         self.owner.as_deref().zip(owner).is_some_and(|(own, other)| own != other)

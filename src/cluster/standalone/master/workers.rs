@@ -213,16 +213,17 @@ impl StandaloneMaster {
     /// A worker's connection has ended. It may come back; its offers are taken back at once.
     pub(super) fn worker_disconnected(&mut self, id: &str) {
         if let Some(worker) = self.workers.get_mut(id) {
-            worker.connection = None;
+            worker.disconnect();
         }
         self.rescind(|offer| offer.worker == id);
+        self.bound_workers_away();
     }
 
     /// A worker was silent for too long. What it runs may still run.
     pub(super) fn give_up_worker(&mut self, id: &str) {
         let Some(worker) = self.workers.get_mut(id) else { return };
         worker.is_unreachable = true;
-        let connection = worker.connection.take();
+        let connection = worker.disconnect();
         let running = worker.tasks.iter().filter(|(_, task)| !task.has_ended);
         let running: Vec<ExecutorKey> = running.map(|(key, _)| key.clone()).collect();
         if let Some(connection) = connection {

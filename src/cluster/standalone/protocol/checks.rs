@@ -16,6 +16,8 @@ pub(super) const TEXT_BYTES_MAX: usize = 4096;
 const TAG_BYTES_MAX: usize = 128;
 /// The most attributes.
 const ATTRIBUTES_MAX: usize = 256;
+/// The most bytes of all attributes of a worker: each offer has them.
+const ATTRIBUTES_BYTES_MAX: usize = 64 << 10;
 /// The most unacknowledged updates of a worker: an executor starts, runs, is asked to end, and ends.
 const UPDATES_MAX: usize = 4 * EXECUTORS_MAX;
 /// The most arguments, and the most variables, of a command.
@@ -103,6 +105,8 @@ impl WorkerSubscribe {
             check_id("an attribute's name", &attribute.name)?;
             check_text("an attribute's value", &attribute.value)?;
         }
+        let bytes = self.attributes.iter().map(|it| it.name.len() + it.value.len()).sum();
+        at_most("bytes of attributes", bytes, ATTRIBUTES_BYTES_MAX)?;
         at_most("executors", self.executors.len(), EXECUTORS_MAX)?;
         let mut seen = HashSet::new();
         for held in &self.executors {

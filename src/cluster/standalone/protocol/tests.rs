@@ -224,6 +224,16 @@ fn bounds_are_kept() {
         assert!(error.contains(expected), "{text}: {error}");
         assert!(error.len() < 300, "{error}");
     }
+    let attributes = |last: usize| {
+        let long = |number: usize, bytes: usize| {
+            format!(r#"{{"name":"a{number:03}","value":"{}"}}"#, "x".repeat(bytes))
+        };
+        let all = (0..16).map(|number| long(number, if number == 15 { last } else { 4092 }));
+        subscribe(&format!(r#","attributes":[{}]"#, all.collect::<Vec<_>>().join(",")))
+    };
+    assert!(decode_call(attributes(4092).as_bytes()).is_ok());
+    let error = decode_call(attributes(4093).as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("65537 bytes of attributes; 65536 is the most"), "{error}");
     let many = vec![held.replace("\"e\"", "\"e0\""); EXECUTORS_MAX + 1].join(",");
     let many = subscribe(&format!(r#","executors":[{many}]"#));
     let error = decode_call(many.as_bytes()).unwrap_err().to_string();

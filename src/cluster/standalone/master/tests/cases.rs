@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::world::{TestWorld, task_info};
+use crate::cluster::standalone::master::workers_away::OWNERS_AWAY_MAX;
 use crate::cluster::standalone::master::{MasterAction, WorkerPresence};
 use crate::cluster::standalone::protocol::{
     EXECUTORS_MAX, ExecutorKey, ExecutorUpdate, HeldExecutor, ReportedState, WorkerCall,
@@ -533,4 +534,36 @@ fn a_drain_is_said_again() {
     let drain = WorkerEvent::Drain { term: 1, grace: 60_000 };
     let actions = world.master.take_actions();
     assert!(actions.contains(&MasterAction::TellWorker { to: 1000, event: drain }), "{actions:?}");
+}
+
+/// Goal: a token can't fill the master with workers that come and go, and drives out neither others nor executors.
+/// Method: a worker with an executor and a worker of another owner go; then many others of the first one's owner come
+/// and go, each with an address and a session of its own.
+#[test]
+fn workers_that_are_away_are_bounded() {
+    let mut world = TestWorld::new(2, 2, None);
+    world.frameworks[1].failover = 1e6;
+    world.subscribe_framework(1);
+    world.connect_worker(0);
+    launch(&mut world, 1);
+    world.connect_worker(1);
+    world.disconnect_worker(0);
+    world.disconnect_worker(1);
+    for number in 0..300 {
+        let session = format!("one{number}");
+        let said =
+            WorkerSubscribe { address: session.clone(), session, ..WorkerSubscribe::default() };
+        let connection = 1000 + number;
+        world.master.worker_subscribes(connection, said, Some("o0".to_owned()), world.now);
+        world.deliver();
+        world.master.connection_closed(connection, world.now);
+        world.deliver();
+    }
+    let owner = |name: &str| Some(name.to_owned());
+    let away = world.master.workers_away();
+    assert_eq!((away[&owner("o0")], away[&owner("o1")]), (OWNERS_AWAY_MAX, 1));
+    // With the framework, and the worker that has an executor.
+    assert_eq!(world.master.journal_entries().len(), OWNERS_AWAY_MAX + 3);
+    world.connect_worker(0);
+    assert_eq!(world.master.counts().executors, 1);
 }
