@@ -146,11 +146,11 @@ impl SharedMaster {
         }
     }
 
-    /// How long a call of a principal has to wait; `None` if too many wait already.
-    pub(super) fn pace_call(&self, principal: Option<&str>) -> Option<Duration> {
+    /// How long what counts as a number of calls of a principal has to wait; `None` if too many wait already.
+    pub(super) fn pace_calls(&self, principal: Option<&str>, calls: u32) -> Option<Duration> {
         // Principals are those of a file.
         let mut paces = self.paces.borrow_mut();
-        paces.entry(principal.map(str::to_owned)).or_default().take(self.now())
+        paces.entry(principal.map(str::to_owned)).or_default().take(calls, self.now())
     }
 
     /// The time since the master's start.
@@ -200,6 +200,11 @@ impl SharedMaster {
         let called = self.master.borrow_mut().worker_calls(number, call, self.now());
         self.perform();
         called
+    }
+
+    /// The number of executors of the framework with this connection.
+    pub(super) fn executors_of(&self, number: ConnectionNumber) -> usize {
+        self.master.borrow().executors_of(number)
     }
 
     /// A connection has ended, from whichever side.
