@@ -80,19 +80,7 @@ impl StandaloneMaster {
         if let Some(grace) = drain {
             self.tell_worker(&id, WorkerEvent::Drain { term, grace });
         }
-        let mut own = Vec::new();
-        for held in said.executors {
-            let launched = match known.get(&held.key) {
-                Some(task) => Some(task.launched),
-                None if adopts => self.adopt(&id, &held),
-                None => None,
-            };
-            match launched {
-                Some(launched) => own.push((held, launched)),
-                None if held.state.is_end() => {}
-                None => self.end_strange_executor(&id, &held.key),
-            }
-        }
+        let own = self.own_executors(&id, &known, adopts, said.executors);
         self.compare_executors(&id, known, own, was_unreachable);
         for update in said.unacknowledged {
             self.take_update(&id, update);
@@ -132,6 +120,30 @@ impl StandaloneMaster {
             }
         }
         None
+    }
+
+    /// Those of the executors that a worker lists which were launched there, and when. The others end.
+    fn own_executors(
+        &mut self,
+        id: &str,
+        known: &BTreeMap<ExecutorKey, MasterTask>,
+        adopts: bool,
+        listed: Vec<HeldExecutor>,
+    ) -> Vec<(HeldExecutor, LaunchOrder)> {
+        let mut own = Vec::new();
+        for held in listed {
+            let launched = match known.get(&held.key) {
+                Some(task) => Some(task.launched),
+                None if adopts => self.adopt(id, &held),
+                None => None,
+            };
+            match launched {
+                Some(launched) => own.push((held, launched)),
+                None if held.state.is_end() => {}
+                None => self.end_strange_executor(id, &held.key),
+            }
+        }
+        own
     }
 
     /// When an executor that a worker lists was launched there by a master before this one; `None` if it wasn't, or if

@@ -418,8 +418,9 @@ fn ends_of_a_gone_framework_are_acknowledged() {
     assert!(world.workers[0].running.is_empty(), "its end was acknowledged");
 }
 
-/// Goal: a worker with credentials of its own can't take over or end what runs on another one. Method: the master starts
-/// again, and first a worker is back, or registers for the first time, that claims to run the other one's executors.
+/// Goal: a worker with credentials of its own can't take over or end what runs on another one. Method: the master
+/// starts again, and first a worker is back, or registers for the first time, that claims to run the other one's
+/// executors.
 #[test]
 fn claims_of_others_executors_change_nothing() {
     for is_known in [true, false] {
