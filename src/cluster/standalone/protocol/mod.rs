@@ -38,8 +38,8 @@
 //!   is gone or has fallen silent.
 //! * **Leaving.** A worker that takes no launches any more, because it is drained or asked to end, says so with
 //!   `LEAVING`, and in each later `SUBSCRIBE`: the master, and one that takes its place, offer nothing of it. `LEAVE`
-//!   is sent when no executor runs any more and all ends are acknowledged, or when the worker gives up waiting for that.
-//!   The master forgets the worker, and reports what it thinks runs there as gone.
+//!   is sent when no executor runs any more and all ends are acknowledged, or when the worker gives up waiting for
+//!   that. The master forgets the worker, and reports what it thinks runs there as gone.
 
 mod amounts;
 mod call;
