@@ -9,7 +9,9 @@
 
 use std::time::Duration;
 
-use offermill::cluster::standalone::master::{MasterAction, MasterSettings, StandaloneMaster};
+use offermill::cluster::standalone::master::{
+    LaunchKey, MasterAction, MasterSettings, StandaloneMaster,
+};
 use offermill::cluster::standalone::protocol::{
     WorkerCall, decode_call, decode_event, frame_call, frame_event,
 };
@@ -29,6 +31,7 @@ fn check(data: &[u8]) {
     let settings = MasterSettings {
         cluster: "c".to_owned(),
         term: 1,
+        launch_key: LaunchKey::try_from("0".repeat(64)).expect("64 digits"),
         max_cores: None,
         recovery_timeout: Duration::from_secs(15),
     };

@@ -242,7 +242,7 @@ fn executors_outlive_their_master() {
 }
 
 /// Ends the master by a signal while an executor runs, and starts it again at the same port with the same folder; the
-/// worker comes back and lists what it has.
+/// worker comes back and lists what it has, with the tag of its launch.
 fn executor_outlives_master(signal: &str, failover: &[&str]) {
     let folder = Folder::new();
     let master = RunningMaster::start(&folder, "127.0.0.1:0", &[]);
@@ -263,7 +263,7 @@ fn executor_outlives_master(signal: &str, failover: &[&str]) {
     back["term"] = json!(1);
     back["executors"] = json!([{
         "framework": launch["framework"], "executor": launch["executor"], "state": "RUNNING",
-        "resources": launch["resources"],
+        "resources": launch["resources"], "tag": launch["tag"],
     }]);
     let mut worker = HandWorker::connect(&again, &back, "");
     worker.updates = 100;

@@ -106,6 +106,7 @@ fn a_worker_runs_until_it_is_stopped() {
     assert!(sentences(&second).contains("another worker uses it"), "{}", sentences(&second));
 
     signal(&child, Signal::INT);
+    assert_eq!(connection.call(), WorkerCall::Leaving);
     connection.acknowledge(ReportedState::Killing);
     connection.acknowledge(ReportedState::Killed);
     assert_eq!(connection.call(), WorkerCall::Leave);
@@ -158,6 +159,7 @@ fn executors_end_with_a_killed_worker() {
     assert!(again.executors.is_empty() && again.unacknowledged.is_empty(), "{again:?}");
     assert_ne!(again.session, first.session);
     signal(&child, Signal::TERM);
+    assert_eq!(connection.call(), WorkerCall::Leaving);
     assert_eq!(connection.call(), WorkerCall::Leave);
     drop(connection);
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));

@@ -54,6 +54,7 @@ fn executors_run_and_their_ends_are_reported() {
     connection.acknowledge(ReportedState::Finished);
 
     worker.stop();
+    assert_eq!(connection.call(), WorkerCall::Leaving);
     assert_eq!(connection.call(), WorkerCall::Leave);
     drop(connection);
     assert_eq!(worker.wait(), WorkerEnd::Left { told: true, forced: false });
@@ -178,6 +179,7 @@ fn a_drained_worker_leaves() {
     connection.acknowledge(ReportedState::Running);
     connection.send(&WorkerEvent::Drain { term: 1, grace: 60_000 });
     connection.send(&launch("e2", 2, 1, "true"));
+    assert_eq!(connection.call(), WorkerCall::Leaving);
     let mut seen: Vec<_> = (0..3)
         .map(|_| {
             let update = connection.update();

@@ -28,6 +28,7 @@ fn leave(master: &FakeMaster, worker: TestWorker) {
     let held: Vec<_> = last.executors.iter().map(|it| (&*it.key.executor, it.state)).collect();
     assert_eq!(held, [("e1", ReportedState::Running)]);
     worker.stop();
+    assert_eq!(connection.call(), WorkerCall::Leaving);
     connection.acknowledge(ReportedState::Killing);
     connection.acknowledge(ReportedState::Killed);
     assert_eq!(connection.call(), WorkerCall::Leave);
@@ -124,6 +125,7 @@ fn an_old_leader_is_not_obeyed() {
     let (mut connection, held) = master.register("w-1", 8);
     assert_eq!((held.term, held.executors.len()), (7, 0));
     worker.stop();
+    assert_eq!(connection.call(), WorkerCall::Leaving);
     assert_eq!(connection.call(), WorkerCall::Leave);
     drop(connection);
     let folder = worker.folder.path().to_owned();

@@ -93,5 +93,6 @@ fn launch_of(executor: &str, sequence: u64, term: u64, argv: Vec<String>) -> Wor
             user: None,
         },
         grace: 60_000,
+        tag: String::new(),
     }))
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::launch_tag::LaunchOrder;
 use super::registered::{MasterTask, OutstandingOffer};
 use super::task_info::{grace, read_task};
 use super::{RefusedCall, StandaloneMaster};
@@ -98,9 +99,11 @@ impl StandaloneMaster {
             return;
         }
         *rest = rest.minus(&launch.resources);
+        let launched = self.next_launch();
+        self.next_number += 1;
         let Some(registered) = self.workers.get_mut(worker) else { return };
         registered.launches = launch.sequence;
-        let made = MasterTask::new(launch.resources.clone(), TaskState::Staging);
+        let made = MasterTask::new(launched, launch.resources.clone(), TaskState::Staging);
         registered.tasks.insert(key.clone(), made);
         self.placed.insert(key, worker.to_owned());
         self.tell_worker(worker, WorkerEvent::Launch(launch));
@@ -122,8 +125,10 @@ impl StandaloneMaster {
         if command.user.is_none() {
             command.user = info.map(|it| it.user.clone()).filter(|user| !user.is_empty());
         }
+        let key = self.key(number, &task.task_id.value);
         let launch = Box::new(ExecutorLaunch {
-            key: self.key(number, &task.task_id.value),
+            tag: self.settings.launch_key.tag(worker, &key, self.next_launch()),
+            key,
             sequence: self.workers.get(worker).map_or(0, |it| it.launches) + 1,
             term: self.settings.term,
             name: cut(name.unwrap_or_default(), NAME_BYTES_MAX),
@@ -136,6 +141,11 @@ impl StandaloneMaster {
             .check_message()
             .map_err(|why| format!("the task can't be sent to its worker: {why}"))?;
         Ok(launch)
+    }
+
+    /// When the next executor is launched.
+    fn next_launch(&self) -> LaunchOrder {
+        LaunchOrder { term: self.settings.term, number: self.next_number }
     }
 
     /// Why a worker takes no further executor of a framework, if it has as many as it may have.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::frameworks::FRAMEWORKS_AWAY_MAX;
 use super::registered::RegisteredFramework;
+use super::workers_away::OWNERS_AWAY_MAX;
 use super::{MasterAction, Peer, StandaloneMaster};
 use crate::cluster::standalone::protocol::WorkerResources;
 use crate::mesos_v1::messages::Event;
@@ -17,6 +18,8 @@ impl StandaloneMaster {
         self.assert_references_hold();
         let away = self.frameworks.values().filter(|it| it.gone_at.is_some()).count();
         assert!(away <= FRAMEWORKS_AWAY_MAX, "{away} frameworks are away");
+        let away = self.workers_away();
+        assert!(away.values().all(|away| *away <= OWNERS_AWAY_MAX), "{away:?} workers are away");
         if !self.is_recovering() {
             for id in self.workers.keys() {
                 assert_eq!(self.next_offer(id, now), None, "{id} has more to offer");
@@ -61,7 +64,7 @@ impl StandaloneMaster {
         }
         for (id, worker) in &self.workers {
             for key in worker.tasks.keys() {
-                assert!(self.placed.contains_key(key), "{key:?} on {id} can't be found");
+                assert_eq!(self.placed.get(key), Some(id), "{key:?} on {id} can't be found");
             }
         }
         for (connection, peer) in &self.connections {

@@ -17,10 +17,10 @@
 //! | Offers | All that is free on a worker goes to the framework that registered first and that neither suppresses offers nor declined these resources lately; what it declines, at once to the next. One offer of a worker is open at a time for each framework |
 //! | Cap | Offers and executors of a framework have at most as many cores as the cap says |
 //! | Refusals | Declined resources are held back from the framework for the time that it asked for, at least 1 s, unless more than these is free. Offers that aren't answered within 60 s are rescinded, and held back for 5 s |
-//! | Executors | One that its worker doesn't list when it subscribes again was dropped, if it was never reported, and otherwise is gone. One that a worker lists and the master didn't launch ends, unless the worker was registered by the master's predecessor and is back for the first time |
+//! | Executors | One that its worker doesn't list when it subscribes again was dropped, if it was never reported, and otherwise is gone. One that a worker lists and the master didn't launch ends, unless the worker was registered by the master's predecessor, is back for the first time, and proves by the launch's tag that it was launched there. If two workers prove that of an executor, it is the one of the later launch |
 //! | Bounds | A worker has at most 1024 executors, and a framework half of them; more are dropped. Ends that the framework hasn't acknowledged count |
 //! | Identity | An id of a worker is used only with the credentials that it was registered with, and so is its address until the worker is forgotten |
-//! | Workers | Unreachable after 60 s of silence, forgotten after 16 min. Time in which the master itself stood still doesn't count |
+//! | Workers | Unreachable after 60 s of silence, forgotten after 16 min. Of those without a connection and without executors, 256 of an owner and 4096 in all are remembered; of more, those that were heard of longest ago are forgotten. Time in which the master itself stood still doesn't count |
 //! | Frameworks | One whose connection ends may come back within its failover time-out. Then it is torn down: its executors end. At most 1024 are away: of more, one of the principal that has the most is torn down, without executors if there is such a one |
 //! | Recovery | After a start, no offers are made until all workers and frameworks of the journal are back, or 15 s are over |
 
@@ -32,6 +32,7 @@ mod allocation;
 mod checker;
 mod framework_calls;
 mod frameworks;
+mod launch_tag;
 mod recovery;
 mod registered;
 mod report;
@@ -43,6 +44,7 @@ mod tests;
 mod timers;
 mod worker_calls;
 mod workers;
+mod workers_away;
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -54,6 +56,7 @@ use crate::resources::Scalar;
 
 pub use action::{ConnectionNumber, MasterAction, RefusedCall, RegistryEntry};
 pub(crate) use frameworks::description_problem;
+pub use launch_tag::LaunchKey;
 pub use report::{FrameworkReport, MasterReport, WorkerPresence, WorkerReport};
 
 /// What a master is told at its start.
@@ -63,6 +66,8 @@ pub struct MasterSettings {
     pub cluster: String,
     /// The number of this leadership: higher than all before it.
     pub term: u64,
+    /// The key of the tags of launches. It is the same for all leaderships of a cluster.
+    pub launch_key: LaunchKey,
     /// The most cores of a framework. `None` means all.
     pub max_cores: Option<Scalar>,
     /// The longest wait for workers and frameworks of the journal. 15 s is usual.
@@ -127,6 +132,14 @@ impl StandaloneMaster {
             executors: tasks.filter(|task| !task.has_ended).count(),
             offers: self.offers.len(),
         }
+    }
+
+    /// Returns the number of executors of the framework with this connection, with ends that aren't acknowledged.
+    #[must_use]
+    pub fn executors_of(&self, connection: ConnectionNumber) -> usize {
+        let Some(Peer::Framework(number)) = self.connections.get(&connection) else { return 0 };
+        let Some(framework) = self.frameworks.get(number) else { return 0 };
+        self.placed.keys().filter(|key| key.framework == framework.id).count()
     }
 
     /// Whether workers and frameworks of the journal are still waited for. No offers are made then.

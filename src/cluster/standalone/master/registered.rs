@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::ConnectionNumber;
+use super::launch_tag::LaunchOrder;
 use crate::cluster::standalone::protocol::{
     ExecutorKey, ReportedState, WorkerAttribute, WorkerResources, WorkerSubscribe,
 };
@@ -81,6 +82,8 @@ pub(super) struct RegisteredWorker {
     pub(super) is_unreachable: bool,
     /// It takes no launches any more.
     pub(super) is_draining: bool,
+    /// The grace period of the drain that it was told, in milliseconds.
+    pub(super) drain_grace: Option<u64>,
     /// The number of launches on this connection.
     pub(super) launches: u64,
     pub(super) tasks: BTreeMap<ExecutorKey, MasterTask>,
@@ -103,12 +106,19 @@ impl RegisteredWorker {
             connection: None,
             heard_at: now,
             is_unreachable: false,
-            is_draining: false,
+            is_draining: said.leaving,
+            drain_grace: None,
             launches: 0,
             tasks: BTreeMap::new(),
             is_awaited: false,
             is_from_journal: false,
         }
+    }
+
+    /// Its connection has ended. What only offers need is forgotten.
+    pub(super) fn disconnect(&mut self) -> Option<ConnectionNumber> {
+        self.attributes = Vec::new();
+        self.connection.take()
     }
 
     /// Whether it may not be another's: both have credentials, which differ.
@@ -126,6 +136,7 @@ impl RegisteredWorker {
 /// An executor: a task to its framework.
 #[derive(Debug)]
 pub(super) struct MasterTask {
+    pub(super) launched: LaunchOrder,
     pub(super) resources: WorkerResources,
     pub(super) state: TaskState,
     /// Its end was reported; it is kept until the framework has acknowledged that.
@@ -139,8 +150,13 @@ pub(super) struct MasterTask {
 }
 
 impl MasterTask {
-    pub(super) fn new(resources: WorkerResources, state: TaskState) -> MasterTask {
+    pub(super) fn new(
+        launched: LaunchOrder,
+        resources: WorkerResources,
+        state: TaskState,
+    ) -> MasterTask {
         MasterTask {
+            launched,
             resources,
             state,
             has_ended: false,

@@ -3,4 +3,5 @@
 mod cases;
 mod descriptions;
 mod random;
+mod workers;
 mod world;

@@ -28,6 +28,7 @@ impl StandaloneMaster {
         self.rescind_old_offers(now);
         self.watch_workers(now);
         self.remove_gone_frameworks(now);
+        self.bound_workers_away();
         if self.next_heartbeat <= now {
             self.next_heartbeat = now + Duration::from_secs(HEARTBEAT_SECONDS);
             self.send_heartbeats();

@@ -28,6 +28,7 @@ impl StandaloneMaster {
                 }
                 match call {
                     WorkerCall::Update(update) => self.take_update(&id, update),
+                    WorkerCall::Leaving => self.worker_leaves(&id),
                     WorkerCall::Leave => {
                         self.hang_up(connection);
                         self.forget_worker(&id, TaskState::Gone, "its worker has left");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::launch_tag::LaunchOrder;
 use super::registered::{MasterTask, RegisteredWorker, task_state};
 use super::{ConnectionNumber, MasterAction, Peer, RegistryEntry, StandaloneMaster};
 use crate::cluster::standalone::protocol::{
@@ -47,7 +48,7 @@ impl StandaloneMaster {
         }
         let before = self.workers.remove(&id);
         // What runs under the master's predecessor isn't in the journal: workers tell it.
-        let adopts = self.is_recovering() || before.as_ref().is_some_and(|it| it.is_from_journal);
+        let adopts = before.as_ref().is_some_and(|it| it.is_from_journal);
         let mut worker = RegisteredWorker::new(&said, now);
         let was_unreachable = before.as_ref().is_some_and(|it| it.is_unreachable);
         worker.owner = owner.or_else(|| before.as_ref().and_then(|it| it.owner.clone()));
@@ -59,8 +60,11 @@ impl StandaloneMaster {
             self.actions.push(MasterAction::Record(entry));
         }
         self.rescind(|offer| offer.worker == id);
-        worker.is_draining =
-            before.as_ref().is_some_and(|it| it.is_draining && it.session == said.session);
+        let drain = before.as_ref().filter(|it| it.session == said.session);
+        worker.drain_grace = drain.and_then(|it| it.drain_grace);
+        // One that isn't leaving yet didn't get the message.
+        let drain = worker.drain_grace.filter(|_| !said.leaving);
+        worker.is_draining = said.leaving || drain.is_some();
         let mut known = BTreeMap::new();
         if let Some(before) = before {
             if let Some(old) = before.connection {
@@ -69,21 +73,15 @@ impl StandaloneMaster {
             known = before.tasks;
         }
         worker.connection = Some(connection);
-        let is_draining = worker.is_draining;
         self.workers.insert(id.clone(), worker);
         self.connections.insert(connection, Peer::Worker(id.clone()));
         let term = self.settings.term;
         self.tell_worker(&id, WorkerEvent::Subscribed { id: id.clone(), term });
-        if is_draining {
-            self.tell_worker(&id, WorkerEvent::Drain { term, grace: 0 });
+        if let Some(grace) = drain {
+            self.tell_worker(&id, WorkerEvent::Drain { term, grace });
         }
-        let adopted = said.executors.iter().filter(|it| adopts || known.contains_key(&it.key));
-        let adopted: Vec<&HeldExecutor> = adopted.collect();
-        let strange = said.executors.iter().filter(|it| !adopts && !known.contains_key(&it.key));
-        for held in strange.filter(|it| !it.state.is_end()) {
-            self.end_strange_executor(&id, &held.key);
-        }
-        self.compare_executors(&id, known, &adopted, was_unreachable);
+        let own = self.own_executors(&id, &known, adopts, said.executors);
+        self.compare_executors(&id, known, own, was_unreachable);
         for update in said.unacknowledged {
             self.take_update(&id, update);
         }
@@ -124,6 +122,47 @@ impl StandaloneMaster {
         None
     }
 
+    /// Those of the executors that a worker lists which were launched there, and when. The others end.
+    fn own_executors(
+        &mut self,
+        id: &str,
+        known: &BTreeMap<ExecutorKey, MasterTask>,
+        adopts: bool,
+        listed: Vec<HeldExecutor>,
+    ) -> Vec<(HeldExecutor, LaunchOrder)> {
+        let mut own = Vec::new();
+        for held in listed {
+            let launched = match known.get(&held.key) {
+                Some(task) => Some(task.launched),
+                None if adopts => self.adopt(id, &held),
+                None => None,
+            };
+            match launched {
+                Some(launched) => own.push((held, launched)),
+                None if held.state.is_end() => {}
+                None => self.end_strange_executor(id, &held.key),
+            }
+        }
+        own
+    }
+
+    /// When an executor that a worker lists was launched there by a master before this one; `None` if it wasn't, or if
+    /// it was launched elsewhere afterwards. One elsewhere that was launched before is over, and ended there.
+    fn adopt(&mut self, id: &str, held: &HeldExecutor) -> Option<LaunchOrder> {
+        let launched = self.settings.launch_key.read(id, &held.key, &held.tag)?;
+        let Some(other) = self.placed.get(&held.key).filter(|other| *other != id).cloned() else {
+            return Some(launched);
+        };
+        let there = self.workers.get_mut(&other)?;
+        if there.tasks.get(&held.key).is_some_and(|task| task.launched >= launched) {
+            return None;
+        }
+        there.tasks.remove(&held.key);
+        self.placed.remove(&held.key);
+        self.end_strange_executor(&other, &held.key);
+        Some(launched)
+    }
+
     /// Ends an executor that this master didn't launch on the worker that lists it.
     fn end_strange_executor(&mut self, id: &str, key: &ExecutorKey) {
         let term = self.settings.term;
@@ -139,14 +178,13 @@ impl StandaloneMaster {
         &mut self,
         id: &str,
         mut known: BTreeMap<ExecutorKey, MasterTask>,
-        listed: &[&HeldExecutor],
+        listed: Vec<(HeldExecutor, LaunchOrder)>,
         was_unreachable: bool,
     ) {
         let term = self.settings.term;
-        for HeldExecutor { key, state, resources } in listed {
-            let elsewhere = self.placed.get(key).is_some_and(|worker| worker != id);
-            let known = known.remove(key);
-            let mut task = MasterTask::new(resources.clone(), task_state(*state));
+        for (HeldExecutor { key, state, resources, .. }, launched) in listed {
+            let known = known.remove(&key);
+            let mut task = MasterTask::new(launched, resources, task_state(state));
             task.has_ended = state.is_end();
             let mut kill = None;
             if let Some(before) = &known {
@@ -161,17 +199,15 @@ impl StandaloneMaster {
             if let Some(worker) = self.workers.get_mut(id) {
                 worker.tasks.insert(key.clone(), task);
             }
-            if !elsewhere {
-                self.placed.insert(key.clone(), id.to_owned());
-            }
+            self.placed.insert(key.clone(), id.to_owned());
             let is_orphan = self.framework_number(&key.framework).is_none();
             if is_orphan && !self.is_recovering() {
                 let framework = key.framework.clone();
                 self.tell_worker(id, WorkerEvent::ShutdownFramework { framework, term });
-            } else if let Some(grace) = kill.or(elsewhere.then_some(0)).filter(|_| !has_ended) {
-                self.tell_worker(id, WorkerEvent::Kill { key: key.clone(), term, grace });
+            } else if let Some(grace) = kill.filter(|_| !has_ended) {
+                self.tell_worker(id, WorkerEvent::Kill { key, term, grace });
             } else if was_unreachable && !has_ended {
-                self.report(key, Some(id), shown, Reason::AgentReregistered, "");
+                self.report(&key, Some(id), shown, Reason::AgentReregistered, "");
             }
         }
         for (key, task) in known {
@@ -189,16 +225,17 @@ impl StandaloneMaster {
     /// A worker's connection has ended. It may come back; its offers are taken back at once.
     pub(super) fn worker_disconnected(&mut self, id: &str) {
         if let Some(worker) = self.workers.get_mut(id) {
-            worker.connection = None;
+            worker.disconnect();
         }
         self.rescind(|offer| offer.worker == id);
+        self.bound_workers_away();
     }
 
     /// A worker was silent for too long. What it runs may still run.
     pub(super) fn give_up_worker(&mut self, id: &str) {
         let Some(worker) = self.workers.get_mut(id) else { return };
         worker.is_unreachable = true;
-        let connection = worker.connection.take();
+        let connection = worker.disconnect();
         let running = worker.tasks.iter().filter(|(_, task)| !task.has_ended);
         let running: Vec<ExecutorKey> = running.map(|(key, _)| key.clone()).collect();
         if let Some(connection) = connection {
@@ -255,15 +292,25 @@ impl StandaloneMaster {
         }
     }
 
+    /// A worker takes no launches any more.
+    pub(super) fn worker_leaves(&mut self, id: &str) {
+        if let Some(worker) = self.workers.get_mut(id) {
+            worker.is_draining = true;
+        }
+        self.rescind(|offer| offer.worker == id);
+    }
+
     /// Drains a worker: it takes no launches any more, ends its executors within `grace` milliseconds, and leaves.
     /// Returns whether there is such a worker, with a connection.
-    pub fn drain_worker(&mut self, id: &str, grace: u64) -> bool {
+    pub fn drain_worker(&mut self, id: &str, grace: u64, now: Duration) -> bool {
         let connected = self.workers.get_mut(id).filter(|worker| worker.connection.is_some());
         let Some(worker) = connected else { return false };
-        worker.is_draining = true;
-        self.rescind(|offer| offer.worker == id);
+        worker.drain_grace = Some(grace);
+        self.worker_leaves(id);
         let term = self.settings.term;
         self.tell_worker(id, WorkerEvent::Drain { term, grace });
+        // What was offered of it doesn't count towards the cap of its framework any more.
+        self.allocate(now);
         true
     }
 }

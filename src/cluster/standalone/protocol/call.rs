@@ -15,6 +15,8 @@ pub enum WorkerCall {
     Update(ExecutorUpdate),
     /// The worker is there.
     Heartbeat,
+    /// The worker begins to leave: it takes no launches any more, and ends its executors.
+    Leaving,
     /// The worker goes and doesn't come back under this session.
     Leave,
 }
@@ -45,6 +47,9 @@ pub struct WorkerSubscribe {
     /// Updates that weren't acknowledged, those of an executor in their order.
     #[serde(default)]
     pub unacknowledged: Vec<ExecutorUpdate>,
+    /// Whether it takes no launches any more, because it leaves once its executors have ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leaving: bool,
 }
 
 /// A worker's attribute.
@@ -66,6 +71,9 @@ pub struct HeldExecutor {
     pub state: ReportedState,
     /// What it uses: nothing any more once it has ended.
     pub resources: WorkerResources,
+    /// The tag of its launch. A master after the one that launched it ends an executor without the right one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tag: String,
 }
 
 /// A change of an executor's state.

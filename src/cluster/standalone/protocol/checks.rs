@@ -12,8 +12,12 @@ use crate::foreign_text::id_problem;
 
 /// The most bytes of a sentence, a name of an attribute or its value.
 pub(super) const TEXT_BYTES_MAX: usize = 4096;
+/// The most bytes of a launch's tag.
+const TAG_BYTES_MAX: usize = 128;
 /// The most attributes.
 const ATTRIBUTES_MAX: usize = 256;
+/// The most bytes of all attributes of a worker: each offer has them.
+const ATTRIBUTES_BYTES_MAX: usize = 64 << 10;
 /// The most unacknowledged updates of a worker: an executor starts, runs, is asked to end, and ends.
 const UPDATES_MAX: usize = 4 * EXECUTORS_MAX;
 /// The most arguments, and the most variables, of a command.
@@ -44,7 +48,7 @@ impl WorkerCall {
         match self {
             WorkerCall::Subscribe(subscribe) => subscribe.check(),
             WorkerCall::Update(update) => update.check(),
-            WorkerCall::Heartbeat | WorkerCall::Leave => Ok(()),
+            WorkerCall::Heartbeat | WorkerCall::Leaving | WorkerCall::Leave => Ok(()),
         }
     }
 }
@@ -101,10 +105,13 @@ impl WorkerSubscribe {
             check_id("an attribute's name", &attribute.name)?;
             check_text("an attribute's value", &attribute.value)?;
         }
+        let bytes = self.attributes.iter().map(|it| it.name.len() + it.value.len()).sum();
+        at_most("bytes of attributes", bytes, ATTRIBUTES_BYTES_MAX)?;
         at_most("executors", self.executors.len(), EXECUTORS_MAX)?;
         let mut seen = HashSet::new();
         for held in &self.executors {
             held.key.check()?;
+            at_most("bytes in an executor's tag", held.tag.len(), TAG_BYTES_MAX)?;
             if !seen.insert(&held.key) {
                 return Err(Unfit(format!("executor {} is listed twice", held.key.executor)));
             }
@@ -155,6 +162,7 @@ impl ExecutorLaunch {
         self.key.check()?;
         check_text("a framework's name", &self.name)?;
         check_grace(self.grace)?;
+        at_most("bytes in an executor's tag", self.tag.len(), TAG_BYTES_MAX)?;
         at_most("intervals of ports", self.resources.ports.ranges().len(), PORT_RANGES_MAX)?;
         self.command.check()
     }

@@ -97,6 +97,9 @@ pub struct ExecutorLaunch {
     pub command: ExecutorCommand,
     /// The time from a request to end until it is ended by force, in milliseconds, where a kill says nothing else.
     pub grace: u64,
+    /// A text of at most 128 bytes, to be told with the executor in `SUBSCRIBE`, and to nobody else.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tag: String,
 }
 
 /// The command of an executor. Its `Debug` shows neither arguments nor variables, which may be secrets.

@@ -9,7 +9,7 @@
 //!
 //! | direction | messages |
 //! |---|---|
-//! | worker → master | `SUBSCRIBE` (first, and once), `UPDATE`, `HEARTBEAT`, `LEAVE` |
+//! | worker → master | `SUBSCRIBE` (first, and once), `UPDATE`, `HEARTBEAT`, `LEAVING`, `LEAVE` |
 //! | master → worker | `SUBSCRIBED` or `REFUSED` (first, and once), `LAUNCH`, `KILL`, `ACK`, `SHUTDOWN_FRAMEWORK`, `DRAIN`, `HEARTBEAT` |
 //!
 //! # Rules
@@ -23,6 +23,10 @@
 //! * **No doubles.** The master counts a `LAUNCH` that is absent from the next `SUBSCRIBE` as dropped. So a worker that
 //!   lists an executor has it, and one that doesn't list it never starts it. Launches have ascending sequence numbers
 //!   on each connection, beginning at 1; a worker ignores one whose executor it has already.
+//! * **Tags.** Each `LAUNCH` has a tag, which the worker tells with the executor in `SUBSCRIBE`. A master that didn't
+//!   launch an executor itself, because it started after that, takes it over only from the worker that it was launched
+//!   on, which the tag proves; without the right tag the worker is told to end it. (So end those of a worker that tells
+//!   no tags, and those that were launched before the journal had a key for them.)
 //! * **Bounds.** A worker holds at most [`EXECUTORS_MAX`] executors, and answers a launch beyond that with `DROPPED`,
 //!   once.
 //! * **Updates** of an executor are sent in their order, at once, and again with the next `SUBSCRIBE`, until they are
@@ -32,8 +36,10 @@
 //!   worker's process starts: the master takes a new connection of the same id and session in the place of the one
 //!   before, and refuses another session with this id, or with this address under another id, until the worker before
 //!   is gone or has fallen silent.
-//! * **Leaving.** `LEAVE` is sent when no executor runs any more and all ends are acknowledged, or when the worker
-//!   gives up waiting for that. The master forgets the worker, and reports what it thinks runs there as gone.
+//! * **Leaving.** A worker that takes no launches any more, because it is drained or asked to end, says so with
+//!   `LEAVING`, and in each later `SUBSCRIBE`: the master, and one that takes its place, offer nothing of it. `LEAVE`
+//!   is sent when no executor runs any more and all ends are acknowledged, or when the worker gives up waiting for
+//!   that. The master forgets the worker, and reports what it thinks runs there as gone.
 
 mod amounts;
 mod call;

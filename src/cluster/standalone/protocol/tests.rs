@@ -58,15 +58,17 @@ prop_compose! {
         term in any::<u64>(),
         resources in resources(),
         attributes in prop::collection::vec((ids(), ".{0,20}"), 0..4),
-        executors in prop::collection::btree_map(keys(), (states(), self::resources()), 0..4),
+        executors in prop::collection::btree_map(keys(), (states(), self::resources(), ids()), 0..4),
         unacknowledged in prop::collection::vec(updates(), 0..4),
+        leaving in any::<bool>(),
     ) -> WorkerSubscribe {
         let attributes = attributes.into_iter().map(|(name, value)| WorkerAttribute { name, value });
         let held = executors
             .into_iter()
-            .map(|(key, (state, resources))| HeldExecutor { key, state, resources });
+            .map(|(key, (state, resources, tag))| HeldExecutor { key, state, resources, tag });
         WorkerSubscribe {
             id, session, hostname, address, term, resources,
+            leaving,
             attributes: attributes.collect(),
             executors: held.collect(),
             unacknowledged,
@@ -79,6 +81,7 @@ fn calls() -> impl Strategy<Value = WorkerCall> {
         subscribes().prop_map(|it| WorkerCall::Subscribe(Box::new(it))),
         updates().prop_map(WorkerCall::Update),
         Just(WorkerCall::Heartbeat),
+        Just(WorkerCall::Leaving),
         Just(WorkerCall::Leave),
     ]
 }
@@ -94,9 +97,10 @@ prop_compose! {
         environment in prop::collection::vec(("[A-Z_]{1,10}", "[^\0]{0,20}"), 0..5),
         user in prop::option::of("[a-z]{1,8}"),
         grace in 0..1u64 << 34,
+        tag in "[0-9a-f-]{0,128}",
     ) -> ExecutorLaunch {
         let command = ExecutorCommand { argv, environment, user };
-        ExecutorLaunch { key, sequence, term, name, resources, command, grace }
+        ExecutorLaunch { key, sequence, term, name, resources, command, grace, tag }
     }
 }
 
@@ -220,6 +224,16 @@ fn bounds_are_kept() {
         assert!(error.contains(expected), "{text}: {error}");
         assert!(error.len() < 300, "{error}");
     }
+    let attributes = |last: usize| {
+        let long = |number: usize, bytes: usize| {
+            format!(r#"{{"name":"a{number:03}","value":"{}"}}"#, "x".repeat(bytes))
+        };
+        let all = (0..16).map(|number| long(number, if number == 15 { last } else { 4092 }));
+        subscribe(&format!(r#","attributes":[{}]"#, all.collect::<Vec<_>>().join(",")))
+    };
+    assert!(decode_call(attributes(4092).as_bytes()).is_ok());
+    let error = decode_call(attributes(4093).as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("65537 bytes of attributes; 65536 is the most"), "{error}");
     let many = vec![held.replace("\"e\"", "\"e0\""); EXECUTORS_MAX + 1].join(",");
     let many = subscribe(&format!(r#","executors":[{many}]"#));
     let error = decode_call(many.as_bytes()).unwrap_err().to_string();

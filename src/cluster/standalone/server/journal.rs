@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::random::random_id;
-use crate::cluster::standalone::master::{MasterSettings, RegistryEntry, StandaloneMaster};
+use crate::cluster::standalone::master::{
+    LaunchKey, MasterSettings, RegistryEntry, StandaloneMaster,
+};
 use crate::private_files::{PrivateFolder, lock_with_retry, open_file, open_lock, replace};
 
 /// The version of the format.
@@ -29,6 +31,7 @@ const BYTES_MAX: u64 = 1 << 30;
 pub struct MasterJournal {
     cluster: String,
     term: u64,
+    launch_key: LaunchKey,
     entries: Vec<RegistryEntry>,
     file: File,
     /// Its length when it was written last as a whole, in bytes.
@@ -45,6 +48,9 @@ struct JournalHead {
     offermill_master_journal: u32,
     cluster: String,
     term: u64,
+    /// The key of the tags of launches. A journal of an earlier master may have none.
+    #[serde(default)]
+    launch_key: Option<LaunchKey>,
 }
 
 /// Why a journal can't be used, in a sentence.
@@ -82,15 +88,17 @@ impl MasterJournal {
         let (head, entries) = match open_file(&path) {
             Ok(file) => read(&path, file)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let cluster = random_id().map_err(failed)?.chars().take(8).collect();
-                (JournalHead { offermill_master_journal: VERSION, cluster, term: 0 }, Vec::new())
+                let cluster: String = random_id().map_err(failed)?.chars().take(8).collect();
+                (head(&cluster, 0, None), Vec::new())
             }
             Err(error) => return Err(failed(error)),
         };
-        let JournalHead { cluster, term, .. } = head;
+        let JournalHead { cluster, term, launch_key, .. } = head;
+        let launch_key = launch_key.map_or_else(new_launch_key, Ok).map_err(failed)?;
         let term = term.checked_add(1).ok_or_else(|| damaged(&path, 1))?;
-        let entries = compact(&cluster, term, entries);
-        let file = replace(&path, |file| write_all(file, &cluster, term, &entries));
+        let entries = compact(&cluster, term, &launch_key, entries);
+        let head = self::head(&cluster, term, Some(launch_key.clone()));
+        let file = replace(&path, |file| write_all(file, &head, &entries));
         let file = file.map_err(|error| {
             JournalError(format!("the journal {} can't be written: {error}", path.display()))
         })?;
@@ -100,6 +108,7 @@ impl MasterJournal {
         Ok(MasterJournal {
             cluster,
             term,
+            launch_key,
             entries,
             file,
             whole_bytes,
@@ -119,6 +128,11 @@ impl MasterJournal {
     #[must_use]
     pub fn term(&self) -> u64 {
         self.term
+    }
+
+    /// The key of the tags of launches. It is the same for all leaderships of the cluster.
+    pub(super) fn launch_key(&self) -> &LaunchKey {
+        &self.launch_key
     }
 
     /// Takes the entries of former terms, oldest first.
@@ -154,13 +168,13 @@ impl MasterJournal {
     /// # Errors
     /// If the new one has taken the place of the former, but may not be on the disk.
     pub(super) fn rewrite(&mut self, entries: &[RegistryEntry]) -> Result<(), JournalError> {
-        let MasterJournal { cluster, term, .. } = self;
+        let head = head(&self.cluster, self.term, Some(self.launch_key.clone()));
         let mut whole_bytes = 0;
         // Opened before, so that nothing is opened after the new file has taken its place.
         let folder = File::open(self.path.parent().unwrap_or(Path::new(".")));
         let written = folder.and_then(|folder| {
             let file = replace(&self.path, |file| {
-                write_all(file, cluster, *term, entries)?;
+                write_all(file, &head, entries)?;
                 whole_bytes = file.metadata()?.len();
                 Ok(())
             })?;
@@ -181,10 +195,16 @@ impl MasterJournal {
 }
 
 /// The entries that say the same, without those that were taken back.
-fn compact(cluster: &str, term: u64, entries: Vec<RegistryEntry>) -> Vec<RegistryEntry> {
+fn compact(
+    cluster: &str,
+    term: u64,
+    launch_key: &LaunchKey,
+    entries: Vec<RegistryEntry>,
+) -> Vec<RegistryEntry> {
     let settings = MasterSettings {
         cluster: cluster.to_owned(),
         term,
+        launch_key: launch_key.clone(),
         max_cores: None,
         recovery_timeout: std::time::Duration::MAX,
     };
@@ -197,14 +217,18 @@ fn line(value: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-fn write_all(
-    file: &mut File,
-    cluster: &str,
-    term: u64,
-    entries: &[RegistryEntry],
-) -> io::Result<()> {
+fn head(cluster: &str, term: u64, launch_key: Option<LaunchKey>) -> JournalHead {
     let cluster = cluster.to_owned();
-    let mut text = line(&JournalHead { offermill_master_journal: VERSION, cluster, term })?;
+    JournalHead { offermill_master_journal: VERSION, cluster, term, launch_key }
+}
+
+/// A new key, of random numbers.
+fn new_launch_key() -> io::Result<LaunchKey> {
+    LaunchKey::try_from(random_id()? + &random_id()?).map_err(io::Error::other)
+}
+
+fn write_all(file: &mut File, head: &JournalHead, entries: &[RegistryEntry]) -> io::Result<()> {
+    let mut text = line(head)?;
     for entry in entries {
         text.extend(line(entry)?);
     }
@@ -268,6 +292,7 @@ mod tests {
         let path = folder.path().join("state");
         let mut journal = MasterJournal::open(&path).unwrap();
         let cluster = journal.cluster().to_owned();
+        let launch_key = journal.launch_key().clone();
         assert_eq!((journal.term(), cluster.len()), (1, 8));
         entries().iter().for_each(|entry| journal.append(entry).unwrap());
         let error = MasterJournal::open(&path).unwrap_err().to_string();
@@ -276,6 +301,22 @@ mod tests {
         let mut journal = MasterJournal::open(&path).unwrap();
         assert_eq!((journal.term(), journal.cluster()), (2, cluster.as_str()));
         assert_eq!(journal.take_entries(), entries()[1..3]);
+        assert_eq!(*journal.launch_key(), launch_key);
+    }
+
+    /// Goal: a journal without a key gets one, which is kept; each cluster has its own. Method: a first line without
+    /// it, opened twice, and another folder.
+    #[test]
+    fn a_key_is_made_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let head = r#"{"offermill_master_journal":1,"cluster":"c","term":4}"#;
+        std::fs::write(folder.path().join("master.journal"), format!("{head}\n")).unwrap();
+        let open = |path: &Path| MasterJournal::open(path).unwrap();
+        let first = open(folder.path()).launch_key().clone();
+        let again = open(folder.path());
+        assert_eq!((again.launch_key(), again.term()), (&first, 6));
+        let other = tempfile::tempdir().unwrap();
+        assert_ne!(*open(other.path()).launch_key(), first);
     }
 
     /// Goal: frameworks that come and go don't make a journal ever longer. Method: appended until it is long, written
@@ -402,7 +443,8 @@ mod tests {
             }
             let mut journal = opened.unwrap();
             let lines = whole[head..end].iter().filter(|byte| **byte == b'\n').count();
-            let known = compact("c", 1, entries().into_iter().take(lines).collect());
+            let known =
+                compact("c", 1, &journal.launch_key, entries().into_iter().take(lines).collect());
             assert_eq!((journal.term(), journal.take_entries()), (2, known), "{end}");
         }
     }

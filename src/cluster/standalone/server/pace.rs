@@ -9,6 +9,14 @@ const CALLS_AT_ONCE: u32 = 4000;
 /// The longest that a call waits. Calls that would wait for longer are refused.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
+/// The items of a call that count as a further call.
+const ITEMS_OF_A_CALL: usize = 64;
+
+/// What this number of items of a call, such as its tasks, counts as, besides the call itself.
+pub(super) fn calls_of(items: usize) -> u32 {
+    u32::try_from(items / ITEMS_OF_A_CALL).unwrap_or(u32::MAX)
+}
+
 /// The calls of a sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CallPace {
@@ -17,11 +25,12 @@ pub(super) struct CallPace {
 }
 
 impl CallPace {
-    /// Takes a call, and returns how long it has to wait; `None` if too many wait already. The call isn't taken then.
-    pub(super) fn take(&mut self, now: Duration) -> Option<Duration> {
+    /// Takes what counts as a number of calls, and returns how long it has to wait; `None` if too many wait already.
+    /// Nothing is taken then.
+    pub(super) fn take(&mut self, calls: u32, now: Duration) -> Option<Duration> {
         let interval = Duration::from_secs(1) / CALLS_PER_SECOND;
         let earliest = now.saturating_sub(interval * CALLS_AT_ONCE);
-        let next = self.next.max(earliest) + interval;
+        let next = self.next.max(earliest) + interval * calls;
         let wait = next.saturating_sub(now);
         if wait > WAIT_MAX {
             return None;
@@ -43,13 +52,25 @@ mod tests {
     fn a_crowd_waits() {
         let mut pace = CallPace::default();
         let now = Duration::from_secs(100);
-        let at_once = (0..CALLS_AT_ONCE).all(|_| pace.take(now) == Some(Duration::ZERO));
+        let at_once = (0..CALLS_AT_ONCE).all(|_| pace.take(1, now) == Some(Duration::ZERO));
         assert!(at_once);
         let waiting = CALLS_PER_SECOND * 5;
-        let waits: Vec<_> = (0..waiting).map(|_| pace.take(now).unwrap()).collect();
+        let waits: Vec<_> = (0..waiting).map(|_| pace.take(1, now).unwrap()).collect();
         assert!(waits.is_sorted() && waits[0] > Duration::ZERO);
-        assert_eq!((waits.last(), pace.take(now)), (Some(&WAIT_MAX), None));
-        assert_eq!(pace.take(now + Duration::from_secs(100)), Some(Duration::ZERO));
+        assert_eq!((waits.last(), pace.take(1, now)), (Some(&WAIT_MAX), None));
+        assert_eq!(pace.take(1, now + Duration::from_secs(100)), Some(Duration::ZERO));
+    }
+
+    /// Goal: a call of many items counts as many. Method: the most calls at once, as some of them.
+    #[test]
+    fn items_count() {
+        assert_eq!([0, 63, 64, 15_000].map(calls_of), [0, 0, 1, 234]);
+        let mut pace = CallPace::default();
+        let now = Duration::from_secs(100);
+        let calls = calls_of(15_000);
+        let at_once = CALLS_AT_ONCE / calls;
+        assert!((0..at_once).all(|_| pace.take(calls, now) == Some(Duration::ZERO)));
+        assert!(pace.take(calls, now).unwrap() > Duration::ZERO);
     }
 
     proptest! {
@@ -62,7 +83,7 @@ mod tests {
             let (mut pace, mut now, mut done) = (CallPace::default(), Duration::ZERO, Vec::new());
             for (pause, calls) in crowds {
                 now += Duration::from_millis(pause);
-                done.extend((0..calls).filter_map(|_| pace.take(now)).map(|wait| now + wait));
+                done.extend((0..calls).filter_map(|_| pace.take(1, now)).map(|wait| now + wait));
             }
             prop_assert!(done.is_sorted());
             for (first, from) in done.iter().enumerate().step_by(97) {

@@ -12,6 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use super::answers::{MasterResponse, problem, stream, whole};
 use super::message_count::{MESSAGES_MAX, has_too_many};
+use super::pace::calls_of;
 use super::random::random_id;
 use super::shared::{FrameworkStream, SharedMaster};
 use crate::cluster::standalone::master::{ConnectionNumber, description_problem};
@@ -32,6 +33,8 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 const ONE_STREAM_ID: &str =
     "a call other than SUBSCRIBE must have one Mesos-Stream-Id, the stream ID";
 
+const CROWD: &str = "too many calls of this principal wait";
+
 /// Answers a call.
 pub(super) async fn respond(
     shared: Rc<SharedMaster>,
@@ -51,12 +54,8 @@ pub(super) async fn respond(
     if number.is_some() {
         client.raise(ConnectionRank::OfStream);
     }
-    match shared.pace_call(principal.as_deref()) {
-        Some(wait) if wait.is_zero() => {}
-        Some(wait) => sleep(wait).await,
-        None => {
-            return problem(StatusCode::TOO_MANY_REQUESTS, "too many calls of this principal wait");
-        }
+    if !keeps_pace(&shared, principal.as_deref(), 1).await {
+        return problem(StatusCode::TOO_MANY_REQUESTS, CROWD);
     }
     let bytes_max = if number.is_some() { CALL_BYTES_MAX } else { SUBSCRIBE_BYTES_MAX };
     let body = match timeout(CALL_TIMEOUT, Limited::new(body, bytes_max).collect()).await {
@@ -82,10 +81,41 @@ pub(super) async fn respond(
         return subscribe(&shared, call, principal, answered);
     }
     let Some(number) = number else { return problem(StatusCode::BAD_REQUEST, ONE_STREAM_ID) };
+    let calls = calls_of(items(&call, || shared.executors_of(number)));
+    if calls > 0 && !keeps_pace(&shared, principal.as_deref(), calls).await {
+        return problem(StatusCode::TOO_MANY_REQUESTS, CROWD);
+    }
     match shared.framework_calls(number, call) {
         Ok(()) => whole(StatusCode::ACCEPTED, "text/plain; charset=utf-8", String::new()),
         Err(why) => problem(StatusCode::BAD_REQUEST, &why.to_string()),
     }
+}
+
+/// Waits until what counts as a number of calls may be done. Returns whether it may: it isn't if too many wait already.
+async fn keeps_pace(shared: &SharedMaster, principal: Option<&str>, calls: u32) -> bool {
+    match shared.pace_calls(principal, calls) {
+        Some(wait) if wait.is_zero() => true,
+        Some(wait) => {
+            sleep(wait).await;
+            true
+        }
+        None => false,
+    }
+}
+
+/// How many tasks and offers a call is about. One that reconciles no task in particular is about all of its framework.
+fn items(call: &Call, of_framework: impl FnOnce() -> usize) -> usize {
+    let operations = call.accept.iter().flat_map(|accept| &accept.operations);
+    let launches = operations.filter_map(|operation| operation.launch.as_ref());
+    let launched: usize = launches.map(|launch| launch.task_infos.len()).sum();
+    let accepted = call.accept.as_ref().map_or(0, |accept| accept.offer_ids.len());
+    let declined = call.decline.as_ref().map_or(0, |decline| decline.offer_ids.len());
+    let reconciled = match &call.reconcile {
+        Some(reconcile) if reconcile.tasks.is_empty() => of_framework(),
+        Some(reconcile) => reconcile.tasks.len(),
+        None => 0,
+    };
+    launched + accepted + declined + reconciled
 }
 
 /// The connection whose stream a call names; `None` if it names none.

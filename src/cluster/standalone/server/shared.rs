@@ -76,6 +76,7 @@ impl SharedMaster {
         let settings = MasterSettings {
             cluster: journal.cluster().to_owned(),
             term: journal.term(),
+            launch_key: journal.launch_key().clone(),
             max_cores: options.max_cores,
             recovery_timeout: RECOVERY_TIMEOUT,
         };
@@ -117,7 +118,7 @@ impl SharedMaster {
     /// Drains a worker. Returns whether there is such a worker, with a connection.
     pub(super) fn drain_worker(&self, id: &str, grace: Duration) -> bool {
         let grace = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
-        let is_known = self.master.borrow_mut().drain_worker(id, grace);
+        let is_known = self.master.borrow_mut().drain_worker(id, grace, self.now());
         self.perform();
         is_known
     }
@@ -155,11 +156,11 @@ impl SharedMaster {
         }
     }
 
-    /// How long a call of a principal has to wait; `None` if too many wait already.
-    pub(super) fn pace_call(&self, principal: Option<&str>) -> Option<Duration> {
+    /// How long what counts as a number of calls of a principal has to wait; `None` if too many wait already.
+    pub(super) fn pace_calls(&self, principal: Option<&str>, calls: u32) -> Option<Duration> {
         // Principals are those of a file.
         let mut paces = self.paces.borrow_mut();
-        paces.entry(principal.map(str::to_owned)).or_default().take(self.now())
+        paces.entry(principal.map(str::to_owned)).or_default().take(calls, self.now())
     }
 
     /// The time since the master's start.
@@ -209,6 +210,11 @@ impl SharedMaster {
         let called = self.master.borrow_mut().worker_calls(number, call, self.now());
         self.perform();
         called
+    }
+
+    /// The number of executors of the framework with this connection.
+    pub(super) fn executors_of(&self, number: ConnectionNumber) -> usize {
+        self.master.borrow().executors_of(number)
     }
 
     /// A connection has ended, from whichever side.

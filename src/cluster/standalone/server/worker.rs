@@ -52,7 +52,7 @@ async fn read(shared: Rc<SharedMaster>, number: ConnectionNumber, mut calls: Wor
     let mut pace = CallPace::default();
     while let Ok(call) = calls.next().await {
         // Nothing further is read meanwhile, so that the worker can't send more.
-        if let Some(wait) = pace.take(shared.now()).filter(|wait| !wait.is_zero()) {
+        if let Some(wait) = pace.take(1, shared.now()).filter(|wait| !wait.is_zero()) {
             sleep(wait).await;
         }
         if shared.worker_calls(number, call).is_err() {

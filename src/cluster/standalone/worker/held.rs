@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use crate::cluster::standalone::protocol::{
-    ExecutorKey, ExecutorUpdate, HeldExecutor, ReportedState, WorkerResources,
+    ExecutorKey, ExecutorLaunch, ExecutorUpdate, HeldExecutor, ReportedState, WorkerResources,
 };
 
 /// An executor that is being started, runs, or has ended without all its updates acknowledged.
@@ -14,6 +14,8 @@ pub(super) struct HeldRecord {
     pub(super) resources: WorkerResources,
     /// The grace period of a kill that doesn't say one.
     pub(super) grace: Duration,
+    /// The tag of its launch.
+    tag: String,
     updates: VecDeque<UnacknowledgedUpdate>,
 }
 
@@ -42,9 +44,16 @@ impl HeldExecutors {
         self.0.get(key)
     }
 
-    pub(super) fn insert(&mut self, key: ExecutorKey, resources: WorkerResources, grace: Duration) {
-        let state = ReportedState::Starting;
-        self.0.insert(key, HeldRecord { state, resources, grace, updates: VecDeque::new() });
+    /// Adds the executor of a launch, which is being started.
+    pub(super) fn insert(&mut self, launch: &ExecutorLaunch) {
+        let record = HeldRecord {
+            state: ReportedState::Starting,
+            resources: launch.resources.clone(),
+            grace: Duration::from_millis(launch.grace),
+            tag: launch.tag.clone(),
+            updates: VecDeque::new(),
+        };
+        self.0.insert(launch.key.clone(), record);
     }
 
     /// Adds an update, which wasn't sent yet, to those of its executor, and changes the executor's state.
@@ -83,6 +92,7 @@ impl HeldExecutors {
                 true => WorkerResources::default(),
                 false => held.resources.clone(),
             },
+            tag: held.tag.clone(),
         });
         let executors = executors.collect();
         let mut updates = Vec::new();

@@ -122,6 +122,7 @@ impl WorkerState {
             attributes: facts.attributes.clone(),
             executors,
             unacknowledged,
+            leaving: self.leaving.is_some(),
         }))
     }
 
@@ -171,6 +172,10 @@ impl WorkerState {
                     self.link = LinkState::Subscribed { last_launch: 0 };
                     actions.push(WorkerAction::Persist { id: id.clone(), term });
                     actions.push(WorkerAction::Registered { id, term });
+                    if self.leaving.is_some() {
+                        // It may have begun to leave after it sent SUBSCRIBE.
+                        actions.push(WorkerAction::Send(WorkerCall::Leaving));
+                    }
                 }
             }
             (LinkState::Subscribing, WorkerEvent::Refused { why, may_retry: true }) => {
@@ -283,8 +288,7 @@ impl WorkerState {
             return;
         }
         let refused = self.refusal(&launch);
-        let grace = Duration::from_millis(launch.grace);
-        self.held.insert(launch.key.clone(), launch.resources.clone(), grace);
+        self.held.insert(&launch);
         let (state, message) = match refused {
             None => (ReportedState::Starting, String::new()),
             Some((state, why)) => (state, why),
@@ -351,6 +355,9 @@ impl WorkerState {
         now: WorkerTime,
         actions: &mut Vec<WorkerAction>,
     ) {
+        if self.leaving.is_none() && self.is_subscribed() {
+            actions.push(WorkerAction::Send(WorkerCall::Leaving));
+        }
         for key in self.held.alive().map(|(key, _)| key.clone()).collect::<Vec<_>>() {
             self.end(&key, grace, now, actions);
         }

@@ -30,7 +30,7 @@ pub(super) fn with_worker(framework: usize) -> TestWorld {
 }
 
 /// Accepts the framework's offer with one task of one core. Returns the task's id.
-fn launch(world: &mut TestWorld, framework: usize) -> String {
+pub(super) fn launch(world: &mut TestWorld, framework: usize) -> String {
     let offer = offer_of(world, framework).unwrap();
     world.accept(framework, &offer, 1.0, None)
 }
@@ -373,7 +373,7 @@ fn executors_that_were_not_launched_are_ended() {
     let actions = world.master.take_actions();
     assert_eq!(actions, [MasterAction::TellWorker { to: connection, event: ack }]);
     let (state, resources) = (ReportedState::Running, WorkerResources::default());
-    let held = HeldExecutor { key: key.clone(), state, resources };
+    let held = HeldExecutor { key: key.clone(), state, resources, tag: String::new() };
     world.workers[0].running.insert(key, held);
     world.disconnect_worker(0);
     world.connect_worker(0);

@@ -17,6 +17,9 @@ enum Step {
     BreakWorker(usize),
     CrashWorker(usize),
     ImpersonateWorker(usize, bool),
+    ClaimExecutors(usize, usize),
+    DrainWorker(usize),
+    LeaveWorker(usize),
     Report(usize, usize, ReportedState),
     Subscribe(usize),
     DisconnectFramework(usize),
@@ -49,6 +52,9 @@ fn steps() -> impl Strategy<Value = Step> {
         1 => worker().prop_map(Step::BreakWorker),
         1 => worker().prop_map(Step::CrashWorker),
         1 => (worker(), any::<bool>()).prop_map(|(w, by_id)| Step::ImpersonateWorker(w, by_id)),
+        1 => (worker(), worker()).prop_map(|(thief, victim)| Step::ClaimExecutors(thief, victim)),
+        1 => worker().prop_map(Step::DrainWorker),
+        1 => worker().prop_map(Step::LeaveWorker),
         4 => (worker(), any::<usize>(), states).prop_map(|(w, e, s)| Step::Report(w, e, s)),
         3 => framework().prop_map(Step::Subscribe),
         1 => framework().prop_map(Step::DisconnectFramework),
@@ -77,6 +83,9 @@ fn do_step(world: &mut TestWorld, step: Step) {
         Step::BreakWorker(index) => world.workers[index].breaks = true,
         Step::CrashWorker(index) => world.crash_worker(index),
         Step::ImpersonateWorker(index, by_id) => world.impersonate_worker(index, by_id),
+        Step::ClaimExecutors(thief, victim) => world.claim_executors(thief, victim),
+        Step::DrainWorker(index) => world.drain_worker(index),
+        Step::LeaveWorker(index) => world.begin_to_leave(index),
         Step::Report(index, choice, state) => {
             let key = choose(world.workers[index].running.keys().cloned(), choice);
             if let Some(key) = key {
@@ -154,6 +163,11 @@ proptest! {
             world.workers[index].breaks = false;
             world.disconnect_worker(index);
             world.connect_worker(index);
+            // One that leaves is back as another process.
+            if world.workers[index].leaving {
+                world.crash_worker(index);
+                world.connect_worker(index);
+            }
         }
         world.pass(Duration::from_secs(20));
         let left: Vec<&ExecutorKey> = world.workers.iter().flat_map(|it| it.running.keys()).collect();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use crate::cluster::standalone::master::{
-    MasterAction, MasterSettings, RegistryEntry, StandaloneMaster,
+    LaunchKey, MasterAction, MasterSettings, RegistryEntry, StandaloneMaster,
 };
 use crate::cluster::standalone::protocol::{
     ExecutorKey, ExecutorUpdate, HeldExecutor, ReportedState, WorkerCall, WorkerEvent,
@@ -28,6 +28,8 @@ pub(super) struct TestWorker {
     pub(super) unacknowledged: Vec<ExecutorUpdate>,
     /// Ends the connection with the next message, which is lost.
     pub(super) breaks: bool,
+    /// It takes no launches any more.
+    pub(super) leaving: bool,
     session: u64,
 }
 
@@ -127,10 +129,11 @@ impl TestWorld {
             }
             WorkerEvent::Launch(launch) => {
                 assert!(self.launched.insert(launch.key.clone()), "doubled: {:?}", launch.key);
+                assert!(!worker.leaving, "{:?} is launched on a leaving worker", launch.key);
                 self.users.insert(launch.key.executor.clone(), launch.command.user);
-                let (key, resources) = (launch.key, launch.resources);
+                let (key, resources, tag) = (launch.key, launch.resources, launch.tag);
                 let state = ReportedState::Starting;
-                worker.running.insert(key.clone(), HeldExecutor { key, state, resources });
+                worker.running.insert(key.clone(), HeldExecutor { key, state, resources, tag });
             }
             WorkerEvent::Kill { key, .. } => {
                 if let Some(index) = self.workers.iter().position(|it| it.connection == Some(to)) {
@@ -153,7 +156,12 @@ impl TestWorld {
                     }
                 }
             }
-            WorkerEvent::Refused { .. } | WorkerEvent::Drain { .. } | WorkerEvent::Heartbeat => {}
+            WorkerEvent::Drain { .. } => {
+                worker.leaving = true;
+                let _gone = self.master.worker_calls(to, WorkerCall::Leaving, self.now);
+                self.judge();
+            }
+            WorkerEvent::Refused { .. } | WorkerEvent::Heartbeat => {}
         }
     }
 
@@ -212,6 +220,26 @@ impl TestWorld {
     }
 
     pub(super) fn connect_worker(&mut self, index: usize) {
+        self.connect_worker_with(index, Vec::new());
+    }
+
+    /// A worker claims to run what another one runs, with the tags that it has, if any. The master believes none of it.
+    pub(super) fn claim_executors(&mut self, thief: usize, victim: usize) {
+        let own = self.workers[thief].running.values().next().map(|it| it.tag.clone());
+        let claimed = self.workers[victim].running.values().filter(|_| thief != victim);
+        let claimed: Vec<HeldExecutor> = claimed
+            .map(|held| HeldExecutor { tag: own.clone().unwrap_or_default(), ..held.clone() })
+            .collect();
+        let keys: Vec<ExecutorKey> = claimed.iter().map(|it| it.key.clone()).collect();
+        self.disconnect_worker(thief);
+        self.connect_worker_with(thief, claimed);
+        for key in keys {
+            let found = self.master.placed.get(&key);
+            assert!(found.is_none() || found != self.workers[thief].id.as_ref(), "{key:?}");
+        }
+    }
+
+    fn connect_worker_with(&mut self, index: usize, claimed: Vec<HeldExecutor>) {
         let connection = self.number();
         let worker = &mut self.workers[index];
         worker.connection = Some(connection);
@@ -226,8 +254,9 @@ impl TestWorld {
             term: self.term,
             resources: WorkerResources { cpus, mem, ports, ..WorkerResources::default() },
             attributes: Vec::new(),
-            executors: worker.running.values().cloned().collect(),
+            executors: worker.running.values().cloned().chain(claimed).collect(),
             unacknowledged: worker.unacknowledged.clone(),
+            leaving: worker.leaving,
         };
         self.master.worker_subscribes(connection, said, Some(format!("o{index}")), self.now);
         self.deliver();
@@ -260,11 +289,34 @@ impl TestWorld {
         assert_eq!((*to, close), (connection, &MasterAction::Close(connection)));
     }
 
+    /// An operator drains a worker, whose executors don't end.
+    pub(super) fn drain_worker(&mut self, index: usize) {
+        if let Some(id) = self.workers[index].id.clone() {
+            self.master.drain_worker(&id, 60_000, self.now);
+            self.deliver();
+        }
+    }
+
+    /// A worker begins to leave by itself. Its executors don't end.
+    pub(super) fn begin_to_leave(&mut self, index: usize) {
+        self.workers[index].leaving = true;
+        if let Some(connection) = self.workers[index].connection {
+            let _gone = self.master.worker_calls(connection, WorkerCall::Leaving, self.now);
+            self.deliver();
+        }
+    }
+
+    /// Lets executors be launched again under their ids.
+    pub(super) fn forget_launches(&mut self) {
+        self.launched.clear();
+    }
+
     /// A worker's program ends, and its executors with it.
     pub(super) fn crash_worker(&mut self, index: usize) {
         self.disconnect_worker(index);
         let worker = &mut self.workers[index];
         worker.session += 1;
+        worker.leaving = false;
         worker.running.clear();
         worker.unacknowledged.clear();
     }
@@ -383,7 +435,8 @@ impl TestWorld {
 
 fn settings(term: u64, max_cores: Option<Scalar>) -> MasterSettings {
     let recovery_timeout = Duration::from_secs(15);
-    MasterSettings { cluster: "c".to_owned(), term, max_cores, recovery_timeout }
+    let launch_key = LaunchKey::try_from("0f".repeat(32)).unwrap();
+    MasterSettings { cluster: "c".to_owned(), term, launch_key, max_cores, recovery_timeout }
 }
 
 pub(super) fn task_info(id: &str, offer: &Offer, cores: f64, port: Option<u64>) -> TaskInfo {

@@ -57,5 +57,6 @@ fn launch(key: ExecutorKey, sequence: u64, term: u64) -> WorkerEvent {
         resources: resources(1),
         command: ExecutorCommand { argv: vec!["true".to_owned()], ..ExecutorCommand::default() },
         grace: 1000,
+        tag: format!("tag {sequence}"),
     }))
 }

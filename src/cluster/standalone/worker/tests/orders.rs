@@ -206,7 +206,7 @@ impl OrderWorld {
                 }
                 subscribe.unacknowledged
             }
-            WorkerCall::Heartbeat | WorkerCall::Leave => Vec::new(),
+            WorkerCall::Heartbeat | WorkerCall::Leaving | WorkerCall::Leave => Vec::new(),
         };
         for update in updates {
             let received = self.received.entry(update.key.clone()).or_default();

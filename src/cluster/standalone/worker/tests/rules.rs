@@ -313,3 +313,39 @@ fn a_full_worker_can_register() {
     let call = WorkerCall::Subscribe(call);
     assert!(call.check().is_ok() && frame_call(&call).len() < MESSAGE_BYTES_MAX);
 }
+
+/// Goal: the master of a worker that leaves always knows. Method: a request to leave while the worker is registered,
+/// while it registers, and before that; what it sends then, and what its registrations say.
+#[test]
+fn a_worker_says_that_it_leaves() {
+    let leave = || WorkerInput::Leave { grace: Duration::from_secs(60) };
+    let says = |actions: &[WorkerAction]| {
+        actions.iter().filter(|it| **it == WorkerAction::Send(WorkerCall::Leaving)).count()
+    };
+    let is_listed = |state: &mut WorkerState| {
+        let WorkerCall::Subscribe(call) = state.subscribe(at(9)) else { panic!("another message") };
+        call.leaving
+    };
+    let running = || {
+        let mut state = worker(8);
+        register(&mut state, 1, 0);
+        event(&mut state, launch(key("f", "a"), 1, 1), 0);
+        state
+    };
+    let mut registered = running();
+    assert!(!is_listed(&mut registered));
+    register(&mut registered, 1, 1);
+    let actions = registered.handle(leave(), at(2));
+    assert_eq!(actions.first(), Some(&WorkerAction::Send(WorkerCall::Leaving)));
+    assert_eq!(says(&registered.handle(leave(), at(3))), 0);
+    assert!(is_listed(&mut registered));
+    let mut registering = running();
+    let _call = registering.subscribe(at(1));
+    assert_eq!(says(&registering.handle(leave(), at(2))), 0);
+    let subscribed = WorkerEvent::Subscribed { id: "w-1".to_owned(), term: 1 };
+    assert_eq!(says(&event(&mut registering, subscribed, 3)), 1);
+    let mut disconnected = running();
+    disconnected.handle(WorkerInput::Disconnected, at(1));
+    assert_eq!(says(&disconnected.handle(leave(), at(2))), 0);
+    assert!(is_listed(&mut disconnected));
+}

@@ -1,0 +1,158 @@
+//! Workers that claim what isn't theirs, that leave, and that are away.
+
+use super::cases::{launch, offer_of, seconds, small_task, with_worker};
+use super::world::TestWorld;
+use crate::cluster::standalone::master::workers_away::OWNERS_AWAY_MAX;
+use crate::cluster::standalone::master::{MasterAction, WorkerPresence};
+use crate::cluster::standalone::protocol::{ReportedState, WorkerEvent, WorkerSubscribe};
+
+/// Goal: a worker with credentials of its own can't take over or end what runs on another one. Method: the master
+/// starts again, and first a worker is back, or registers for the first time, that claims to run the other one's
+/// executors.
+#[test]
+fn claims_of_others_executors_change_nothing() {
+    for is_known in [true, false] {
+        let mut world = TestWorld::new(2, 2, None);
+        world.frameworks[1].failover = 1e6;
+        world.subscribe_framework(1);
+        world.connect_worker(0);
+        launch(&mut world, 1);
+        if is_known {
+            world.connect_worker(1);
+            launch(&mut world, 1);
+        }
+        let runs = |world: &TestWorld| {
+            let states = |worker: usize| {
+                let held = world.workers[worker].running.values();
+                held.map(|it| (it.key.clone(), it.state)).collect::<Vec<_>>()
+            };
+            [states(0), states(1)]
+        };
+        let before = runs(&world);
+        world.restart_master();
+        world.subscribe_framework(1);
+        world.claim_executors(1, 0);
+        world.connect_worker(0);
+        world.pass(seconds(20));
+        assert_eq!(runs(&world), before);
+        assert_eq!(world.master.counts().executors, 1 + usize::from(is_known));
+    }
+}
+
+/// Goal: of two launches of one executor the later one counts, whichever is told first. Method: an executor that has
+/// ended is launched again under the same id on another worker; after a restart the first worker claims that its own
+/// still runs.
+#[test]
+fn a_later_launch_counts() {
+    for thief_first in [true, false] {
+        let mut world = TestWorld::new(2, 2, None);
+        world.frameworks[1].failover = 1e6;
+        world.subscribe_framework(1);
+        world.connect_worker(0);
+        let launch_one = |world: &mut TestWorld| {
+            let (offer, task) = (offer_of(world, 1).unwrap(), small_task(world, 1, "one"));
+            world.accept_tasks(1, &offer, vec![task]);
+        };
+        launch_one(&mut world);
+        let (key, held) = world.workers[0].running.pop_first().unwrap();
+        world.workers[0].running.insert(key.clone(), held.clone());
+        world.report(0, &key, ReportedState::Finished);
+        world.deliver();
+        world.crash_worker(0);
+        world.forget_launches();
+        world.connect_worker(1);
+        launch_one(&mut world);
+        world.restart_master();
+        world.subscribe_framework(1);
+        world.workers[0].running.insert(key.clone(), held);
+        for worker in if thief_first { [0, 1] } else { [1, 0] } {
+            world.connect_worker(worker);
+        }
+        world.pass(seconds(20));
+        assert!(world.workers[0].running.values().all(|it| it.state.is_end()));
+        assert_eq!(world.workers[1].running[&key].state, ReportedState::Starting);
+        assert_eq!(world.master.counts().executors, 1);
+    }
+}
+
+/// Goal: what leaves isn't offered, also by a master that starts meanwhile. Method: a worker that is drained, and one
+/// that leaves by itself, with an open offer each, while it is connected or not; then a restart of the master.
+#[test]
+fn a_leaving_worker_stays_one() {
+    for (is_drained, is_connected) in [(true, true), (false, true), (false, false)] {
+        let mut world = with_worker(1);
+        world.frameworks[1].failover = 1e6;
+        launch(&mut world, 1);
+        world.pass(seconds(10));
+        assert!(offer_of(&world, 1).is_some());
+        if !is_connected {
+            world.disconnect_worker(0);
+        }
+        match is_drained {
+            true => world.drain_worker(0),
+            false => world.begin_to_leave(0),
+        }
+        for has_restarted in [false, true] {
+            if has_restarted {
+                world.restart_master();
+                world.subscribe_framework(1);
+            }
+            if has_restarted || !is_connected {
+                world.disconnect_worker(0);
+                world.connect_worker(0);
+            }
+            world.pass(seconds(30));
+            assert_eq!(offer_of(&world, 1), None, "after a restart: {has_restarted}");
+            assert_eq!(world.master.overview().workers[0].state, WorkerPresence::Draining);
+            assert_eq!(world.master.counts().executors, 1);
+        }
+    }
+}
+
+/// Goal: a drain that didn't arrive is said again, with its grace period. Method: a connection that breaks with it.
+#[test]
+fn a_drain_is_said_again() {
+    let mut world = with_worker(1);
+    world.workers[0].breaks = true;
+    world.drain_worker(0);
+    assert!(!world.workers[0].leaving);
+    let session = "s0".to_owned();
+    let (id, address) = (world.workers[0].id.clone(), "h0".to_owned());
+    let said = WorkerSubscribe { id, session, address, ..WorkerSubscribe::default() };
+    world.master.worker_subscribes(1000, said, Some("o0".to_owned()), world.now);
+    let drain = WorkerEvent::Drain { term: 1, grace: 60_000 };
+    let actions = world.master.take_actions();
+    assert!(actions.contains(&MasterAction::TellWorker { to: 1000, event: drain }), "{actions:?}");
+}
+
+/// Goal: a token can't fill the master with workers that come and go, and drives out neither others nor executors.
+/// Method: a worker with an executor and a worker of another owner go; then many others of the first one's owner come
+/// and go, each with an address and a session of its own.
+#[test]
+fn workers_that_are_away_are_bounded() {
+    let mut world = TestWorld::new(2, 2, None);
+    world.frameworks[1].failover = 1e6;
+    world.subscribe_framework(1);
+    world.connect_worker(0);
+    launch(&mut world, 1);
+    world.connect_worker(1);
+    world.disconnect_worker(0);
+    world.disconnect_worker(1);
+    for number in 0..300 {
+        let session = format!("one{number}");
+        let said =
+            WorkerSubscribe { address: session.clone(), session, ..WorkerSubscribe::default() };
+        let connection = 1000 + number;
+        world.master.worker_subscribes(connection, said, Some("o0".to_owned()), world.now);
+        world.deliver();
+        world.master.connection_closed(connection, world.now);
+        world.deliver();
+    }
+    let owner = |name: &str| Some(name.to_owned());
+    let away = world.master.workers_away();
+    assert_eq!((away[&owner("o0")], away[&owner("o1")]), (OWNERS_AWAY_MAX, 1));
+    // With the framework, and the worker that has an executor.
+    assert_eq!(world.master.journal_entries().len(), OWNERS_AWAY_MAX + 3);
+    world.connect_worker(0);
+    assert_eq!(world.master.counts().executors, 1);
+}
