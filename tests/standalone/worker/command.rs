@@ -53,7 +53,10 @@ fn bad_input_is_refused() {
         (&["--hostname", ""], "--hostname is \"\", but must be"),
         (&["--token-file", "0123456789abcdefg"], "--token-file must be a file with a token"),
         (&["--token-file", &open], "it can be read by others; chmod 600 would do"),
-        (&["--master", "http://m.example", "--token-file", &token], "--master is"),
+        (
+            &["--master", "http://m.example", "--token-file", &token],
+            "--master is \"http://m.example",
+        ),
         (&["--ca-file-only"], "--ca-file-only is for masters with https://"),
         (&["--master", "https://m", "--ca-file-only"], "--ca-file-only is \"true\", but must be"),
         (&["--master", "https://m", "--ca-file", &file], "--ca-file is"),

@@ -100,6 +100,11 @@ impl WorkerConfig {
         }
     }
 
+    /// The masters as they are given to a worker.
+    fn urls(&self) -> String {
+        self.masters.to_string().replacen("mesos://", "http://", 1)
+    }
+
     /// Checks each setting, without reading files.
     ///
     /// # Errors
@@ -107,11 +112,11 @@ impl WorkerConfig {
     pub fn check(&self) -> Result<(), Error> {
         if self.token.is_some() && self.sends_in_clear() && !self.token_over_plain_http {
             let allowed = "https://, as the token would be sent in clear (or allow that)";
-            return Err(Error::setting("master", &self.masters, allowed));
+            return Err(Error::setting("master", self.urls(), allowed));
         }
         if self.client_certificate.is_some() && !self.masters.tls() {
             let allowed = "https://, as no other master asks for a certificate";
-            return Err(Error::setting("master", &self.masters, allowed));
+            return Err(Error::setting("master", self.urls(), allowed));
         }
         if self.ca_file_only && self.ca_file.is_none() {
             let allowed = "false, or there must be a CA file, whose authorities alone are trusted";
