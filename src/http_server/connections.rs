@@ -86,7 +86,7 @@ struct OpenConnection {
 }
 
 impl OpenConnections {
-    /// None yet, and at most so many.
+    /// None yet, and never more than `most`.
     pub(super) fn new(most: usize, when_full: WhenFull) -> OpenConnections {
         OpenConnections { all: VecDeque::new(), most, when_full }
     }

@@ -99,7 +99,7 @@ pub use api_server::{ApiServer, ClientKeyPair};
 pub use cleaner::{CleanError, RunCleaner, RunLease};
 pub use cluster::KubernetesCluster;
 pub use config::{KubernetesConfig, PodsAtEnd, Toleration};
-pub use names::run_name;
+pub use names::{dashed, run_name};
 pub use pod_files::{POD_FILES_BYTES_MAX, PodFiles};
 pub use pod_template::PodTemplate;
 pub use run_owner::RunOwner;

@@ -53,19 +53,31 @@ pub(super) fn creator() -> String {
 /// ```
 #[must_use]
 pub fn run_name(text: &str) -> Option<String> {
-    let lower = text.to_ascii_lowercase();
-    let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let name = words.collect::<Vec<&str>>().join("-");
+    let name = dashed(text);
     if name.len() <= RUN_NAME_BYTES_MAX {
         return (!name.is_empty()).then_some(name);
     }
-    // FNV-1a, 24 bits of it.
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = fnv_1a(text.bytes());
+    // 24 bits of it.
     let suffix = format!("-{:06x}", (hash >> 40) & 0xff_ffff);
     let kept = name.get(..RUN_NAME_BYTES_MAX - suffix.len()).unwrap_or_default();
     Some(format!("{}{suffix}", kept.trim_end_matches('-')))
+}
+
+/// Returns the words of a text, in lower case and with `-` between them. What isn't a letter or digit of ASCII
+/// separates words.
+#[must_use]
+pub fn dashed(text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<&str>>().join("-")
+}
+
+/// The FNV-1a hash of these bytes. It is the same in each release of this program.
+pub(super) fn fnv_1a(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 /// How pods are named after their executors.

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::names::{MANAGER, MANAGER_LABEL, RUN_LABEL};
+use super::names::{MANAGER, MANAGER_LABEL, RUN_LABEL, fnv_1a};
 use crate::error::Error;
 
 /// The most that the files of a run may have in all, in bytes: API servers refuse larger config maps.
@@ -34,6 +34,12 @@ impl PodFiles {
     #[must_use]
     pub fn new(folder: impl Into<String>) -> PodFiles {
         PodFiles { folder: folder.into(), contents: BTreeMap::new() }
+    }
+
+    /// The bytes of all files, with their names.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.contents.iter().map(|(name, text)| name.len() + text.len()).sum()
     }
 
     /// Whether there are none.
@@ -61,7 +67,7 @@ impl PodFiles {
             let allowed = "an absolute path in the container";
             return Err(Error::setting("folder of files", &self.folder, allowed));
         }
-        let bytes: usize = self.contents.iter().map(|(name, text)| name.len() + text.len()).sum();
+        let bytes = self.bytes();
         if bytes > POD_FILES_BYTES_MAX {
             let allowed = format!("at most {POD_FILES_BYTES_MAX} bytes in all, with their names");
             return Err(Error::setting("files", format!("{bytes} bytes"), allowed));
@@ -71,17 +77,11 @@ impl PodFiles {
 
     /// The name of the config map of a run.
     fn name(&self, run: &str) -> String {
-        // FNV-1a of all that is in it, with the lengths, so that different files have different names.
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-        let mut add = |bytes: &[u8]| {
-            for byte in bytes.len().to_le_bytes().iter().chain(bytes) {
-                hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-            }
-        };
-        for (name, text) in &self.contents {
-            add(name.as_bytes());
-            add(text);
-        }
+        // Of all that is in it, with the lengths, so that different files have different names.
+        let parts = self.contents.iter().flat_map(|(name, text)| [name.as_bytes(), text]);
+        let hash = fnv_1a(
+            parts.flat_map(|part| part.len().to_le_bytes().into_iter().chain(part.iter().copied())),
+        );
         format!("{run}-files-{hash:016x}")
     }
 

@@ -14,7 +14,7 @@ answers \"ok\".
 
 Beyond loopback the master listens only with TLS (--certificate-file, --key-file), principals
 (--principals-file) and worker tokens (--worker-tokens-file) or certificates (--worker-ca-file),
-unless --insecure is given: whoever reaches a master can run commands on its workers.
+unless --insecure is given: all who reach a master can run commands on its workers.
 
 A second master with the same folder is refused while the first lives. After a restart, workers
 and frameworks that the journal names have 15 s to come back before others get offers.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::frameworks::FRAMEWORKS_AWAY_MAX;
 use super::registered::RegisteredFramework;
-use super::workers_away::OWNERS_AWAY_MAX;
+use super::workers_away::OWN_WORKERS_AWAY_MAX;
 use super::{MasterAction, Peer, StandaloneMaster};
 use crate::cluster::standalone::protocol::WorkerResources;
 use crate::mesos_v1::messages::Event;
@@ -19,7 +19,10 @@ impl StandaloneMaster {
         let away = self.frameworks.values().filter(|it| it.gone_at.is_some()).count();
         assert!(away <= FRAMEWORKS_AWAY_MAX, "{away} frameworks are away");
         let away = self.workers_away();
-        assert!(away.values().all(|away| *away <= OWNERS_AWAY_MAX), "{away:?} workers are away");
+        assert!(
+            away.values().all(|away| *away <= OWN_WORKERS_AWAY_MAX),
+            "{away:?} workers are away"
+        );
         if !self.is_recovering() {
             for id in self.workers.keys() {
                 assert_eq!(self.next_offer(id, now), None, "{id} has more to offer");

@@ -154,7 +154,7 @@ impl MasterAccess {
     /// no token.
     pub(super) fn worker_owner(&self, headers: &HeaderMap, cluster: &str) -> Option<String> {
         let given = credentials(headers, "Bearer")?;
-        // All are compared, as above.
+        // All are compared, in a time that depends on lengths alone.
         let same = self
             .workers
             .as_ref()?
@@ -213,7 +213,7 @@ impl MasterAccess {
         }
     }
 
-    /// Checks the name that a request is for. Who comes over TLS has verified it.
+    /// Checks the name that a request is for. A client over TLS has verified it.
     fn check_host(&self, head: &Parts) -> Result<(), (StatusCode, &'static str)> {
         match check_host(head, &self.hosts) {
             Ok(_) => Ok(()),

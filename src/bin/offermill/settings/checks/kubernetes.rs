@@ -5,6 +5,7 @@ use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 
 use crate::settings::draft::SettingsDraft;
 use crate::settings::master::ClusterKind;
+use crate::settings::values::kubernetes::TaskLanguage;
 
 /// The share of the expected cores that must be registered by default, as Spark has it on Kubernetes.
 const REGISTERED_RATIO: f64 = 0.8;
@@ -18,7 +19,7 @@ pub(crate) fn check(draft: &mut SettingsDraft) {
         return;
     }
     draft.registered_ratio.get_or_insert(REGISTERED_RATIO);
-    if draft.kubernetes.is_beside_java {
+    if draft.kubernetes.language != TaskLanguage::Java {
         draft.overhead_factor.get_or_insert(OVERHEAD_FACTOR_BESIDE_JAVA);
     }
     if draft.kubernetes.has_off_heap && draft.kubernetes.off_heap == Mebibytes::ZERO {

@@ -11,6 +11,7 @@ use crate::settings::draft::SettingsDraft;
 use crate::settings::master::ClusterKind;
 use crate::settings::sources::Sourced;
 use crate::settings::table::row::{OptionRow, non_empty, positive_duration};
+use crate::settings::values::kubernetes::TaskLanguage;
 
 /// Images, the size and the metadata of pods, where they are placed, and how they are created.
 pub(super) const KUBERNETES_ROWS: &[OptionRow] = &[
@@ -106,11 +107,9 @@ pub(super) const KUBERNETES_ROWS: &[OptionRow] = &[
         .default("java")
         .read(|draft, given| {
             match given.text.trim() {
-                "java" => draft.kubernetes.is_beside_java = false,
-                language @ ("python" | "r") => {
-                    draft.kubernetes.is_beside_java = true;
-                    draft.kubernetes.is_python = language == "python";
-                }
+                "java" => draft.kubernetes.language = TaskLanguage::Java,
+                "python" => draft.kubernetes.language = TaskLanguage::Python,
+                "r" => draft.kubernetes.language = TaskLanguage::R,
                 _ => draft.reject(given, "java, python or r"),
             }
             Ok(())

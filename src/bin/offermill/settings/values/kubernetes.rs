@@ -10,6 +10,15 @@ use offermill::resources::{Mebibytes, MilliCpus};
 
 use crate::settings::sources::Sourced;
 
+/// A language of tasks. Those that aren't Java's run in processes beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum TaskLanguage {
+    #[default]
+    Java,
+    Python,
+    R,
+}
+
 /// The settings of a Kubernetes cluster.
 #[derive(Debug, Default)]
 pub(crate) struct KubernetesSettings {
@@ -29,14 +38,13 @@ pub(crate) struct KubernetesSettings {
     pub(crate) pod_prefix: Option<String>,
     /// The prefix that no other run has.
     pub(crate) own_prefix: String,
-    /// Whether the tasks of Spark's executors run in Python or R, beside Java.
-    pub(crate) is_beside_java: bool,
-    /// Whether that is Python, and how much memory it may take.
-    pub(crate) is_python: bool,
+    /// In which language the tasks of Spark's executors run.
+    pub(crate) language: TaskLanguage,
+    /// The memory of Python, if tasks run in it.
     pub(crate) python_memory: Mebibytes,
-    /// The memory of Java outside its heap, and whether there is any.
-    pub(crate) off_heap: Mebibytes,
+    /// Whether Java takes memory outside its heap, and how much then.
     pub(crate) has_off_heap: bool,
+    pub(crate) off_heap: Mebibytes,
     pub(crate) image: Option<(Sourced, String)>,
     pub(crate) pull_policy: Option<String>,
     pub(crate) pull_secrets: Vec<String>,
@@ -76,8 +84,11 @@ pub(crate) struct KubernetesSettings {
 impl KubernetesSettings {
     /// The memory that an executor takes beyond heap and overhead, as Spark adds it up for pods.
     pub(crate) fn memory_beyond_overhead(&self) -> Mebibytes {
-        let kinds = [(self.has_off_heap, self.off_heap), (self.is_python, self.python_memory)];
-        kinds.into_iter().filter(|(is_used, _)| *is_used).map(|(_, memory)| memory).sum()
+        let off_heap = if self.has_off_heap { self.off_heap } else { Mebibytes::ZERO };
+        match self.language {
+            TaskLanguage::Python => off_heap + self.python_memory,
+            TaskLanguage::Java | TaskLanguage::R => off_heap,
+        }
     }
 
     /// Sets the image of executors, unless a source of higher precedence has. Of one source, the last one counts.

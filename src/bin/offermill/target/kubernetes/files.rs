@@ -39,9 +39,8 @@ pub(super) fn read(draft: &mut SettingsDraft) -> PodFiles {
             Err(error) => draft.problems.push(format!("{}: {path:?} ({error})", given.name)),
         }
     }
-    let bytes: usize = files.contents.iter().map(|(name, text)| name.len() + text.len()).sum();
     let most = draft.kubernetes.config_map_bytes_max;
-    if bytes > most {
+    if files.bytes() > most {
         let problem = format!(
             "{} has more than {most} bytes, which is the most that executors can be given \
              (spark.kubernetes.configMap.maxSize)",

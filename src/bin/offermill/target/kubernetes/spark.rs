@@ -1,6 +1,6 @@
 //! What Spark's executors have as pods, beside the settings of all pods, as Spark's own backend makes them.
 
-use offermill::cluster::kubernetes::KubernetesConfig;
+use offermill::cluster::kubernetes::{KubernetesConfig, dashed};
 
 use crate::settings::draft::SettingsDraft;
 
@@ -42,9 +42,7 @@ pub(super) fn set(draft: &SettingsDraft, made: &mut KubernetesConfig) {
 
 /// The name of an application as a label: lower-case letters, digits and single `-` between them.
 fn app_name(name: &str) -> String {
-    let lower = name.trim().to_ascii_lowercase();
-    let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let mut label = words.collect::<Vec<&str>>().join("-");
+    let mut label = dashed(name);
     label.truncate(LABEL_BYTES_MAX);
     label.truncate(label.trim_end_matches('-').len());
     label

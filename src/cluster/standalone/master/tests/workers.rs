@@ -2,7 +2,7 @@
 
 use super::cases::{launch, offer_of, seconds, small_task, with_worker};
 use super::world::TestWorld;
-use crate::cluster::standalone::master::workers_away::OWNERS_AWAY_MAX;
+use crate::cluster::standalone::master::workers_away::OWN_WORKERS_AWAY_MAX;
 use crate::cluster::standalone::master::{MasterAction, WorkerPresence};
 use crate::cluster::standalone::protocol::{ReportedState, WorkerEvent, WorkerSubscribe};
 
@@ -148,11 +148,10 @@ fn workers_that_are_away_are_bounded() {
         world.master.connection_closed(connection, world.now);
         world.deliver();
     }
-    let owner = |name: &str| Some(name.to_owned());
     let away = world.master.workers_away();
-    assert_eq!((away[&owner("o0")], away[&owner("o1")]), (OWNERS_AWAY_MAX, 1));
+    assert_eq!((away[&Some("o0")], away[&Some("o1")]), (OWN_WORKERS_AWAY_MAX, 1));
     // With the framework, and the worker that has an executor.
-    assert_eq!(world.master.journal_entries().len(), OWNERS_AWAY_MAX + 3);
+    assert_eq!(world.master.journal_entries().len(), OWN_WORKERS_AWAY_MAX + 3);
     world.connect_worker(0);
     assert_eq!(world.master.counts().executors, 1);
 }
