@@ -7,6 +7,7 @@
 //! | `connections` | how many connections there are, and which of them give way to others |
 //! | `host` | the names that requests may be for |
 //! | `open_files` | how many files may be open, and how many of them connections may take |
+//! | `page` | what the pages of a run and of a master share, and the headers of all answers to browsers |
 //! | `tls` | the server's certificate and key, and the certificates of clients |
 //!
 //! The command line uses this module, too. It is not a part of the documented interface.
@@ -15,11 +16,13 @@ mod accept;
 mod connections;
 mod host;
 mod open_files;
+mod page;
 mod tls;
 
 pub use accept::{ServerLimits, accept};
 pub use connections::{ClientConnection, ConnectionRank, ConnectionUse, WhenFull};
 pub use host::{HostProblem, check_host, single_header};
 pub use open_files::{connections_within_files, raise_open_files};
+pub use page::{PAGE_CODE, PAGE_STYLE, protect};
 pub use tls::{ServerTls, server_tls};
 pub use tokio_rustls::TlsAcceptor;

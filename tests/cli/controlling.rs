@@ -481,3 +481,17 @@ fn what_does_not_matter_is_refused() {
     client.request("stop");
     assert_eq!(run.end().code, Some(0));
 }
+
+/// Goal: the executors of a run whose name has blanks can be named in commands. Method: kill one of such a run.
+#[test]
+fn executors_of_a_run_with_blanks_in_its_name_can_be_killed() {
+    let folder = Folder::new();
+    let flags = ["--num-executors", "1", "--name", " nightly  etl "];
+    let (mut run, socket) = start(&folder, &flags);
+    let running = run.event_named("running");
+    let id = running["executor"].as_str().unwrap().to_owned();
+    assert!(id.starts_with("nightly-etl-"), "{id}");
+    let reply = Client::new(&socket).request(&format!("kill {id}"));
+    assert!(reply.starts_with("ok"), "{reply}");
+    run.event(|event| event["event"] == "ended" && event["executor"] == id.as_str());
+}

@@ -143,6 +143,7 @@ fn a_run_is_served() {
         ("/", "text/html", "<!DOCTYPE html>"),
         ("/page.css", "text/css", "prefers-color-scheme: dark"),
         ("/page.js", "text/javascript", "use strict"),
+        ("/run.js", "text/javascript", "use strict"),
         ("/state", "application/json", "\"living\""),
         ("/history", "application/json", "\"offers_per_second\""),
         ("/metrics", "text/plain; version=0.0.4", "offermill_executors{state=\"running\"} 2\n"),
@@ -180,24 +181,37 @@ fn a_run_is_served() {
     page.end();
 }
 
-/// Goal: the page needs nothing from elsewhere, and runs nothing but its own code. Method: its sources have no address
-/// but the names of SVG, no inline code or style, and put no text in as HTML.
+/// Goal: the pages of a run and of a master need nothing from elsewhere, and run nothing but their own code. Method:
+/// their sources have no address but the names of SVG, no inline code or style, and put no text in as HTML.
 #[test]
-fn the_page_is_self_contained() {
-    let assets = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bin/offermill/http/assets/");
-    let read = |name: &str| fs::read_to_string(format!("{assets}{name}")).unwrap();
-    let [html, style, code] = ["page.html", "page.css", "page.js"].map(read);
-    let without_svg = code.replace("http://www.w3.org/2000/svg", "");
-    for text in [&html, &style, &without_svg] {
-        for outside in ["http:", "https:", "//cdn", "@import", "url("] {
-            assert!(!text.contains(outside), "{outside}");
+fn the_pages_are_self_contained() {
+    let mut sources = Vec::new();
+    for folder in
+        ["http_server/page", "bin/offermill/http/assets", "cluster/standalone/server/assets"]
+    {
+        let folder = format!("{}/src/{folder}", env!("CARGO_MANIFEST_DIR"));
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if ["html", "css", "js"].iter().any(|it| path.extension().is_some_and(|of| of == *it)) {
+                sources.push((fs::read_to_string(&path).unwrap(), path));
+            }
         }
     }
-    for inline in ["<style", "style=", "onclick", "onload", "<script>"] {
-        assert!(!html.contains(inline), "{inline}");
-    }
-    for unsafe_use in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("] {
-        assert!(!code.contains(unsafe_use), "{unsafe_use}");
+    assert_eq!(sources.len(), 6);
+    for (text, path) in sources {
+        let path = path.display();
+        let text = text.replace("http://www.w3.org/2000/svg", "");
+        for outside in ["http:", "https:", "//cdn", "@import", "url("] {
+            assert!(!text.contains(outside), "{path}: {outside}");
+        }
+        for inline in ["<style", "style=", "onclick", "onload", "<script>"] {
+            assert!(!text.contains(inline), "{path}: {inline}");
+        }
+        for unsafe_use in
+            ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("]
+        {
+            assert!(!text.contains(unsafe_use), "{path}: {unsafe_use}");
+        }
     }
 }
 

@@ -41,12 +41,18 @@ impl RunningMaster {
 
     /// Sends a request on a connection of its own. Returns the status and the rest of the answer.
     pub(crate) fn ask(&self, request: &str) -> (u16, String) {
+        let answer = self.whole_answer(request);
+        let status = answer.split(' ').nth(1).unwrap_or_default().parse().unwrap();
+        (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+    }
+
+    /// Sends a request on a connection of its own. Returns the whole answer, which the connection's end ends.
+    pub(crate) fn whole_answer(&self, request: &str) -> String {
         let mut stream = self.connect();
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         let _cut = stream.read_to_string(&mut answer);
-        let status = answer.split(' ').nth(1).unwrap_or_default().parse().unwrap();
-        (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+        answer
     }
 
     pub(crate) fn state(&self) -> Value {
@@ -144,7 +150,7 @@ impl HandWorker {
     }
 
     /// Reports a state of the executor that was launched, and waits for the acknowledgement.
-    fn report(&mut self, launch: &Value, state: &str) {
+    pub(crate) fn report(&mut self, launch: &Value, state: &str) {
         self.updates += 1;
         let uuid = format!("{:032x}", self.updates);
         self.say(&json!({
@@ -165,7 +171,12 @@ pub(crate) fn subscribe() -> Value {
     })
 }
 
-fn start_run(folder: &Folder, master: &RunningMaster, flags: &[&str], command: &[&str]) -> Run {
+pub(crate) fn start_run(
+    folder: &Folder,
+    master: &RunningMaster,
+    flags: &[&str],
+    command: &[&str],
+) -> Run {
     let own = master.flags();
     let own: Vec<&str> = own.iter().map(String::as_str).collect();
     Run::start(folder, &small(&[&["--json"], &own[..], flags].concat(), command))

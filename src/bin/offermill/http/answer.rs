@@ -1,29 +1,15 @@
-//! Answers with the headers that all of them have: browsers run no code but the page's own, show it in no frame, keep
-//! nothing and tell no other site of it.
+//! Answers, with the headers that protect what browsers show.
 
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, SET_COOKIE,
-    WWW_AUTHENTICATE,
+    ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, LOCATION, SET_COOKIE, WWW_AUTHENTICATE,
 };
 use hyper::{Response, StatusCode};
+use offermill::http_server::protect;
 
 /// An answer to a client.
 pub(super) type PageResponse = Response<Full<Bytes>>;
-
-/// What the page may load: its own style, its own code, and the run's reports.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
-     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/// The headers of all answers.
-const HEADERS: [(&str, &str); 6] = [
-    ("content-security-policy", POLICY),
-    ("x-content-type-options", "nosniff"),
-    ("x-frame-options", "DENY"),
-    ("referrer-policy", "no-referrer"),
-    ("cross-origin-resource-policy", "same-origin"),
-    ("cross-origin-opener-policy", "same-origin"),
-];
 
 /// An answer with a body of this type.
 pub(super) fn answer(
@@ -34,10 +20,7 @@ pub(super) fn answer(
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    for (name, value) in HEADERS {
-        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
-    }
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    protect(headers);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }

@@ -2,6 +2,7 @@
 
 use hyper::body::{Body, Incoming};
 use hyper::{Request, StatusCode};
+use offermill::http_server::{PAGE_CODE, PAGE_STYLE};
 use serde_json::json;
 
 use crate::http::access::PageAccess;
@@ -9,9 +10,8 @@ use crate::http::answer::{PageResponse, answer, problem};
 use crate::http::metrics::{RunLabels, metrics_text};
 use crate::http::reports::{NoReply, RunReports};
 
-const PAGE: &str = include_str!("assets/page.html");
-const STYLE: &str = include_str!("assets/page.css");
-const CODE: &str = include_str!("assets/page.js");
+const PAGE: &str = include_str!("assets/run.html");
+const CODE: &str = include_str!("assets/run.js");
 
 const JSON: &str = "application/json";
 /// The text form of Prometheus.
@@ -34,8 +34,9 @@ impl RunPage {
         }
         let reply = match head.uri.path() {
             "/" => Ok(asset("text/html; charset=utf-8", PAGE)),
-            "/page.css" => Ok(asset("text/css; charset=utf-8", STYLE)),
-            "/page.js" => Ok(asset("text/javascript; charset=utf-8", CODE)),
+            "/page.css" => Ok(asset("text/css; charset=utf-8", PAGE_STYLE)),
+            "/page.js" => Ok(asset("text/javascript; charset=utf-8", PAGE_CODE)),
+            "/run.js" => Ok(asset("text/javascript; charset=utf-8", CODE)),
             "/state" => self.reports.state().await.map(|it| answer(StatusCode::OK, JSON, it)),
             "/history" => self.reports.history().await.map(|it| answer(StatusCode::OK, JSON, it)),
             "/metrics" => self.metrics().await,

@@ -27,7 +27,9 @@ pub(crate) fn names(draft: &mut SettingsDraft, default: &str, epoch: u64) -> Run
 fn named(draft: &mut SettingsDraft, given: Option<String>, default: &str, epoch: u64) -> RunNames {
     if !draft.is_on(ClusterKind::Kubernetes) {
         let name = given.unwrap_or_else(|| default.to_owned());
-        return RunNames { id_prefix: name.clone(), name };
+        // Ids are words of commands, as in `ctl … kill ID ID`.
+        let words: Vec<&str> = name.split_whitespace().collect();
+        return RunNames { id_prefix: words.join("-"), name };
     }
     let Some(given) = given else {
         let mut prefix = run_name(default).unwrap_or_else(|| "app".to_owned());

@@ -10,7 +10,7 @@ use crate::cluster::process::is_valid_name;
 use crate::cluster::standalone::protocol::{
     EXECUTORS_MAX, ExecutorCommand, ExecutorKey, ExecutorLaunch, WorkerEvent, WorkerResources,
 };
-use crate::foreign_text::{cut, id_problem};
+use crate::foreign_text::cut;
 use crate::mesos_v1::messages::call::Accept;
 use crate::mesos_v1::messages::{OperationType, Reason, TaskInfo, TaskState};
 
@@ -102,6 +102,7 @@ impl StandaloneMaster {
         let launched = self.next_launch();
         self.next_number += 1;
         let Some(registered) = self.workers.get_mut(worker) else { return };
+        self.totals.launched += 1;
         registered.launches = launch.sequence;
         let made = MasterTask::new(launched, launch.resources.clone(), TaskState::Staging);
         registered.tasks.insert(key.clone(), made);
@@ -167,9 +168,6 @@ impl StandaloneMaster {
         task: &TaskInfo,
         rest: &WorkerResources,
     ) -> Result<(WorkerResources, ExecutorCommand), String> {
-        if let Some(why) = id_problem("the task's id", &key.executor) {
-            return Err(why);
-        }
         if key.executor.is_empty() {
             return Err("the task has no id".to_owned());
         }

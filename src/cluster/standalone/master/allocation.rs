@@ -86,6 +86,7 @@ impl StandaloneMaster {
         resources: WorkerResources,
         now: Duration,
     ) -> Offer {
+        self.totals.offers += 1;
         let (id, number) = self.new_id('O');
         let mut offer =
             Offer { id: id.as_str().into(), agent_id: worker.into(), ..Offer::default() };

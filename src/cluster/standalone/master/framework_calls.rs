@@ -49,6 +49,7 @@ impl StandaloneMaster {
                 let refuse = refuse(decline.filters.as_ref());
                 let ids: Vec<&str> = decline.offer_ids.iter().map(|it| it.value.as_str()).collect();
                 for offer in self.close_offers(number, &ids) {
+                    self.totals.offers_declined += 1;
                     self.hold_back(number, &offer.worker, offer.resources, refuse, now);
                 }
             }

@@ -42,6 +42,7 @@ mod task_info;
 #[allow(clippy::unwrap_used)]
 mod tests;
 mod timers;
+mod totals;
 mod worker_calls;
 mod workers;
 mod workers_away;
@@ -57,7 +58,10 @@ use crate::resources::Scalar;
 pub use action::{ConnectionNumber, MasterAction, RefusedCall, RegistryEntry};
 pub(crate) use frameworks::description_problem;
 pub use launch_tag::LaunchKey;
-pub use report::{FrameworkReport, MasterReport, WorkerPresence, WorkerReport};
+pub use report::{
+    ExecutorReport, ExecutorReports, FrameworkReport, MasterReport, WorkerPresence, WorkerReport,
+};
+pub use totals::MasterTotals;
 
 /// What a master is told at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +97,7 @@ pub struct StandaloneMaster {
     ticked_at: Duration,
     /// The next number for ids.
     next_number: u64,
+    totals: MasterTotals,
     actions: Vec<MasterAction>,
 }
 

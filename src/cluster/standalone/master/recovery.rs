@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use super::registered::{RegisteredFramework, RegisteredWorker};
-use super::{MasterSettings, RegistryEntry, StandaloneMaster};
+use super::{MasterSettings, MasterTotals, RegistryEntry, StandaloneMaster};
 use crate::cluster::standalone::protocol::{WorkerResources, WorkerSubscribe};
 
 impl StandaloneMaster {
@@ -23,6 +23,7 @@ impl StandaloneMaster {
             ticked_at: Duration::ZERO,
             next_heartbeat: Duration::ZERO,
             next_number: 0,
+            totals: MasterTotals::default(),
             actions: Vec::new(),
         };
         for entry in journal {

@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::registered::{RegisteredFramework, RegisteredWorker};
-use super::{MasterCounts, StandaloneMaster};
+use super::{MasterCounts, MasterTotals, StandaloneMaster};
 use crate::cluster::standalone::protocol::WorkerResources;
+use crate::mesos_v1::json::Named;
 
 /// A picture of a master.
 #[derive(Clone, Debug, Serialize)]
@@ -17,6 +18,8 @@ pub struct MasterReport {
     pub recovering: bool,
     /// How much there is of everything.
     pub counts: MasterCounts,
+    /// What has happened since the master's start.
+    pub totals: MasterTotals,
     /// All workers, by id.
     pub workers: Vec<WorkerReport>,
     /// All frameworks, by the order of their registration.
@@ -81,6 +84,30 @@ pub struct FrameworkReport {
     pub offers: usize,
 }
 
+/// Executors of a master that haven't ended.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExecutorReports {
+    /// Some of them, by worker, framework and id.
+    pub executors: Vec<ExecutorReport>,
+    /// How many more there are.
+    pub not_listed: usize,
+}
+
+/// An executor of a master.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExecutorReport {
+    /// The id that its framework chose.
+    pub id: String,
+    /// The framework's id.
+    pub framework: String,
+    /// The worker's id.
+    pub worker: String,
+    /// Its state as Mesos names it, in lower case and without `TASK_`.
+    pub state: String,
+    /// What it uses.
+    pub resources: WorkerResources,
+}
+
 impl WorkerPresence {
     /// All of them.
     pub const ALL: [WorkerPresence; 4] = [
@@ -111,6 +138,7 @@ impl StandaloneMaster {
             term: self.settings.term,
             recovering: self.is_recovering(),
             counts: self.counts(),
+            totals: self.totals,
             workers: self.workers.iter().map(|(id, it)| self.worker_report(id, it)).collect(),
             frameworks: self
                 .frameworks
@@ -118,6 +146,24 @@ impl StandaloneMaster {
                 .map(|(at, it)| self.framework_report(*at, it))
                 .collect(),
         }
+    }
+
+    /// Returns the executors that haven't ended, of which at most `most` are listed.
+    #[must_use]
+    pub fn executors(&self, most: usize) -> ExecutorReports {
+        let all = self.workers.iter().flat_map(|(id, worker)| {
+            worker.tasks.iter().filter(|(_, task)| !task.has_ended).map(move |it| (id, it))
+        });
+        let mut all = all.fuse();
+        let listed = all.by_ref().take(most);
+        let executors = listed.map(|(worker, (key, task))| ExecutorReport {
+            id: key.executor.clone(),
+            framework: key.framework.clone(),
+            worker: worker.clone(),
+            state: task.state.name().trim_start_matches("TASK_").to_ascii_lowercase(),
+            resources: task.resources.clone(),
+        });
+        ExecutorReports { executors: executors.collect(), not_listed: all.count() }
     }
 
     fn worker_report(&self, id: &str, worker: &RegisteredWorker) -> WorkerReport {

@@ -65,6 +65,7 @@ impl StandaloneMaster {
             task.state = state;
             task.has_ended = update.state.is_end();
             task.end_uuid = update.state.is_end().then(|| update.uuid.clone());
+            self.totals.count_end(state);
         }
         let Some(number) = self.framework_number(&update.key.framework) else {
             // During recovery it may still come back.

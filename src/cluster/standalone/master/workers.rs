@@ -196,6 +196,9 @@ impl StandaloneMaster {
             }
             task.kill_grace = kill;
             let (has_ended, shown) = (task.has_ended, task.state);
+            if known.as_ref().is_some_and(|before| !before.has_ended) {
+                self.totals.count_end(shown);
+            }
             if let Some(worker) = self.workers.get_mut(id) {
                 worker.tasks.insert(key.clone(), task);
             }
@@ -217,6 +220,7 @@ impl StandaloneMaster {
                     TaskState::Staging => (TaskState::Dropped, "its launch didn't arrive"),
                     _ => (TaskState::Gone, "its worker doesn't have it any more"),
                 };
+                self.totals.count_end(state);
                 self.report(&key, Some(id), state, Reason::AgentReregistered, message);
             }
         }
@@ -269,6 +273,9 @@ impl StandaloneMaster {
             framework.declined.retain(|declined| declined.worker != id);
         }
         for (key, task) in &worker.tasks {
+            if !task.has_ended {
+                self.totals.count_end(TaskState::Gone);
+            }
             if self.placed.get(key).is_some_and(|placed| placed == id) {
                 self.placed.remove(key);
             }

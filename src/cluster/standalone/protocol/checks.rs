@@ -8,6 +8,7 @@ use super::call::{ExecutorUpdate, ReportedState, WorkerCall, WorkerSubscribe};
 use super::event::{ExecutorCommand, ExecutorKey, ExecutorLaunch, WorkerEvent};
 use super::frame::frame_event;
 use super::{EXECUTORS_MAX, MESSAGE_BYTES_MAX};
+use crate::cluster::process::is_valid_name;
 use crate::foreign_text::id_problem;
 
 /// The most bytes of a sentence, a name of an attribute or its value.
@@ -153,7 +154,10 @@ impl ExecutorUpdate {
 impl ExecutorKey {
     fn check(&self) -> Result<(), Unfit> {
         check_id("a framework's id", &self.framework)?;
-        check_id("an executor's id", &self.executor)
+        match is_valid_name(&self.executor) {
+            true => Ok(()),
+            false => Err(Unfit("an executor's id can't be the name of a folder".to_owned())),
+        }
     }
 }
 

@@ -12,8 +12,9 @@ fn ids() -> impl Strategy<Value = String> {
     "[a-zA-Z0-9._-]{1,40}"
 }
 
+/// An executor's id may have white space, as in Mesos.
 fn keys() -> impl Strategy<Value = ExecutorKey> {
-    (ids(), ids()).prop_map(|(framework, executor)| ExecutorKey { framework, executor })
+    (ids(), "[a-z0-9 ]{1,40}").prop_map(|(framework, executor)| ExecutorKey { framework, executor })
 }
 
 fn resources() -> impl Strategy<Value = WorkerResources> {
@@ -214,6 +215,8 @@ fn bounds_are_kept() {
         (subscribe("").replace("{}", r#"{"cpus":1e300}"#), "too large"),
         (subscribe("").replace("{}", r#"{"ports":[[2,1]]}"#), "ports must be"),
         (subscribe("").replace("{}", r#"{"ports":[[1,70000]]}"#), "70000"),
+        (update(UUID, "1").replace("\"e\"", "\"a/b\""), "an executor's id"),
+        (update(UUID, "1").replace("\"e\"", "\"a\\nb\""), "an executor's id"),
         (update("zz", "1"), "32 hexadecimal digits"),
         (update(UUID, "-1"), "must not be negative"),
         (update(UUID, &format!(r#"1,"message":"{long}""#)), "a message has 5000 bytes"),

@@ -23,8 +23,20 @@ pub(super) const SCHEDULER_PATH: &str = "/api/v1/scheduler";
 pub(super) const STATE_PATH: &str = "/state";
 /// The path of the figures for Prometheus.
 pub(super) const METRICS_PATH: &str = "/metrics";
+/// The path of the executors that haven't ended.
+pub(super) const EXECUTORS_PATH: &str = "/executors";
+/// The path of the figures of the last hour.
+pub(super) const HISTORY_PATH: &str = "/history";
 /// The path that says that the master answers.
 pub(super) const HEALTH_PATH: &str = "/health";
+/// The web page.
+pub(super) const PAGE_PATH: &str = "/";
+/// The page's style.
+pub(super) const STYLE_PATH: &str = "/page.css";
+/// The code that the page shares with that of a run.
+pub(super) const SHARED_CODE_PATH: &str = "/page.js";
+/// The page's own code.
+pub(super) const CODE_PATH: &str = "/master.js";
 
 /// What a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +48,18 @@ enum RequestRight {
 }
 
 /// All requests that are answered.
-const TABLE: [(&Method, &str, RequestRight); 5] = [
+const TABLE: [(&Method, &str, RequestRight); 11] = [
     (&Method::POST, SCHEDULER_PATH, RequestRight::Frameworks),
     (&Method::POST, WORKER_PATH, RequestRight::Workers),
     (&Method::GET, STATE_PATH, RequestRight::Either),
+    (&Method::GET, EXECUTORS_PATH, RequestRight::Either),
+    (&Method::GET, HISTORY_PATH, RequestRight::Either),
     (&Method::GET, METRICS_PATH, RequestRight::Either),
     (&Method::GET, HEALTH_PATH, RequestRight::Nothing),
+    (&Method::GET, PAGE_PATH, RequestRight::Nothing),
+    (&Method::GET, STYLE_PATH, RequestRight::Nothing),
+    (&Method::GET, SHARED_CODE_PATH, RequestRight::Nothing),
+    (&Method::GET, CODE_PATH, RequestRight::Nothing),
 ];
 
 /// The longest file of credentials, in bytes.

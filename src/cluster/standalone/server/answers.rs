@@ -1,18 +1,29 @@
 //! Answers to requests.
 
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
 
 use super::stream::EventBody;
+use crate::http_server::protect;
 
 /// An answer to a client.
 pub(super) type MasterResponse = Response<EventBody>;
 
 /// An answer with a whole body.
-pub(super) fn whole(status: StatusCode, kind: &'static str, text: String) -> MasterResponse {
-    let mut response = Response::new(EventBody::whole(Bytes::from(text)));
+pub(super) fn whole(
+    status: StatusCode,
+    kind: &'static str,
+    text: impl Into<Bytes>,
+) -> MasterResponse {
+    let mut response = Response::new(EventBody::whole(text.into()));
     *response.status_mut() = status;
+    protect(response.headers_mut());
+    if status == StatusCode::UNAUTHORIZED {
+        // A browser asks its reader for the secret of a principal then.
+        let scheme = HeaderValue::from_static("Basic realm=\"offermill\", charset=\"UTF-8\"");
+        response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+    }
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }

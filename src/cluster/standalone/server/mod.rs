@@ -6,8 +6,11 @@
 //! | `POST /api/v1/scheduler`, other calls, with the stream's `Mesos-Stream-Id` | 202, or 400 with a sentence | frameworks |
 //! | `POST /api/v1/worker` | a stream in both directions, see the worker protocol | workers |
 //! | `GET /state` | workers, frameworks and counts as JSON | frameworks or workers |
+//! | `GET /executors` | the executors that haven't ended as JSON, at most 2000 of them | frameworks or workers |
+//! | `GET /history` | figures of the last hour as JSON | frameworks or workers |
 //! | `GET /metrics` | figures in the text form of Prometheus | frameworks or workers |
 //! | `GET /health` | `ok` | none |
+//! | `GET /` and what it loads | the web page, which asks for the four above | none |
 //!
 //! Each request is checked once, in `access.rs`, before anything of it is read; what isn't in its table is refused.
 //! Beyond loopback the server listens only with TLS and credentials, unless it is told otherwise.
@@ -17,12 +20,14 @@
 
 mod access;
 mod answers;
+mod history;
 mod journal;
 mod message_count;
 mod metrics;
 mod operator;
 mod options;
 mod pace;
+mod page;
 mod random;
 mod routes;
 mod scheduler;

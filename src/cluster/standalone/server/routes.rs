@@ -4,10 +4,12 @@ use std::rc::Rc;
 
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
+use serde::Serialize;
 
-use super::access::{HEALTH_PATH, METRICS_PATH, SCHEDULER_PATH, STATE_PATH};
+use super::access::{EXECUTORS_PATH, HISTORY_PATH, METRICS_PATH, SCHEDULER_PATH, STATE_PATH};
 use super::answers::{MasterResponse, problem, whole};
 use super::metrics::{METRICS_TYPE, metrics_text};
+use super::page::respond_to_all;
 use super::shared::SharedMaster;
 use super::{scheduler, worker};
 use crate::cluster::standalone::protocol::WORKER_PATH;
@@ -24,8 +26,8 @@ pub(super) async fn respond(
         return problem(status, sentence);
     }
     let request = Request::from_parts(head, body);
-    if request.uri().path() == HEALTH_PATH {
-        return whole(StatusCode::OK, "text/plain; charset=utf-8", "ok\n".to_owned());
+    if let Some(response) = respond_to_all(request.uri().path()) {
+        return response;
     }
     let held = client.hold();
     client.raise(ConnectionRank::Allowed);
@@ -43,12 +45,17 @@ async fn respond_allowed(
     match request.uri().path() {
         SCHEDULER_PATH => scheduler::respond(shared, request, client).await,
         WORKER_PATH => worker::respond(shared, request).await,
-        STATE_PATH => {
-            // Writing to memory can't fail, because all keys of maps are strings.
-            let state = serde_json::to_string(&shared.report()).unwrap_or_default();
-            whole(StatusCode::OK, "application/json", format!("{state}\n"))
-        }
+        STATE_PATH => json(&shared.report()),
+        EXECUTORS_PATH => json(&shared.executors()),
+        HISTORY_PATH => json(&shared.history()),
         METRICS_PATH => whole(StatusCode::OK, METRICS_TYPE, metrics_text(&shared.report())),
         _ => problem(StatusCode::NOT_FOUND, "there is nothing at this path"),
     }
+}
+
+/// A report as a line of JSON.
+fn json(report: &impl Serialize) -> MasterResponse {
+    // Writing to memory can't fail, because all keys of maps are strings.
+    let text = serde_json::to_string(report).unwrap_or_default();
+    whole(StatusCode::OK, "application/json", format!("{text}\n"))
 }

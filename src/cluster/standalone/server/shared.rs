@@ -10,12 +10,14 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use super::access::MasterAccess;
+use super::history::{HistoryReport, MasterHistory};
 use super::journal::MasterJournal;
 use super::options::MasterOptions;
 use super::pace::CallPace;
 use super::stream::{EventBody, RecordSender, record_stream};
 use crate::cluster::standalone::master::{
-    ConnectionNumber, MasterAction, MasterReport, MasterSettings, RefusedCall, StandaloneMaster,
+    ConnectionNumber, ExecutorReports, MasterAction, MasterReport, MasterSettings, RefusedCall,
+    StandaloneMaster,
 };
 use crate::cluster::standalone::protocol::{WorkerCall, WorkerSubscribe, frame_event};
 use crate::foreign_text::cut;
@@ -25,6 +27,9 @@ use crate::mesos_v1::messages::{Call, Event};
 
 /// How long a master waits for the workers and frameworks of its journal.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// The most executors in a report.
+const EXECUTORS_LISTED_MAX: usize = 2000;
 
 /// The most bytes of a framework's name and user in reports. What is longer is cut, with a mark.
 const REPORTED_BYTES_MAX: usize = 256;
@@ -38,6 +43,7 @@ pub(super) struct SharedMaster {
     pub(super) cluster: String,
     master: RefCell<StandaloneMaster>,
     journal: RefCell<MasterJournal>,
+    history: RefCell<MasterHistory>,
     connections: RefCell<HashMap<ConnectionNumber, OpenStream>>,
     /// How fast the calls of each principal come.
     paces: RefCell<HashMap<Option<String>, CallPace>>,
@@ -90,6 +96,7 @@ impl SharedMaster {
             cluster,
             master: RefCell::new(master),
             journal: RefCell::new(journal),
+            history: RefCell::new(MasterHistory::default()),
             connections: RefCell::new(HashMap::new()),
             paces: RefCell::new(HashMap::new()),
             next_connection: Cell::new(0),
@@ -100,8 +107,13 @@ impl SharedMaster {
 
     /// Lets time pass.
     pub(super) fn tick(&self) {
-        self.master.borrow_mut().tick(self.now());
+        let now = self.now();
+        self.master.borrow_mut().tick(now);
         self.perform();
+        let mut history = self.history.borrow_mut();
+        if history.is_due(now) {
+            history.record(now, &self.report());
+        }
     }
 
     /// A picture of all that the master knows. What frameworks choose is cut.
@@ -113,6 +125,16 @@ impl SharedMaster {
             }
         }
         report
+    }
+
+    /// The executors that haven't ended.
+    pub(super) fn executors(&self) -> ExecutorReports {
+        self.master.borrow().executors(EXECUTORS_LISTED_MAX)
+    }
+
+    /// The figures of the last hour.
+    pub(super) fn history(&self) -> HistoryReport {
+        self.history.borrow().report()
     }
 
     /// Drains a worker. Returns whether there is such a worker, with a connection.

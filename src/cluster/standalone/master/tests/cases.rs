@@ -265,7 +265,8 @@ pub(super) fn small_task(world: &TestWorld, framework: usize, id: &str) -> TaskI
 }
 
 /// Goal: what a worker wouldn't take isn't sent, and is the task's error. Method: ids that can't be folders, and a
-/// variable that is longer as JSON than a message may be; a task beside them is launched.
+/// variable that is longer as JSON than a message may be; tasks beside them, one of which has a blank in its id, are
+/// launched.
 #[test]
 fn launches_that_a_worker_refuses_are_errors() {
     let mut world = with_worker(1);
@@ -276,13 +277,13 @@ fn launches_that_a_worker_refuses_are_errors() {
     let variable = Variable { name: "V".to_owned(), value, ..Variable::default() };
     let variables = vec![variable];
     long.command.as_mut().unwrap().environment = Some(Environment { variables });
-    tasks.extend([long, small_task(&world, 1, "good")]);
+    tasks.extend([long, small_task(&world, 1, "good"), small_task(&world, 1, "good too")]);
     let offer = offer_of(&world, 1).unwrap();
     world.accept_tasks(1, &offer, tasks);
     for id in bad.iter().map(String::as_str).chain(["long"]) {
         assert_eq!(world.frameworks[1].states.get(id), Some(&TaskState::Error), "{id:?}");
     }
-    assert_eq!(world.workers[0].running.len(), 1);
+    assert_eq!(world.workers[0].running.len(), 2);
 }
 
 /// Goal: a worker never has more executors than it can register with, ends included that aren't acknowledged, and one
