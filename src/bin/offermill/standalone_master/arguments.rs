@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::output::log::LogLevel;
 use crate::standalone_master::commands::COMMANDS;
 
 const NOTES: &str = "\
@@ -79,6 +80,10 @@ pub(crate) struct MasterArguments {
     /// requests for other names aren't answered
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) hosts: Vec<String>,
+
+    /// How much is logged to standard error [default: RUST_LOG, or info]
+    #[arg(long, value_name = "LEVEL")]
+    pub(super) log_level: Option<LogLevel>,
 
     /// Listen beyond loopback without TLS or without credentials: others on the network may read
     /// and change what is sent, and run commands

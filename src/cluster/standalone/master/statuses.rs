@@ -1,8 +1,10 @@
 //! What frameworks are told about their tasks.
 
-use super::StandaloneMaster;
 use super::registered::task_state;
-use crate::cluster::standalone::protocol::{ExecutorKey, ExecutorUpdate, WorkerEvent};
+use super::{MasterNotice, StandaloneMaster};
+use crate::cluster::standalone::protocol::{
+    ExecutorKey, ExecutorUpdate, ReportedState, WorkerEvent,
+};
 use crate::mesos_v1::messages::event::{Type, Update};
 use crate::mesos_v1::messages::{ContainerStatus, Event, Reason, Source, TaskState, TaskStatus};
 
@@ -65,6 +67,14 @@ impl StandaloneMaster {
             task.state = state;
             task.has_ended = update.state.is_end();
             task.end_uuid = update.state.is_end().then(|| update.uuid.clone());
+            if matches!(update.state, ReportedState::Failed | ReportedState::Dropped) {
+                self.notices.push(MasterNotice::ExecutorFailed {
+                    key: update.key.clone(),
+                    worker: worker.to_owned(),
+                    state,
+                    message: update.message.clone().unwrap_or_default(),
+                });
+            }
         }
         let Some(number) = self.framework_number(&update.key.framework) else {
             // During recovery it may still come back.

@@ -44,6 +44,9 @@ const TABLE: [(&Method, &str, RequestRight); 5] = [
     (&Method::GET, HEALTH_PATH, RequestRight::Nothing),
 ];
 
+/// Why a worker without a certificate isn't answered.
+const NO_CERTIFICATE: &str = "workers must show a certificate";
+
 /// The longest file of credentials, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -207,7 +210,7 @@ impl MasterAccess {
         match is_allowed {
             true => Ok(()),
             false if *right == RequestRight::Workers && !has_certificate => {
-                Err((StatusCode::UNAUTHORIZED, "workers must show a certificate"))
+                Err((StatusCode::FORBIDDEN, NO_CERTIFICATE))
             }
             false => Err((StatusCode::UNAUTHORIZED, "credentials are needed, or these are wrong")),
         }
@@ -226,6 +229,25 @@ impl MasterAccess {
             Err(HostProblem::ForProxy) => Err((StatusCode::BAD_REQUEST, "this is no proxy")),
         }
     }
+}
+
+/// What is wrong with the credentials of a request that was refused, in a few words for the operator; `None` if it was
+/// refused for something else. The credentials aren't shown.
+pub(super) fn credentials_problem(
+    headers: &HeaderMap,
+    (status, sentence): (StatusCode, &str),
+) -> Option<&'static str> {
+    if sentence == NO_CERTIFICATE {
+        return Some("a worker has no certificate of an authority of --worker-ca-file");
+    }
+    (status == StatusCode::UNAUTHORIZED).then(|| match headers.get(AUTHORIZATION) {
+        None => "it has no credentials",
+        Some(_) if credentials(headers, "Bearer").is_some() => "its token is wrong here",
+        Some(_) if credentials(headers, "Basic").is_some() => {
+            "its principal or secret is wrong here"
+        }
+        Some(_) => "its credentials are of another kind",
+    })
 }
 
 /// The one `Authorization` of a request without its scheme, if it is of this scheme.

@@ -1,7 +1,7 @@
 //! Answers to requests.
 
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Response, StatusCode};
 
 use super::stream::EventBody;
@@ -20,6 +20,17 @@ pub(super) fn whole(status: StatusCode, kind: &'static str, text: String) -> Mas
 /// A sentence that says what is wrong.
 pub(super) fn problem(status: StatusCode, sentence: &str) -> MasterResponse {
     whole(status, "text/plain; charset=utf-8", format!("{sentence}\n"))
+}
+
+/// A sentence that says why a request isn't allowed. Without credentials, a client is told which kinds there are.
+pub(super) fn refusal(status: StatusCode, sentence: &str) -> MasterResponse {
+    let mut response = problem(status, sentence);
+    if status == StatusCode::UNAUTHORIZED {
+        let kinds =
+            HeaderValue::from_static("Basic realm=\"offermill\", Bearer realm=\"offermill\"");
+        response.headers_mut().insert(WWW_AUTHENTICATE, kinds);
+    }
+    response
 }
 
 /// An answer whose body is a stream of records.

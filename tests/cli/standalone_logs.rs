@@ -1,0 +1,190 @@
+//! Tests of what `offermill master` and `offermill worker` log.
+
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::standalone::{HandWorker, RunningMaster, subscribe};
+use crate::support::{Ended, Folder, Run, finish, offermill, send_signal, small};
+
+const TOKEN: &str = "0123456789abcdef";
+
+fn private(folder: &Folder, name: &str, text: &str) {
+    let path = folder.write(name, text);
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// Ends a master by a signal, and returns what it has logged.
+fn end(master: RunningMaster) -> Ended {
+    master.run.signal("TERM");
+    let ended = master.run.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    ended
+}
+
+fn await_workers(master: &RunningMaster, workers: u64) {
+    while master.state()["workers"] != workers {
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// The lines of a log with these texts, which must be in it in this order.
+fn assert_logged(log: &str, expected: &[&str]) {
+    let mut lines = log.lines();
+    for text in expected {
+        assert!(lines.any(|line| line.contains(text)), "{text:?} is missing in:\n{log}");
+    }
+}
+
+/// Goal: a master says who comes, goes and is refused, each in a line with time and level, and never shows a token.
+/// Method: a worker with a wrong token and one with the right one, which is lost, is back and is lost again; a framework
+/// that registers and leaves; a signal; then a master that waits for the worker.
+#[test]
+fn a_master_logs_who_comes_and_goes() {
+    let folder = Folder::new();
+    private(&folder, "tokens", &format!("w1 {TOKEN}\n"));
+    let flags = ["--worker-tokens-file", "tokens", "--log-level", "debug"];
+    let master = RunningMaster::start(&folder, "127.0.0.1:0", &flags);
+    let wrong = "POST /api/v1/worker HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer wrong-wrong-wrong\r\n\
+                 connection: close\r\ncontent-length: 0\r\n\r\n";
+    assert_eq!(master.ask(wrong).0, 401);
+    let right = format!("authorization: Bearer {TOKEN}\r\n");
+    let mut worker = HandWorker::connect(&master, &subscribe(), &right);
+    let id = worker.hear_a("SUBSCRIBED")["id"].clone();
+    drop(worker);
+    await_workers(&master, 0);
+    let mut again = subscribe();
+    again["id"] = id.clone();
+    let mut worker = HandWorker::connect(&master, &again, &right);
+    worker.hear_a("SUBSCRIBED");
+    let url = format!("offermill://127.0.0.1:{}", master.port);
+    let user = ["--master", &url, "-c", "offermill.mesos.user=nobody", "--name", "etl"];
+    let run = Run::start(&folder, &small(&[&user[..], &["--num-executors", "1"]].concat(), &["x"]));
+    worker.hear_a("LAUNCH");
+    run.signal("INT");
+    worker.hear_a("KILL");
+    worker.hear_a("SHUTDOWN_FRAMEWORK");
+    drop(worker);
+    await_workers(&master, 0);
+    let ended = end(master);
+    let id = id.as_str().unwrap();
+    let expected = [
+        " INFO the master of cluster ".to_owned(),
+        " WARN a request from 127.0.0.1:".to_owned(),
+        format!(" INFO worker {id} on h1 is registered with "),
+        format!(" INFO worker {id} on h1 is disconnected"),
+        format!(" INFO worker {id} on h1 is back with "),
+        "(etl) is registered".to_owned(),
+        " DEBUG executor ".to_owned(),
+        "(etl) is torn down: it has asked for that".to_owned(),
+        format!(" INFO worker {id} on h1 is disconnected"),
+        " INFO SIGTERM: the master ends; executors go on".to_owned(),
+        " INFO the master has ended".to_owned(),
+    ];
+    assert_logged(&ended.errors, &expected.each_ref().map(String::as_str));
+    assert!(!ended.errors.contains("wrong-wrong") && !ended.errors.contains(TOKEN));
+    for line in ended.errors.lines() {
+        assert!(line.starts_with("20") && line[..24].ends_with('Z'), "{line}");
+    }
+
+    let quiet = RunningMaster::start(&folder, "127.0.0.1:0", &["--log-level", "warn"]);
+    assert_eq!(end(quiet).errors, "");
+    let flags = ["--worker-tokens-file", "tokens"];
+    let master = RunningMaster::start(&folder, "127.0.0.1:0", &flags);
+    // It has begun by then.
+    master.state();
+    let log = end(master).errors;
+    assert_logged(&log, &[" INFO waiting up to 15 s for 1 worker and 0 frameworks of the journal"]);
+}
+
+/// Goal: a master goes on, and ends on a signal, while nobody reads what it logs. Method: frameworks with long names
+/// that come and go, until there are more lines than fit in the pipe and in memory.
+#[test]
+fn an_unread_log_stops_no_master() {
+    let folder = Folder::new();
+    let arguments = ["master", "--listen", "127.0.0.1:0", "--state-dir", "master"];
+    let mut child = offermill(&folder.0, &arguments).spawn().unwrap();
+    let errors = child.stderr.take().unwrap();
+    child.stderr = Some(empty_pipe());
+    let master = RunningMaster::watch(Run::watch(child));
+    let info = json!({"user": "nobody", "name": "n".repeat(300)});
+    let call = json!({"type": "SUBSCRIBE", "subscribe": {"framework_info": info}}).to_string();
+    let head = format!(
+        "POST /api/v1/scheduler HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+         accept: application/json\r\ncontent-length: {}\r\n\r\n{call}",
+        call.len()
+    );
+    for _ in 0..400 {
+        let mut stream = master.connect();
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).unwrap();
+        assert_eq!(&first, b"HTTP/1.1 200");
+    }
+    while master.state()["frameworks"] != 0 {
+        sleep(Duration::from_millis(5));
+    }
+    send_signal("TERM", master.run.id());
+    assert_eq!(master.run.end().code, Some(0));
+    drop(errors);
+}
+
+/// The end of a pipe whose other end is closed.
+fn empty_pipe() -> std::process::ChildStderr {
+    let child = Command::new("true").stderr(Stdio::piped()).spawn();
+    let mut child = child.unwrap();
+    child.wait().unwrap();
+    child.stderr.take().unwrap()
+}
+
+/// Goal: a worker says who has drained it, that it is drained, and what it starts if that is asked for. Method: a master
+/// with `ctl`, a worker with an executor and `RUST_LOG`, and a drain.
+#[test]
+fn a_worker_logs_its_drain() {
+    let folder = Folder::new();
+    let master = RunningMaster::start(&folder, "127.0.0.1:0", &["--control", "m.sock"]);
+    let url = format!("offermill://127.0.0.1:{}", master.port);
+    let arguments =
+        ["worker", "--master", &url, "--work-dir", "w", "--cores", "1", "--memory", "64m"];
+    let mut command = offermill(&folder.0, &arguments);
+    let worker = Run::watch(command.env("RUST_LOG", "debug").spawn().unwrap());
+    let flags = ["--json", "--master", &url, "--num-executors", "1", "-c", &own_user()];
+    let mut run = Run::start(&folder, &small(&flags, &["sleep", "600"]));
+    run.event_named("running");
+    let status = finish(&folder, &["ctl", "m.sock", "status", "json"]).output;
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    let id = status["workers"][0]["id"].as_str().unwrap().to_owned();
+    let drained = finish(&folder, &["ctl", "m.sock", "drain", &id, "5s"]);
+    assert_eq!(drained.code, Some(0), "{}", drained.errors);
+    let ended = worker.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    assert_logged(
+        &ended.errors,
+        &[
+            &format!(" as {id} (term 1)"),
+            " DEBUG ",
+            "the master drains this worker: 1 executor must end within 5 s, then the worker ends",
+            "the worker is drained and has ended; the master was told",
+        ],
+    );
+    run.signal("INT");
+    run.end();
+    let log = end(master).errors;
+    assert_logged(
+        &log,
+        &[
+            &format!("worker {id} on "),
+            " drains, with 1 executor",
+            " is removed: its worker has left",
+        ],
+    );
+}
+
+fn own_user() -> String {
+    let user = Command::new("id").arg("-un").output().unwrap().stdout;
+    format!("offermill.mesos.user={}", String::from_utf8(user).unwrap().trim())
+}
