@@ -51,7 +51,9 @@ pub struct ServerLimits {
 }
 
 /// Accepts connections for ever, and answers the requests on them by `respond`, which may note that a connection is in
-/// use. `refused` is called for clients with which TLS fails. Must be called in a `LocalSet`; each connection has a task of its own there.
+/// use. `refused` is called for clients with which TLS fails.
+///
+/// Must be called in a `LocalSet`; each connection has a task of its own there.
 pub async fn accept<F, A, B>(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,

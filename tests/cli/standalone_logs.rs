@@ -1,6 +1,6 @@
 //! Tests of what `offermill master` and `offermill worker` log.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -187,4 +187,67 @@ fn a_worker_logs_its_drain() {
 fn own_user() -> String {
     let user = Command::new("id").arg("-un").output().unwrap().stdout;
     format!("offermill.mesos.user={}", String::from_utf8(user).unwrap().trim())
+}
+
+/// Goal: a newcomer's mistake is told with what would help. Method: a worker with TLS to a master without it; a master
+/// with a certificate of version 1, with a file that isn't there, and with tokens that others may read; what `ctl`
+/// offers, and the exit codes of `clean`.
+#[test]
+fn mistakes_are_told_with_a_remedy() {
+    let folder = Folder::new();
+    let pem = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mesos/fake/certificates/");
+    let master = RunningMaster::start(&folder, "127.0.0.1:0", &[]);
+    let url = format!("https://127.0.0.1:{}", master.port);
+    let worker = ["worker", "--master", &url, "--work-dir", "w", "--ca-file"];
+    let authority = format!("{pem}authority.pem");
+    let mut command = offermill(&folder.0, &[&worker[..], &[&authority]].concat());
+    let mut worker = command.spawn().unwrap();
+    let errors = BufReader::new(worker.stderr.take().unwrap());
+    let said = errors.lines().map_while(Result::ok).find(|line| line.contains("not registered"));
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    assert!(
+        said.as_ref().is_some_and(|it| it.contains("doesn't speak TLS: use http://")),
+        "{said:?}"
+    );
+    end(master);
+
+    folder.write("open", "0123456789abcdef\n");
+    let (server, key) = (format!("{pem}server.pem"), format!("{pem}server-key.pem"));
+    for (flags, expected) in [
+        (["--worker-tokens-file", "open", "--max-cores", "1"], "chmod 600 would do"),
+        (["--certificate-file", "absent.pem", "--key-file", &key], "absent.pem: it can't be read"),
+        (["--certificate-file", &server, "--key-file", "absent"], "absent: it can't be read"),
+    ] {
+        let refused = finish(&folder, &[&["master", "--state-dir", "m2"], &flags[..]].concat());
+        assert_eq!(refused.code, Some(2), "{}", refused.errors);
+        assert!(refused.errors.contains(expected), "{expected:?}: {}", refused.errors);
+    }
+    let help = finish(&folder, &["ctl", "--help"]).output;
+    assert!(help.contains("drain ID [GRACE]"), "{help}");
+    let help = finish(&folder, &["clean", "--help"]).output;
+    assert!(help.contains("the run is alive") && !help.contains("--until-finished"), "{help}");
+}
+
+/// Goal: a worker without the certificate that its master wants is told so, not about its token. Method: such a master.
+#[test]
+fn a_missing_client_certificate_is_named() {
+    let folder = Folder::new();
+    let pem = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mesos/fake/certificates/");
+    for name in ["authority.pem", "server.pem", "server-key.pem"] {
+        private(&folder, name, &std::fs::read_to_string(format!("{pem}{name}")).unwrap());
+    }
+    private(&folder, "token", TOKEN);
+    private(&folder, "tokens", TOKEN);
+    let tls = ["--certificate-file", "server.pem", "--key-file", "server-key.pem"];
+    let workers = ["--worker-ca-file", "authority.pem", "--worker-tokens-file", "tokens"];
+    let master = RunningMaster::start(&folder, "127.0.0.1:0", &[tls, workers].concat());
+    let url = format!("https://localhost:{}", master.port);
+    let worker = ["worker", "--master", &url, "--work-dir", "w", "--ca-file", "authority.pem"];
+    let refused = finish(&folder, &[&worker[..], &["--token-file", "token"]].concat());
+    assert_eq!(refused.code, Some(4), "{}", refused.errors);
+    assert!(refused.errors.contains("give --client-certificate-file"), "{}", refused.errors);
+    assert!(!refused.errors.contains("accept the token"), "{}", refused.errors);
+    let log = end(master).errors;
+    assert_logged(&log, &["a worker has no certificate of an authority of --worker-ca-file"]);
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::control::command::MASTER_COMMANDS;
 use crate::output::log::LogLevel;
-use crate::standalone_master::commands::COMMANDS;
 
 const NOTES: &str = "\
 Frameworks subscribe at offermill://HOST:PORT (the same as mesos://: the master speaks Mesos' v1
@@ -34,7 +34,7 @@ Exit codes:
 
 /// The arguments of `offermill master`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("{NOTES}\n\nCommands of offermill ctl, with --control:\n{COMMANDS}"))]
+#[command(after_help = format!("{NOTES}\n\nCommands of offermill ctl, with --control:\n{MASTER_COMMANDS}"))]
 #[command(args_override_self = true)]
 pub(crate) struct MasterArguments {
     /// Where to listen: IP:PORT, or a port of 127.0.0.1. Port 0 is any free one

@@ -6,6 +6,7 @@ mod events;
 mod settings;
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use offermill::cluster::standalone::server::{MasterJournal, serve_master};
@@ -20,7 +21,7 @@ use crate::output::{PrintOutcome, drain_remarks, print_result, remark, write_rem
 use crate::settings::secrets::hide_memory;
 use crate::signals;
 use crate::standalone_master::arguments::MasterArguments;
-use crate::standalone_master::settings::{listen, read};
+use crate::standalone_master::settings::{MasterPlan, listen, read};
 use crate::text::styled::StyledText;
 
 /// How long the last lines of the log may take to be written.
@@ -65,15 +66,8 @@ pub(crate) fn run_master(arguments: &MasterArguments) -> ExitStatus {
         remark(&format!("signals can't be handled: {error}"));
         return ExitStatus::Internal;
     }
-    if let Some(why) = &plan.remark {
-        remark(&format!("TLS: {why}"));
-    }
     let address = listener.local_addr().unwrap_or(plan.address);
-    if plan.options.is_insecure && !address.ip().is_loopback() {
-        remark(&format!(
-            "--insecure: who reaches {address} may read what is sent, or run commands on workers"
-        ));
-    }
+    say_remarks(&plan, address);
     let scheme = if plan.options.tls.is_some() { "https://" } else { "" };
     let sentence = format!(
         "the master of cluster {}, term {}, listens at {scheme}{address}\n",
@@ -100,6 +94,18 @@ pub(crate) fn run_master(arguments: &MasterArguments) -> ExitStatus {
     log.write(LogLevel::Info, "the master has ended");
     drain_remarks(LAST_LINES_WITHIN, || false);
     exit
+}
+
+/// Says what the operator should know before the master listens.
+fn say_remarks(plan: &MasterPlan, address: SocketAddr) {
+    if let Some(why) = &plan.remark {
+        remark(&format!("TLS: {why}"));
+    }
+    if plan.options.is_insecure && !address.ip().is_loopback() {
+        remark(&format!(
+            "--insecure: who reaches {address} may read what is sent, or run commands on workers"
+        ));
+    }
 }
 
 fn refuse(problems: &[String]) -> ExitStatus {

@@ -3,8 +3,6 @@
 pub(crate) mod arguments;
 mod settings;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -77,11 +75,10 @@ fn run(worker: StandaloneWorker, log: Log) -> ExitStatus {
         remark(&format!("signals can't be received: {error}"));
         return ExitStatus::Internal;
     }
-    let drains = Arc::new(AtomicBool::new(false));
-    let was_drained = Arc::clone(&drains);
+    let (drains, drained) = channel();
     let observer = move |notice: WorkerNotice| {
         if matches!(notice, WorkerNotice::Drains { .. }) {
-            drains.store(true, Ordering::Relaxed);
+            let _ended = drains.send(());
         }
         let (level, sentence) = line(&notice);
         log.write(level, &sentence);
@@ -99,8 +96,7 @@ fn run(worker: StandaloneWorker, log: Log) -> ExitStatus {
         Some(WorkerEnd::Left { told, forced }) => {
             let told = if told { "the master was told" } else { "no master could be told" };
             let how = if forced { "executors were killed, and " } else { "" };
-            // The worker's thread has ended.
-            let drained = if was_drained.load(Ordering::Relaxed) { "is drained and " } else { "" };
+            let drained = if drained.try_recv().is_ok() { "is drained and " } else { "" };
             log.write(LogLevel::Info, &format!("the worker {drained}has ended; {how}{told}"));
             if forced { ExitStatus::TimedOut } else { ExitStatus::Done }
         }

@@ -302,7 +302,11 @@ fn read_lines<T>(
     let file = open_input(path).map_err(failed)?;
     match FileAccess::of(&file).map_err(failed)? {
         FileAccess::Private => {}
-        _ => return Err(CredentialsError("other users may read or write it".to_owned())),
+        _ => {
+            return Err(CredentialsError(
+                "other users may read or write it; chmod 600 would do".to_owned(),
+            ));
+        }
     }
     let mut text = String::new();
     file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(failed)?;
