@@ -171,6 +171,9 @@ fn a_worker_logs_its_drain() {
             "the worker is drained and has ended; the master was told",
         ],
     );
+    // Nothing of it is a failure, nor blames the agent.
+    let ended = run.event_named("ended");
+    assert_eq!((&ended["state"], &ended["cause"]), (&json!("killed"), &json!("preempted")));
     run.signal("INT");
     run.end();
     let log = end(master).errors;
@@ -213,11 +216,14 @@ fn mistakes_are_told_with_a_remedy() {
     end(master);
 
     folder.write("open", "0123456789abcdef\n");
+    let old = format!("{pem}old.pem");
+    private(&folder, "old-key.pem", &std::fs::read_to_string(format!("{pem}old-key.pem")).unwrap());
     let (server, key) = (format!("{pem}server.pem"), format!("{pem}server-key.pem"));
     for (flags, expected) in [
         (["--worker-tokens-file", "open", "--max-cores", "1"], "chmod 600 would do"),
         (["--certificate-file", "absent.pem", "--key-file", &key], "absent.pem: it can't be read"),
         (["--certificate-file", &server, "--key-file", "absent"], "absent: it can't be read"),
+        (["--certificate-file", &old, "--key-file", "old-key.pem"], "must be of version 3"),
     ] {
         let refused = finish(&folder, &[&["master", "--state-dir", "m2"], &flags[..]].concat());
         assert_eq!(refused.code, Some(2), "{}", refused.errors);
@@ -250,4 +256,32 @@ fn a_missing_client_certificate_is_named() {
     assert!(!refused.errors.contains("accept the token"), "{}", refused.errors);
     let log = end(master).errors;
     assert_logged(&log, &["a worker has no certificate of an authority of --worker-ca-file"]);
+}
+
+/// Goal: the units of systemd start what this program has: their flags exist, and a stop waits longer than the worker's
+/// grace period. Method: the command of each, with `--help`, which doesn't hide a flag that is unknown.
+#[test]
+fn units_of_systemd_have_flags_that_exist() {
+    let folder = Folder::new();
+    for name in ["master", "worker"] {
+        let path = format!("{}/docs/systemd/offermill-{name}.service", env!("CARGO_MANIFEST_DIR"));
+        let unit = std::fs::read_to_string(path).unwrap().replace("\\\n", " ");
+        let setting = |name: &str| {
+            let line = unit.lines().find_map(|line| line.strip_prefix(&format!("{name}=")));
+            line.unwrap_or_default().to_owned()
+        };
+        let command = setting("ExecStart");
+        let mut words: Vec<&str> = command.split_whitespace().collect();
+        assert_eq!(words[..2], ["/usr/local/bin/offermill", name]);
+        words.push("--help");
+        let ended = finish(&folder, &words[1..]);
+        assert_eq!(ended.code, Some(0), "{}", ended.errors);
+        words.insert(2, "--unknown");
+        assert_eq!(finish(&folder, &words[1..]).code, Some(2));
+        let seconds = |text: &str| text.trim_end_matches('s').parse::<u64>().unwrap();
+        if let Some(at) = words.iter().position(|word| *word == "--grace") {
+            assert!(seconds(&setting("TimeoutStopSec")) > seconds(words[at + 1]) + 5);
+            assert_eq!(setting("KillMode"), "mixed");
+        }
+    }
 }

@@ -76,6 +76,9 @@ impl StandaloneMaster {
                 });
             }
         }
+        let drains = self.workers.get(worker).is_some_and(|it| it.is_draining);
+        // It isn't what the framework asked for, nor a failure of its own.
+        let is_drained = drains && matches!(state, TaskState::Killed | TaskState::Failed);
         let Some(number) = self.framework_number(&update.key.framework) else {
             // During recovery it may still come back.
             if !self.is_recovering() {
@@ -90,6 +93,7 @@ impl StandaloneMaster {
             state: state_for(state, is_aware).into(),
             message: update.message,
             source: Some(Source::Executor.into()),
+            reason: is_drained.then(|| Reason::AgentDraining.into()),
             agent_id: Some(worker.into()),
             executor_id: Some(update.key.executor.as_str().into()),
             timestamp: Some(update.timestamp),
