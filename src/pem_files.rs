@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use tokio_rustls::rustls::Error;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use zeroize::Zeroizing;
@@ -52,6 +53,25 @@ pub(crate) fn read_key(
         return Err(io::Error::other("it is too long"));
     }
     PrivateKeyDer::from_pem_slice(&text).map_err(|_| io::Error::other("it contains none"))
+}
+
+/// Whether a file isn't there, or may not be read, so that nothing is known of what it contains.
+pub(crate) fn is_unreadable(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+}
+
+/// Why a certificate can't be used with any key, in a sentence; `None` if it is another error. Certificates without
+/// extensions are made by tools that are told of none.
+pub(crate) fn certificate_problem(error: &Error) -> Option<&'static str> {
+    let Error::InvalidCertificate(why) = error else { return None };
+    let is_old = format!("{why:?}").contains("UnsupportedCertVersion");
+    Some(match is_old {
+        true => {
+            "the certificate is of an old version of X.509, and must be of version 3: make it with an extension, such \
+             as subjectAltName"
+        }
+        false => "the certificate can't be read, whatever the key is",
+    })
 }
 
 /// Opens a file. Others must not be able to write it.

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::error::Error;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::time::Duration;
@@ -50,11 +51,14 @@ pub struct ServerLimits {
 }
 
 /// Accepts connections for ever, and answers the requests on them by `respond`, which may note that a connection is in
-/// use. Must be called in a `LocalSet`; each connection has a task of its own there.
+/// use. `refused` is called for clients with which TLS fails.
+///
+/// Must be called in a `LocalSet`; each connection has a task of its own there.
 pub async fn accept<F, A, B>(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     limits: ServerLimits,
+    refused: impl Fn(SocketAddr, &io::Error) + Clone + 'static,
     respond: F,
 ) where
     F: Fn(Request<Incoming>, Rc<ClientConnection>) -> A + Clone + 'static,
@@ -64,8 +68,8 @@ pub async fn accept<F, A, B>(
 {
     let mut open = OpenConnections::new(limits.connections_max, limits.when_full);
     loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, address) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 if !(has_no_file(&error) && open.free_file().await) {
                     sleep(ACCEPT_PAUSE).await;
@@ -74,9 +78,11 @@ pub async fn accept<F, A, B>(
             }
         };
         if open.make_room() {
-            let client = Rc::new(ClientConnection::default());
-            let served =
-                serve_client(stream, tls.clone(), limits, Rc::clone(&client), respond.clone());
+            let client = Rc::new(ClientConnection::from(address));
+            let refused = refused.clone();
+            let refused = move |why: &io::Error| refused(address, why);
+            let (tls, answering) = (tls.clone(), Rc::clone(&client));
+            let served = serve_client(stream, tls, limits, answering, refused, respond.clone());
             open.add(client, spawn_local(served).abort_handle());
         }
     }
@@ -92,6 +98,7 @@ async fn serve_client<F, A, B>(
     tls: Option<TlsAcceptor>,
     limits: ServerLimits,
     client: Rc<ClientConnection>,
+    refused: impl Fn(&io::Error),
     respond: F,
 ) where
     F: Fn(Request<Incoming>, Rc<ClientConnection>) -> A + 'static,
@@ -105,10 +112,15 @@ async fn serve_client<F, A, B>(
         None => serve_stream(stream, limits, client, respond).await,
         Some(tls) => {
             let shaken = timeout(limits.first_head_timeout, tls.accept(stream)).await;
-            if let Ok(Ok(stream)) = shaken {
-                let (_, session) = stream.get_ref();
-                client.has_certificate.set(session.peer_certificates().is_some());
-                serve_stream(stream, limits, client, respond).await;
+            match shaken {
+                Ok(Ok(stream)) => {
+                    let (_, session) = stream.get_ref();
+                    client.has_certificate.set(session.peer_certificates().is_some());
+                    serve_stream(stream, limits, client, respond).await;
+                }
+                Ok(Err(error)) => refused(&error),
+                // It has said nothing.
+                Err(_late) => {}
             }
         }
     }
@@ -205,7 +217,7 @@ mod tests {
             let mut client = net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let (stream, _) = listener.accept().await.unwrap();
             let respond = async |_, _| Response::new(String::new());
-            let served = serve_client(stream, None, LIMITS, Rc::default(), respond);
+            let served = serve_client(stream, None, LIMITS, Rc::default(), |_| {}, respond);
             timeout(Duration::from_secs(60), spawn_local(served)).await.unwrap().unwrap();
             assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
         });
@@ -238,7 +250,8 @@ mod tests {
                     client.raise(rank);
                     std::future::ready(Response::new(String::new()))
                 };
-                let served = spawn_local(serve_client(stream, None, limits, connection, respond));
+                let served =
+                    spawn_local(serve_client(stream, None, limits, connection, |_| {}, respond));
                 let stays = is_held || rank == ConnectionRank::OfStream;
                 let patience = Duration::from_secs(if stays { 1 } else { 60 });
                 assert_eq!(timeout(patience, served).await.is_err(), stays);

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use tokio::task::{AbortHandle, yield_now};
@@ -13,6 +14,8 @@ pub struct ClientConnection {
     answers: Cell<usize>,
     /// What the requests on it were so far.
     rank: Cell<ConnectionRank>,
+    /// Where it comes from.
+    pub address: Option<SocketAddr>,
     /// Whether the client has shown a certificate of an authority that the server trusts.
     pub has_certificate: Cell<bool>,
 }
@@ -35,6 +38,11 @@ pub enum ConnectionRank {
 pub struct ConnectionUse(Rc<ClientConnection>);
 
 impl ClientConnection {
+    /// A connection from an address, without any request so far.
+    pub(super) fn from(address: SocketAddr) -> ClientConnection {
+        ClientConnection { address: Some(address), ..ClientConnection::default() }
+    }
+
     /// Keeps the connection in use while a request on it is answered.
     #[must_use]
     pub fn hold(self: &Rc<Self>) -> ConnectionUse {

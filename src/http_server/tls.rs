@@ -14,7 +14,7 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::{CertificateError, Error, RootCertStore, ServerConfig};
 
-use crate::pem_files::{read_certificates, read_key};
+use crate::pem_files::{certificate_problem, is_unreadable, read_certificates, read_key};
 use crate::private_files::FileAccess;
 
 /// What accepts connections with TLS, and what its operator should know.
@@ -48,9 +48,8 @@ pub fn server_tls(
     let certificates = certificates(certificate_file)?;
     let remark = certificates.first().and_then(|own| validity_problem(own, UnixTime::now()));
     let remark = remark.map(|why| about(certificate_file, &format!("the certificate {why}")));
-    let key = read_key(key_file, check_key).map_err(|error| {
-        about(key_file, &format!("it isn't a file with a private key in PEM ({error})"))
-    })?;
+    let key = read_key(key_file, check_key)
+        .map_err(|error| about(key_file, &unusable("a file with a private key in PEM", &error)))?;
     let provider = Arc::new(ring::default_provider());
     let config = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -60,7 +59,11 @@ pub fn server_tls(
         Some(file) => config.with_client_cert_verifier(verifier(file, provider)?),
     };
     let mut config = config.with_single_cert(certificates, key).map_err(|error| {
-        about(certificate_file, &format!("it can't be used with {}: {error}", key_file.display()))
+        let why = match certificate_problem(&error) {
+            Some(why) => why.to_owned(),
+            None => format!("it can't be used with {}: {error}", key_file.display()),
+        };
+        about(certificate_file, &why)
     })?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(ServerTls { acceptor: TlsAcceptor::from(Arc::new(config)), remark })
@@ -102,7 +105,15 @@ fn verifier(
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     read_certificates(file)
-        .map_err(|error| about(file, &format!("it isn't a file of certificates in PEM ({error})")))
+        .map_err(|error| about(file, &unusable("a file of certificates in PEM", &error)))
+}
+
+/// Why a file can't be used, which should be of a kind.
+fn unusable(kind: &str, error: &io::Error) -> String {
+    match is_unreadable(error) {
+        true => format!("it can't be read: {error}"),
+        false => format!("it isn't {kind} ({error})"),
+    }
 }
 
 fn about(file: &Path, why: &dyn Display) -> String {

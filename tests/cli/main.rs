@@ -67,6 +67,7 @@ mod spark_pods;
 mod spark_startup;
 mod standalone;
 mod standalone_crowds;
+mod standalone_logs;
 mod standalone_page;
 mod standalone_tls;
 mod status;

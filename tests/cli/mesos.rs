@@ -60,7 +60,7 @@ const BAD: &[(&[&str], &str)] = &[
     ),
     (
         &["--principal", "p", "--secret-file", "secret"],
-        "--secret-file would go over the network unencrypted to mesos://127.0.0.1:1; use \
+        "--secret-file would be sent unencrypted to mesos://127.0.0.1:1; use \
          https://, or give --allow-plain-secret",
     ),
     (

@@ -155,8 +155,7 @@ fn secrets_need_tls() {
     let secret = [("_SPARK_AUTH_SECRET", "cAnAry1")];
     let ended = run(&folder, &flags, &secret);
     assert_eq!(ended.code, Some(2), "{}", ended.output);
-    let sentence =
-        "a secret of Spark's executors would go over the network unencrypted to mesos://";
+    let sentence = "a secret of Spark's executors would be sent unencrypted to mesos://";
     assert!(ended.errors.contains(sentence), "{}", ended.errors);
     let ended = run(&folder, &[&flags[..], &["--allow-plain-secret"]].concat(), &secret);
     assert_eq!(ended.code, Some(0), "{}", ended.errors);

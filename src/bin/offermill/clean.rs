@@ -16,9 +16,18 @@ use crate::text::styled::StyledText;
 /// The most pods that are named.
 const NAMED_MAX: usize = 20;
 
+const EXIT_CODES: &str = "\
+Exit codes:
+    0  what the run has left is deleted, or nothing is left; with --dry-run, it was said
+    1  the run is alive; nothing was deleted
+    2  a flag or setting is invalid; nothing was deleted
+    4  the cluster is not available, or refused this user, or something could not be deleted
+    5  standard output can't be written (a closed pipe is fine)
+    7  internal error: please report it";
+
 /// The arguments of `offermill clean`.
 #[derive(Debug, Args)]
-#[command(args_override_self = true)]
+#[command(after_help = EXIT_CODES, args_override_self = true)]
 pub(crate) struct CleanArguments {
     /// The cluster: k8s://https://HOST:PORT, or k8s:// for that of kubectl
     #[arg(long, value_name = "MASTER")]

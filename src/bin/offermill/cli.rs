@@ -139,10 +139,9 @@ pub(crate) enum Action {
     #[command(after_help = format!("{RUN_NOTES}\n\n{EXAMPLES}\n{}", exit::HELP))]
     #[command(after_long_help = run_long_help())]
     Run(Box<RunArguments>),
-    /// Send a command to a running `offermill run`
+    /// Send a command to a running `offermill run` or `offermill master`
     Ctl(CtlArguments),
     /// Delete what a run on Kubernetes has left that was killed
-    #[command(after_help = exit::HELP)]
     Clean(CleanArguments),
     /// Print what an executor on a local agent has printed
     Logs(LogsArguments),

@@ -98,7 +98,7 @@ impl Http {
                     let name = ServerName::try_from(master.host.clone())
                         .map_err(|_| "its name can't be in a certificate".to_owned())?;
                     let stream = tls.connect(name, stream).await;
-                    shake_hands(stream.map_err(|error| format!("TLS: {error}"))?).await
+                    shake_hands(stream.map_err(|error| tls_problem(&error.to_string()))?).await
                 }
             }
         };
@@ -133,7 +133,7 @@ impl Http {
             connection.sender.ready().await.map_err(|error| unsent(plain(&error)))?;
             connection.sender.try_send_request(request).await.map_err(|mut error| Unanswered {
                 is_unsent: error.take_message().is_some(),
-                why: plain(error.error()),
+                why: http_problem(plain(error.error())),
             })
         };
         match timeout(self.call_timeout, answering).await {
@@ -308,6 +308,31 @@ async fn read_some(mut body: Incoming) -> Vec<u8> {
         }
     }
     text
+}
+
+/// Why TLS failed, with what would help. A server may be mended, so that it is tried again all the same.
+fn tls_problem(why: &str) -> String {
+    let is = |texts: &[&str]| texts.iter().any(|text| why.contains(text));
+    let meaning = if is(&["corrupt message", "InvalidContentType"]) {
+        "it doesn't speak TLS: use http:// (without files for TLS), or give the server a certificate"
+    } else if is(&["UnknownIssuer"]) {
+        "its certificate is of no authority that is trusted here; --ca-file names the file of one"
+    } else if is(&["NotValidForName", "not valid for name"]) {
+        "its certificate is for other names than the one it is reached by"
+    } else if is(&["Expired", "expired"]) {
+        "its certificate has expired"
+    } else {
+        return format!("TLS: {why}");
+    };
+    format!("{meaning} (TLS: {why})")
+}
+
+/// The same of an exchange without TLS: what isn't HTTP may be TLS.
+fn http_problem(why: String) -> String {
+    match why.contains("invalid HTTP version") {
+        true => format!("it doesn't answer in HTTP; if it speaks TLS, use https:// ({why})"),
+        false => why,
+    }
 }
 
 /// Formats an error and its causes on one line.

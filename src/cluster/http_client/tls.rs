@@ -11,7 +11,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::error::Error;
-use crate::pem_files::{read_certificates, read_key};
+use crate::pem_files::{certificate_problem, read_certificates, read_key};
 use crate::private_files::FileAccess;
 
 /// The files of a TLS client's certificate and its key.
@@ -83,6 +83,10 @@ fn connector(options: TlsOptions<'_>) -> Result<TlsConnector, Error> {
         Some(ClientCertificate { certificate_file, key_file }) => {
             let certificates = client_certificates(certificate_file)?;
             client.with_client_auth_cert(certificates, client_key(key_file)?).map_err(|error| {
+                if let Some(why) = certificate_problem(&error) {
+                    let allowed = format!("a certificate that can be used; {why}");
+                    return Error::setting(CERTIFICATE_FILE, certificate_file.display(), allowed);
+                }
                 let allowed = format!("the key of the client certificate ({error})");
                 Error::setting(KEY_FILE, key_file.display(), allowed)
             })?

@@ -77,7 +77,10 @@ impl RunCleaner {
         waits: &mut dyn FnMut(&str),
     ) -> Result<RunCleaner, Error> {
         config.check_connection()?;
-        let failed = |why: String| Error::cluster("Kubernetes", why);
+        // Some say already what they are about.
+        let failed = |why: String| {
+            Error::cluster("Kubernetes", why.strip_prefix("Kubernetes: ").unwrap_or(&why))
+        };
         let runtime = Builder::new_current_thread().enable_io().enable_time().build();
         let runtime =
             runtime.map_err(|error| Error::cluster_from("Kubernetes: no event loop", error))?;

@@ -33,6 +33,15 @@ help                 print this; ends with an empty line
 quit                 close the connection
 NAME is an executor's id, the part of it after the last \"-\", or its number.";
 
+/// What the commands to a master are.
+pub(crate) const MASTER_COMMANDS: &str = concat!(
+    "  status              workers and frameworks, and what is free\n",
+    "  status json         the same for programs, as GET /state has it\n",
+    "  drain ID [GRACE]    a worker takes no executors any more, ends those that it has within GRACE\n",
+    "                      (10s), and leaves; its program ends then\n",
+    "  help                this text"
+);
+
 /// The words that a command may begin with.
 pub(crate) const WORDS: &str =
     "limit, kill, status, load, executor, registered, locality, stop, help or quit";

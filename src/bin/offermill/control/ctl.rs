@@ -10,7 +10,7 @@ use clap::Args;
 use rustix::process::geteuid;
 use serde::de::IgnoredAny;
 
-use crate::control::command::{HELP, WORDS};
+use crate::control::command::{HELP, MASTER_COMMANDS, WORDS};
 use crate::control::socket::connect_until;
 use crate::control::write::write_until;
 use crate::exit::ExitStatus;
@@ -27,17 +27,20 @@ Examples:
     offermill ctl /run/etl.sock status
     offermill ctl /run/etl.sock limit 20
     offermill ctl /run/etl.sock kill 17 18
+    offermill ctl /run/master.sock drain 26b92b18-1-W0 5min
 
 Exit codes:
-    0  the run executed the command; the reply is on standard output
-    1  the run refused the command; the reason is on standard error
+    0  the run or the master executed the command; the reply is on standard output
+    1  it refused the command; the reason is on standard error
     2  the command is not one line of text
-    4  no run of this user replies at the socket
+    4  no run or master of this user replies at the socket
     5  standard output can't be written (a closed pipe is fine)";
 
 /// The arguments of `offermill ctl`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("Commands:\n{HELP}\n\n{EXAMPLES}"))]
+#[command(after_help = format!(
+    "Commands to a run:\n{HELP}\n\nCommands to a master:\n{MASTER_COMMANDS}\n\n{EXAMPLES}"
+))]
 pub(crate) struct CtlArguments {
     /// The socket that was given to the run, or to offermill master, with --control
     #[arg(value_name = "SOCKET")]

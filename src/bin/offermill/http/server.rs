@@ -136,14 +136,20 @@ fn accept_until(
         let page = Rc::new(page);
         let connections_max = connections_within_files(CONNECTIONS_MAX);
         let limits = ServerLimits { connections_max, ..LIMITS };
-        let accepted = accept(listener, tls, limits, move |request, client| {
-            let page = Rc::clone(&page);
-            async move {
-                // A client for which the run is asked keeps its connection.
-                let _held = client.hold();
-                page.respond(request).await
-            }
-        });
+        let accepted = accept(
+            listener,
+            tls,
+            limits,
+            |_, _| {},
+            move |request, client| {
+                let page = Rc::clone(&page);
+                async move {
+                    // A client for which the run is asked keeps its connection.
+                    let _held = client.hold();
+                    page.respond(request).await
+                }
+            },
+        );
         tokio::select! {
             _ = stopped => {}
             () = accepted => {}

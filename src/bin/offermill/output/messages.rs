@@ -70,10 +70,14 @@ pub(crate) fn drain_remarks(timeout: Duration, is_enough: impl FnMut() -> bool) 
 
 /// Writes a remark to standard error, which may be closed. Its text is made printable.
 pub(crate) fn remark(text: &str) {
-    let line = format!("offermill: {}\n", StyledText::lines(text));
+    write_remark(&format!("offermill: {}\n", StyledText::lines(text)));
+}
+
+/// Writes a line to standard error, as it is.
+pub(super) fn write_remark(line: &str) {
     let notice = |lines| format!("offermill: {}, which were not read in time\n", left_out(lines));
     let _gone = match REMARKS.get() {
-        Some(writer) => writer.offer(&line, Rank::Notable, notice),
+        Some(writer) => writer.offer(line, Rank::Notable, notice),
         None => io::stderr().write_all(line.as_bytes()),
     };
 }

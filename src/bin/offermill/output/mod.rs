@@ -3,6 +3,7 @@
 pub(crate) mod capacity;
 pub(crate) mod json;
 pub(crate) mod lines;
+pub(crate) mod log;
 mod messages;
 pub(crate) mod renderer;
 pub(crate) mod sentence;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::standalone_master::commands::COMMANDS;
+use crate::control::command::MASTER_COMMANDS;
+use crate::output::log::LogLevel;
 
 const NOTES: &str = "\
 Frameworks subscribe at offermill://HOST:PORT (the same as mesos://: the master speaks Mesos' v1
@@ -33,7 +34,7 @@ Exit codes:
 
 /// The arguments of `offermill master`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("{NOTES}\n\nCommands of offermill ctl, with --control:\n{COMMANDS}"))]
+#[command(after_help = format!("{NOTES}\n\nCommands of offermill ctl, with --control:\n{MASTER_COMMANDS}"))]
 #[command(args_override_self = true)]
 pub(crate) struct MasterArguments {
     /// Where to listen: IP:PORT, or a port of 127.0.0.1. Port 0 is any free one
@@ -79,6 +80,10 @@ pub(crate) struct MasterArguments {
     /// requests for other names aren't answered
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) hosts: Vec<String>,
+
+    /// How much is logged to standard error [default: RUST_LOG, or info]
+    #[arg(long, value_name = "LEVEL")]
+    pub(super) log_level: Option<LogLevel>,
 
     /// Listen beyond loopback without TLS or without credentials: others on the network may read
     /// and change what is sent, and run commands

@@ -9,17 +9,9 @@ use serde_json::json;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
+use crate::control::command::MASTER_COMMANDS;
 use crate::model::reply::ControlReply;
 use crate::text::format::count;
-
-/// What the commands are.
-pub(super) const COMMANDS: &str = concat!(
-    "  status              workers and frameworks, and what is free\n",
-    "  status json         the same for programs, as GET /state has it\n",
-    "  drain ID [GRACE]    a worker takes no executors any more, ends those that it has within GRACE\n",
-    "                      (10s), and leaves; its program ends then\n",
-    "  help                this text"
-);
 
 /// The grace period of a drain.
 const GRACE_DEFAULT: Duration = Duration::from_secs(10);
@@ -38,7 +30,7 @@ pub(super) fn execute(
     let words: Vec<&str> = line.split_whitespace().collect();
     let reply = match words[..] {
         [] => return None,
-        ["help"] => ControlReply::Block(COMMANDS.to_owned()),
+        ["help"] => ControlReply::Block(MASTER_COMMANDS.to_owned()),
         ["status"] => report(master).map_or_else(ended, |it| ControlReply::Block(describe(&it))),
         ["status", "json"] => report(master).map_or_else(ended, |it| match json!(it) {
             object if object.is_object() => ControlReply::Object(object),
@@ -89,8 +81,12 @@ fn drain(master: &UnboundedSender<OperatorRequest>, id: &str, grace: Duration) -
 fn describe(report: &MasterReport) -> String {
     let MasterReport { cluster, term, counts, workers, frameworks, .. } = report;
     let recovering = if report.recovering { ", recovering" } else { "" };
+    let connected = match workers.len() - counts.workers.min(workers.len()) {
+        0 => String::new(),
+        _ => format!(" ({} connected)", counts.workers),
+    };
     let counted = [
-        count(counts.workers as u64, "worker"),
+        format!("{}{connected}", count(workers.len() as u64, "worker")),
         count(counts.frameworks as u64, "framework"),
         count(counts.executors as u64, "executor"),
         count(counts.offers as u64, "open offer"),

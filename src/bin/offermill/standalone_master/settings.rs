@@ -57,7 +57,13 @@ pub(super) fn read(arguments: &MasterArguments) -> Result<MasterPlan, Vec<String
         }
     };
     let (tls, remark) = tls.map_or((None, None), |tls| (Some(tls.acceptor), tls.remark));
-    let options = MasterOptions { max_cores, access, tls, is_insecure: arguments.insecure };
+    let options = MasterOptions {
+        max_cores,
+        access,
+        tls,
+        is_insecure: arguments.insecure,
+        ..MasterOptions::default()
+    };
     let refused = address.and_then(|address| options.address_problem(address));
     if problems.is_empty() {
         problems.extend(refused.map(|why| {

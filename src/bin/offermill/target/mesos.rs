@@ -126,7 +126,7 @@ fn secret_to_send(draft: &SettingsDraft, config: &MesosConfig) -> Option<String>
 fn unencrypted(name: &str, master: &str, is_standalone: bool) -> String {
     let with_tls = if is_standalone { "use https://, or give --ca-file" } else { "use https://" };
     format!(
-        "{name} would go over the network unencrypted to {master}; {with_tls}, or give \
+        "{name} would be sent unencrypted to {master}; {with_tls}, or give \
          --allow-plain-secret"
     )
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::output::log::LogLevel;
+
 const NOTES: &str = "\
 The worker registers with the master that leads, and starts the executors that the master
 launches, as this user. It listens nowhere. If the connection breaks, executors go on, and
@@ -97,4 +99,8 @@ pub(crate) struct WorkerArguments {
     /// How long executors may take to end when the worker is stopped
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     pub(crate) grace: String,
+
+    /// How much is logged to standard error [default: RUST_LOG, or info]
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) log_level: Option<LogLevel>,
 }

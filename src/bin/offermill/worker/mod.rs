@@ -12,6 +12,7 @@ use offermill::cluster::standalone::worker::{
 };
 
 use crate::exit::ExitStatus;
+use crate::output::log::{Log, LogLevel};
 use crate::output::{drain_remarks, remark, write_remarks_aside};
 use crate::settings::secrets::hide_memory;
 use crate::signals;
@@ -52,18 +53,19 @@ pub(crate) fn run_worker(arguments: &WorkerArguments) -> ExitStatus {
             "this machine doesn't say how much memory it has; 2 GiB are taken for it (--memory)",
         );
     }
-    remark(&start);
-    let exit = run(worker);
+    let log = Log::new(LogLevel::chosen(arguments.log_level));
+    log.write(LogLevel::Info, &start);
+    let exit = run(worker, log);
     drain_remarks(LAST_REMARKS_WITHIN, || false);
     exit
 }
 
-fn run(worker: StandaloneWorker) -> ExitStatus {
+fn run(worker: StandaloneWorker, log: Log) -> ExitStatus {
     // From its start on the worker may be registered, and a signal must not end it without a goodbye.
     let (started, stoppers) = channel::<Box<dyn Fn() + Send>>();
     let mut stop = None;
     let on_signal = move |signal: &'static str| {
-        remark(&format!("{signal}: executors are asked to end"));
+        log.write(LogLevel::Info, &format!("{signal}: executors are asked to end"));
         stop = stop.take().or_else(|| stoppers.recv().ok());
         if let Some(stop) = &stop {
             stop();
@@ -73,7 +75,15 @@ fn run(worker: StandaloneWorker) -> ExitStatus {
         remark(&format!("signals can't be received: {error}"));
         return ExitStatus::Internal;
     }
-    let handle = match worker.start(|notice| remark(&sentence(&notice))) {
+    let (drains, drained) = channel();
+    let observer = move |notice: WorkerNotice| {
+        if matches!(notice, WorkerNotice::Drains { .. }) {
+            let _ended = drains.send(());
+        }
+        let (level, sentence) = line(&notice);
+        log.write(level, &sentence);
+    };
+    let handle = match worker.start(observer) {
         Ok(handle) => handle,
         Err(error) => {
             remark(&error.to_string());
@@ -86,11 +96,12 @@ fn run(worker: StandaloneWorker) -> ExitStatus {
         Some(WorkerEnd::Left { told, forced }) => {
             let told = if told { "the master was told" } else { "no master could be told" };
             let how = if forced { "executors were killed, and " } else { "" };
-            remark(&format!("the worker has ended; {how}{told}"));
+            let drained = if drained.try_recv().is_ok() { "is drained and " } else { "" };
+            log.write(LogLevel::Info, &format!("the worker {drained}has ended; {how}{told}"));
             if forced { ExitStatus::TimedOut } else { ExitStatus::Done }
         }
         Some(WorkerEnd::Refused { why }) => {
-            remark(&format!("the worker is refused: {why}"));
+            log.write(LogLevel::Error, &format!("the worker is refused: {why}"));
             ExitStatus::Cluster
         }
         _ => ExitStatus::Internal,
@@ -106,21 +117,36 @@ fn introduction(config: &WorkerConfig) -> String {
     format!("a worker with {cores} and {memory} in {}, for {addresses}", work_dir.display())
 }
 
-/// The sentence about something that happened to a worker.
-fn sentence(notice: &WorkerNotice) -> String {
+/// The line about something that happened to a worker.
+fn line(notice: &WorkerNotice) -> (LogLevel, String) {
     match notice {
         WorkerNotice::Registered { master, id, term } => {
-            format!("registered at {master} as {id} (term {term})")
+            (LogLevel::Info, format!("registered at {master} as {id} (term {term})"))
         }
-        WorkerNotice::Lost { master, why } => {
-            format!("{master} is lost: {why}; executors go on, and the worker tries again")
-        }
+        WorkerNotice::Lost { master, why } => (
+            LogLevel::Warn,
+            format!("{master} is lost: {why}; executors go on, and the worker tries again"),
+        ),
         WorkerNotice::Unreachable { master, why } => {
-            format!("not registered at {master}: {why}; the worker tries again")
+            (LogLevel::Warn, format!("not registered at {master}: {why}; the worker tries again"))
         }
-        WorkerNotice::Executor(update) => about_executor(update),
-        WorkerNotice::Trouble { why } => why.clone(),
-        _ => String::new(),
+        WorkerNotice::Drains { executors, grace } => {
+            let executors = count(*executors as u64, "executor");
+            let grace = grace.as_secs_f64();
+            let sentence = format!(
+                "the master drains this worker: {executors} must end within {grace} s, then the worker ends"
+            );
+            (LogLevel::Info, sentence)
+        }
+        WorkerNotice::Executor(update) => {
+            let level = match update.state {
+                ReportedState::Failed | ReportedState::Dropped => LogLevel::Warn,
+                _ => LogLevel::Debug,
+            };
+            (level, about_executor(update))
+        }
+        WorkerNotice::Trouble { why } => (LogLevel::Warn, why.clone()),
+        _ => (LogLevel::Debug, String::new()),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::launch_tag::LaunchOrder;
 use super::registered::{MasterTask, OutstandingOffer};
 use super::task_info::{grace, read_task};
-use super::{RefusedCall, StandaloneMaster};
+use super::{MasterNotice, RefusedCall, StandaloneMaster};
 use crate::cluster::process::is_valid_name;
 use crate::cluster::standalone::protocol::{
     EXECUTORS_MAX, ExecutorCommand, ExecutorKey, ExecutorLaunch, WorkerEvent, WorkerResources,
@@ -106,8 +106,10 @@ impl StandaloneMaster {
         registered.launches = launch.sequence;
         let made = MasterTask::new(launched, launch.resources.clone(), TaskState::Staging);
         registered.tasks.insert(key.clone(), made);
-        self.placed.insert(key, worker.to_owned());
+        self.placed.insert(key.clone(), worker.to_owned());
         self.tell_worker(worker, WorkerEvent::Launch(launch));
+        let worker = worker.to_owned();
+        self.notices.push(MasterNotice::ExecutorLaunched { key, worker });
     }
 
     /// The message that launches a task.

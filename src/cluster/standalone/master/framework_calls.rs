@@ -72,7 +72,7 @@ impl StandaloneMaster {
             Type::Reconcile => {
                 self.reconcile(number, &call.reconcile.ok_or_else(|| lacking(of))?);
             }
-            Type::Teardown => self.tear_down(number),
+            Type::Teardown => self.tear_down(number, "it has asked for that"),
             Type::UpdateFramework => {
                 let update = call.update_framework.ok_or_else(|| lacking(of))?;
                 self.update_framework(number, update)?;

@@ -8,7 +8,10 @@ use prost::Message as _;
 
 use super::registered::RegisteredFramework;
 use super::statuses::event;
-use super::{ConnectionNumber, MasterAction, Peer, RefusedCall, RegistryEntry, StandaloneMaster};
+use super::{
+    ConnectionNumber, MasterAction, MasterNotice, Peer, RefusedCall, RegistryEntry,
+    StandaloneMaster,
+};
 use crate::cluster::standalone::protocol::{HEARTBEAT_SECONDS, WorkerEvent};
 use crate::mesos_v1::messages::call::{Subscribe, UpdateFramework};
 use crate::mesos_v1::messages::event::{Error, Subscribed, Type};
@@ -35,18 +38,24 @@ impl StandaloneMaster {
         subscribe: Subscribe,
         now: Duration,
     ) {
-        let asked = subscribe.framework_info.id.as_ref().map(|id| id.value.as_str());
-        let number = match asked.filter(|id| !id.is_empty()) {
+        let asked = subscribe.framework_info.id.as_ref().map(|id| id.value.clone());
+        let asked = asked.filter(|id| !id.is_empty());
+        let again = asked.is_some();
+        let number = match asked {
             None => self.new_framework(subscribe.framework_info),
-            Some(id) => match self.framework_number(id) {
+            Some(id) => match self.framework_number(&id) {
                 Some(number) if self.has_principal(number, &subscribe.framework_info) => {
                     self.renew_framework(number, subscribe.framework_info);
                     number
                 }
-                Some(_) => {
-                    return self.end_stream(connection, "Framework has another principal");
+                found => {
+                    let why = match found {
+                        Some(_) => "Framework has another principal",
+                        None => "Framework has been removed",
+                    };
+                    self.notices.push(MasterNotice::FrameworkRefused { id, why });
+                    return self.end_stream(connection, why);
                 }
-                None => return self.end_stream(connection, "Framework has been removed"),
             },
         };
         self.connections.insert(connection, Peer::Framework(number));
@@ -61,6 +70,9 @@ impl StandaloneMaster {
             framework.suppressed = !subscribe.suppressed_roles.is_empty()
                 && subscribe.suppressed_roles.iter().any(|role| role == framework.role());
             subscribed.framework_id = framework.id.as_str().into();
+            let (id, info) = (framework.id.clone(), &framework.info);
+            let (name, principal) = (info.name.clone(), info.principal.clone());
+            self.notices.push(MasterNotice::FrameworkRegistered { id, name, principal, again });
         }
         let subscribed = Some(subscribed);
         self.tell_framework(number, Event { subscribed, ..event(Type::Subscribed) });
@@ -147,7 +159,10 @@ impl StandaloneMaster {
     pub(super) fn framework_disconnected(&mut self, number: u64, now: Duration) {
         let Some(framework) = self.frameworks.get_mut(&number) else { return };
         framework.connection = None;
-        framework.gone_at = Some(now.saturating_add(framework.failover_timeout()));
+        let failover_timeout = framework.failover_timeout();
+        framework.gone_at = Some(now.saturating_add(failover_timeout));
+        let (id, name) = (framework.id.clone(), framework.info.name.clone());
+        self.notices.push(MasterNotice::FrameworkDisconnected { id, name, failover_timeout });
         self.rescind(|offer| offer.framework == number);
         self.remove_gone_frameworks(now);
         self.bound_frameworks_away();
@@ -172,7 +187,7 @@ impl StandaloneMaster {
                 (Reverse(crowd), busy.contains(it.id.as_str()), it.gone_at, **number)
             };
             let Some(first) = away().min_by_key(rank).map(|(number, _)| *number) else { return };
-            self.tear_down(first);
+            self.tear_down(first, "too many frameworks are away");
         }
     }
 
@@ -182,12 +197,12 @@ impl StandaloneMaster {
         let gone: Vec<u64> =
             self.frameworks.iter().filter(|(_, it)| is_gone(it)).map(|it| *it.0).collect();
         for number in gone {
-            self.tear_down(number);
+            self.tear_down(number, "its failover time-out is over");
         }
     }
 
     /// Ends a framework: its offers are taken back, and its executors are ended.
-    pub(super) fn tear_down(&mut self, number: u64) {
+    pub(super) fn tear_down(&mut self, number: u64, why: &'static str) {
         self.rescind(|offer| offer.framework == number);
         let Some(framework) = self.frameworks.remove(&number) else { return };
         self.actions
@@ -196,6 +211,8 @@ impl StandaloneMaster {
             self.hang_up(connection);
         }
         self.shut_down_executors(&framework.id);
+        let (id, name) = (framework.id, framework.info.name);
+        self.notices.push(MasterNotice::FrameworkTornDown { id, name, why });
     }
 
     /// Ends the executors of a framework that is gone. Ends that wait for its acknowledgement are forgotten.

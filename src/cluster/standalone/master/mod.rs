@@ -9,7 +9,7 @@
 //!
 //! Each method takes the time since the master's start. What follows from it is collected, and
 //! [`StandaloneMaster::take_actions`] returns it in the order in which it must be done. So the same calls at the same
-//! times give the same actions.
+//! times give the same actions. What the operator is told comes from [`StandaloneMaster::take_notices`].
 //!
 //! # Rules
 //! | | |
@@ -33,6 +33,7 @@ mod checker;
 mod framework_calls;
 mod frameworks;
 mod launch_tag;
+mod notice;
 mod recovery;
 mod registered;
 mod report;
@@ -58,6 +59,7 @@ use crate::resources::Scalar;
 pub use action::{ConnectionNumber, MasterAction, RefusedCall, RegistryEntry};
 pub(crate) use frameworks::description_problem;
 pub use launch_tag::LaunchKey;
+pub use notice::{MasterNotice, NoticeLevel};
 pub use report::{
     ExecutorReport, ExecutorReports, FrameworkReport, MasterReport, WorkerPresence, WorkerReport,
 };
@@ -99,6 +101,8 @@ pub struct StandaloneMaster {
     next_number: u64,
     totals: MasterTotals,
     actions: Vec<MasterAction>,
+    /// What the operator isn't told yet.
+    notices: Vec<MasterNotice>,
 }
 
 /// The other end of a connection.
@@ -125,6 +129,11 @@ impl StandaloneMaster {
     /// Returns what is to be done since the last call, in order.
     pub fn take_actions(&mut self) -> Vec<MasterAction> {
         std::mem::take(&mut self.actions)
+    }
+
+    /// Returns what has happened since the last call, for the operator.
+    pub fn take_notices(&mut self) -> Vec<MasterNotice> {
+        std::mem::take(&mut self.notices)
     }
 
     /// Returns how much there is of everything.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use super::registered::{RegisteredFramework, RegisteredWorker};
-use super::{MasterSettings, MasterTotals, RegistryEntry, StandaloneMaster};
+use super::{MasterNotice, MasterSettings, MasterTotals, RegistryEntry, StandaloneMaster};
 use crate::cluster::standalone::protocol::{WorkerResources, WorkerSubscribe};
 
 impl StandaloneMaster {
@@ -25,9 +25,15 @@ impl StandaloneMaster {
             next_number: 0,
             totals: MasterTotals::default(),
             actions: Vec::new(),
+            notices: Vec::new(),
         };
         for entry in journal {
             master.remember(entry);
+        }
+        let (workers, frameworks) = (master.workers.len(), master.frameworks.len());
+        if workers + frameworks > 0 {
+            let timeout = until;
+            master.notices.push(MasterNotice::Recovering { workers, frameworks, timeout });
         }
         master.finish_recovery_if_complete(Duration::ZERO);
         master
@@ -102,6 +108,9 @@ impl StandaloneMaster {
         }
         let awaited = self.workers.iter().filter(|(_, it)| it.is_awaited);
         let awaited: Vec<String> = awaited.map(|(id, _)| id.clone()).collect();
+        let frameworks = self.frameworks.values().filter(|it| it.connection.is_none()).count();
+        let workers = awaited.len();
+        self.notices.push(MasterNotice::Recovered { workers, frameworks });
         for id in awaited {
             if let Some(worker) = self.workers.get_mut(&id) {
                 worker.is_awaited = false;

@@ -126,6 +126,11 @@ impl RegisteredWorker {
         self.owner.as_deref().zip(owner).is_some_and(|(own, other)| own != other)
     }
 
+    /// The number of its executors that haven't ended.
+    pub(super) fn living(&self) -> usize {
+        self.tasks.values().filter(|task| !task.has_ended).count()
+    }
+
     /// What its executors use.
     pub(super) fn used(&self) -> WorkerResources {
         let tasks = self.tasks.values().filter(|task| !task.has_ended);

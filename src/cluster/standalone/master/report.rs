@@ -182,7 +182,7 @@ impl StandaloneMaster {
             total: worker.total.clone(),
             used: worker.used(),
             offered: offers.fold(WorkerResources::default(), |sum, it| sum.plus(&it.resources)),
-            executors: worker.tasks.values().filter(|task| !task.has_ended).count(),
+            executors: worker.living(),
         }
     }
 

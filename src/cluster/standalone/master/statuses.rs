@@ -1,8 +1,10 @@
 //! What frameworks are told about their tasks.
 
-use super::StandaloneMaster;
 use super::registered::task_state;
-use crate::cluster::standalone::protocol::{ExecutorKey, ExecutorUpdate, WorkerEvent};
+use super::{MasterNotice, StandaloneMaster};
+use crate::cluster::standalone::protocol::{
+    ExecutorKey, ExecutorUpdate, ReportedState, WorkerEvent,
+};
 use crate::mesos_v1::messages::event::{Type, Update};
 use crate::mesos_v1::messages::{ContainerStatus, Event, Reason, Source, TaskState, TaskStatus};
 
@@ -66,7 +68,18 @@ impl StandaloneMaster {
             task.has_ended = update.state.is_end();
             task.end_uuid = update.state.is_end().then(|| update.uuid.clone());
             self.totals.count_end(state);
+            if matches!(update.state, ReportedState::Failed | ReportedState::Dropped) {
+                self.notices.push(MasterNotice::ExecutorFailed {
+                    key: update.key.clone(),
+                    worker: worker.to_owned(),
+                    state,
+                    message: update.message.clone().unwrap_or_default(),
+                });
+            }
         }
+        let drains = self.workers.get(worker).is_some_and(|it| it.is_draining);
+        // It isn't what the framework asked for, nor a failure of its own.
+        let is_drained = drains && matches!(state, TaskState::Killed | TaskState::Failed);
         let Some(number) = self.framework_number(&update.key.framework) else {
             // During recovery it may still come back.
             if !self.is_recovering() {
@@ -81,6 +94,7 @@ impl StandaloneMaster {
             state: state_for(state, is_aware).into(),
             message: update.message,
             source: Some(Source::Executor.into()),
+            reason: is_drained.then(|| Reason::AgentDraining.into()),
             agent_id: Some(worker.into()),
             executor_id: Some(update.key.executor.as_str().into()),
             timestamp: Some(update.timestamp),

@@ -1,10 +1,11 @@
 //! What happens because time passes.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::allocation::REFUSE_DEFAULT;
 use super::statuses::event;
-use super::{Peer, StandaloneMaster};
+use super::{MasterNotice, Peer, StandaloneMaster};
 use crate::cluster::standalone::protocol::{HEARTBEAT_SECONDS, SILENCE_SECONDS, WorkerEvent};
 use crate::mesos_v1::messages::TaskState;
 use crate::mesos_v1::messages::event::Type;
@@ -41,6 +42,7 @@ impl StandaloneMaster {
         let still = now.saturating_sub(self.ticked_at);
         self.ticked_at = now;
         if still >= STOOD_STILL_AFTER {
+            self.notices.push(MasterNotice::StoodStill { time: still });
             for worker in self.workers.values_mut() {
                 worker.heard_at = now.min(worker.heard_at.saturating_add(still));
             }
@@ -53,6 +55,13 @@ impl StandaloneMaster {
         let old: Vec<_> =
             old.map(|it| (it.framework, it.worker.clone(), it.resources.clone())).collect();
         self.rescind(|offer| is_old(offer.made_at));
+        let mut unanswered = BTreeMap::<u64, usize>::new();
+        old.iter().for_each(|(framework, ..)| *unanswered.entry(*framework).or_default() += 1);
+        for (number, offers) in unanswered {
+            if let Some(framework) = self.frameworks.get(&number).map(|it| it.id.clone()) {
+                self.notices.push(MasterNotice::OffersRescinded { framework, offers });
+            }
+        }
         for (framework, worker, resources) in old {
             self.hold_back(framework, &worker, resources, REFUSE_DEFAULT, now);
         }
@@ -69,7 +78,7 @@ impl StandaloneMaster {
         let silent: Vec<_> = silent.collect();
         for (id, silence, is_unreachable) in silent {
             if silence >= FORGOTTEN_AFTER {
-                self.forget_worker(&id, TaskState::Unreachable, "");
+                self.forget_worker(&id, TaskState::Unreachable, "it was silent for too long");
             } else if !is_unreachable {
                 self.give_up_worker(&id);
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::launch_tag::LaunchOrder;
 use super::registered::{MasterTask, RegisteredWorker, task_state};
-use super::{ConnectionNumber, MasterAction, Peer, RegistryEntry, StandaloneMaster};
+use super::{ConnectionNumber, MasterAction, MasterNotice, Peer, RegistryEntry, StandaloneMaster};
 use crate::cluster::standalone::protocol::{
     ExecutorKey, HeldExecutor, WorkerEvent, WorkerSubscribe,
 };
@@ -33,6 +33,8 @@ impl StandaloneMaster {
         now: Duration,
     ) {
         if let Some((why, may_retry)) = self.refusal(&said, owner.as_deref()) {
+            let (address, reason) = (said.address.clone(), why.clone());
+            self.notices.push(MasterNotice::WorkerRefused { address, why: reason });
             let event = WorkerEvent::Refused { why, may_retry };
             self.actions.push(MasterAction::TellWorker { to: connection, event });
             self.hang_up(connection);
@@ -47,6 +49,7 @@ impl StandaloneMaster {
             self.forget_worker(&other, TaskState::Gone, "another worker has its address");
         }
         let before = self.workers.remove(&id);
+        let again = before.is_some();
         // What runs under the master's predecessor isn't in the journal: workers tell it.
         let adopts = before.as_ref().is_some_and(|it| it.is_from_journal);
         let mut worker = RegisteredWorker::new(&said, now);
@@ -82,6 +85,7 @@ impl StandaloneMaster {
         }
         let own = self.own_executors(&id, &known, adopts, said.executors);
         self.compare_executors(&id, known, own, was_unreachable);
+        self.notice_worker(&id, again);
         for update in said.unacknowledged {
             self.take_update(&id, update);
         }
@@ -226,10 +230,24 @@ impl StandaloneMaster {
         }
     }
 
+    /// Tells the operator that a worker is registered.
+    fn notice_worker(&mut self, id: &str, again: bool) {
+        let Some(worker) = self.workers.get(id) else { return };
+        self.notices.push(MasterNotice::WorkerRegistered {
+            id: id.to_owned(),
+            hostname: worker.hostname.clone(),
+            total: worker.total.clone(),
+            again,
+            executors: worker.living(),
+        });
+    }
+
     /// A worker's connection has ended. It may come back; its offers are taken back at once.
     pub(super) fn worker_disconnected(&mut self, id: &str) {
         if let Some(worker) = self.workers.get_mut(id) {
             worker.disconnect();
+            let (id, hostname) = (id.to_owned(), worker.hostname.clone());
+            self.notices.push(MasterNotice::WorkerDisconnected { id, hostname });
         }
         self.rescind(|offer| offer.worker == id);
         self.bound_workers_away();
@@ -240,6 +258,11 @@ impl StandaloneMaster {
         let Some(worker) = self.workers.get_mut(id) else { return };
         worker.is_unreachable = true;
         let connection = worker.disconnect();
+        self.notices.push(MasterNotice::WorkerUnreachable {
+            id: id.to_owned(),
+            hostname: worker.hostname.clone(),
+            executors: worker.living(),
+        });
         let running = worker.tasks.iter().filter(|(_, task)| !task.has_ended);
         let running: Vec<ExecutorKey> = running.map(|(key, _)| key.clone()).collect();
         if let Some(connection) = connection {
@@ -261,8 +284,8 @@ impl StandaloneMaster {
         }
     }
 
-    /// Forgets a worker. Unless it was unreachable before, frameworks are told this state of its executors.
-    pub(super) fn forget_worker(&mut self, id: &str, state: TaskState, message: &str) {
+    /// Forgets a worker. Unless it was unreachable before, frameworks are told this state of its executors, and why.
+    pub(super) fn forget_worker(&mut self, id: &str, state: TaskState, why: &'static str) {
         self.rescind(|offer| offer.worker == id);
         let Some(worker) = self.workers.remove(id) else { return };
         self.actions.push(MasterAction::Record(RegistryEntry::WorkerGone { id: id.to_owned() }));
@@ -281,12 +304,14 @@ impl StandaloneMaster {
             }
             let is_told = task.has_ended || task.is_called_lost || state == TaskState::Unreachable;
             if !is_told {
-                self.report(key, Some(id), state, Reason::AgentRemoved, message);
+                self.report(key, Some(id), state, Reason::AgentRemoved, why);
             }
         }
         if !worker.is_unreachable {
             self.tell_of_failure(id);
         }
+        let (id, hostname) = (id.to_owned(), worker.hostname);
+        self.notices.push(MasterNotice::WorkerRemoved { id, hostname, why });
     }
 
     /// Tells all frameworks that a worker is lost.
@@ -302,6 +327,13 @@ impl StandaloneMaster {
     /// A worker takes no launches any more.
     pub(super) fn worker_leaves(&mut self, id: &str) {
         if let Some(worker) = self.workers.get_mut(id) {
+            if !worker.is_draining {
+                self.notices.push(MasterNotice::WorkerDrains {
+                    id: id.to_owned(),
+                    hostname: worker.hostname.clone(),
+                    executors: worker.living(),
+                });
+            }
             worker.is_draining = true;
         }
         self.rescind(|offer| offer.worker == id);

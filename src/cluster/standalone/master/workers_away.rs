@@ -30,7 +30,7 @@ impl StandaloneMaster {
             };
             let away = self.workers.iter().filter(|(_, it)| is_away(it));
             let Some(first) = away.min_by_key(rank).map(|(id, _)| id.clone()) else { return };
-            self.forget_worker(&first, TaskState::Gone, "");
+            self.forget_worker(&first, TaskState::Gone, "too many workers are away");
         }
     }
 

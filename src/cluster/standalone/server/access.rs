@@ -62,6 +62,9 @@ const TABLE: [(&Method, &str, RequestRight); 11] = [
     (&Method::GET, CODE_PATH, RequestRight::Nothing),
 ];
 
+/// Why a worker without a certificate isn't answered.
+const NO_CERTIFICATE: &str = "workers must show a certificate";
+
 /// The longest file of credentials, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -225,7 +228,7 @@ impl MasterAccess {
         match is_allowed {
             true => Ok(()),
             false if *right == RequestRight::Workers && !has_certificate => {
-                Err((StatusCode::UNAUTHORIZED, "workers must show a certificate"))
+                Err((StatusCode::FORBIDDEN, NO_CERTIFICATE))
             }
             false => Err((StatusCode::UNAUTHORIZED, "credentials are needed, or these are wrong")),
         }
@@ -244,6 +247,25 @@ impl MasterAccess {
             Err(HostProblem::ForProxy) => Err((StatusCode::BAD_REQUEST, "this is no proxy")),
         }
     }
+}
+
+/// What is wrong with the credentials of a request that was refused, in a few words for the operator; `None` if it was
+/// refused for something else. The credentials aren't shown.
+pub(super) fn credentials_problem(
+    headers: &HeaderMap,
+    (status, sentence): (StatusCode, &str),
+) -> Option<&'static str> {
+    if sentence == NO_CERTIFICATE {
+        return Some("a worker has no certificate of an authority of --worker-ca-file");
+    }
+    (status == StatusCode::UNAUTHORIZED).then(|| match headers.get(AUTHORIZATION) {
+        None => "it has no credentials",
+        Some(_) if credentials(headers, "Bearer").is_some() => "its token is wrong here",
+        Some(_) if credentials(headers, "Basic").is_some() => {
+            "its principal or secret is wrong here"
+        }
+        Some(_) => "its credentials are of another kind",
+    })
 }
 
 /// The one `Authorization` of a request without its scheme, if it is of this scheme.
@@ -298,7 +320,11 @@ fn read_lines<T>(
     let file = open_input(path).map_err(failed)?;
     match FileAccess::of(&file).map_err(failed)? {
         FileAccess::Private => {}
-        _ => return Err(CredentialsError("other users may read or write it".to_owned())),
+        _ => {
+            return Err(CredentialsError(
+                "other users may read or write it; chmod 600 would do".to_owned(),
+            ));
+        }
     }
     let mut text = String::new();
     file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(failed)?;
@@ -447,7 +473,7 @@ mod tests {
         let access = access().with_worker_certificates();
         let token = [("authorization", "Bearer 0123456789abcdef")];
         for (headers, has_certificate, expected) in
-            [(&token[..], true, 200), (&token, false, 401), (&[], true, 401)]
+            [(&token[..], true, 200), (&token, false, 403), (&[], true, 401)]
         {
             let status = status_of(&access, &Method::POST, WORKER_PATH, headers, has_certificate);
             assert_eq!(status, expected);

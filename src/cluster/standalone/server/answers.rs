@@ -19,11 +19,6 @@ pub(super) fn whole(
     let mut response = Response::new(EventBody::whole(text.into()));
     *response.status_mut() = status;
     protect(response.headers_mut());
-    if status == StatusCode::UNAUTHORIZED {
-        // A browser asks its reader for the secret of a principal then.
-        let scheme = HeaderValue::from_static("Basic realm=\"offermill\", charset=\"UTF-8\"");
-        response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
-    }
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
@@ -31,6 +26,18 @@ pub(super) fn whole(
 /// A sentence that says what is wrong.
 pub(super) fn problem(status: StatusCode, sentence: &str) -> MasterResponse {
     whole(status, "text/plain; charset=utf-8", format!("{sentence}\n"))
+}
+
+/// A sentence that says why a request isn't allowed. Without credentials, a client is told which kinds
+/// there are; a browser asks its reader for the secret of a principal then.
+pub(super) fn refusal(status: StatusCode, sentence: &str) -> MasterResponse {
+    let mut response = problem(status, sentence);
+    if status == StatusCode::UNAUTHORIZED {
+        let kinds =
+            HeaderValue::from_static("Basic realm=\"offermill\", Bearer realm=\"offermill\"");
+        response.headers_mut().insert(WWW_AUTHENTICATE, kinds);
+    }
+    response
 }
 
 /// An answer whose body is a stream of records.

@@ -163,11 +163,14 @@ impl MasterJournal {
     }
 
     /// Writes it anew with these entries, which say all. If that fails, for example because too many files are open,
-    /// the former one is kept and appended to, and isn't long again before it has grown further.
+    /// the former one is kept and appended to, and isn't long again before it has grown further. Returns why, if so.
     ///
     /// # Errors
     /// If the new one has taken the place of the former, but may not be on the disk.
-    pub(super) fn rewrite(&mut self, entries: &[RegistryEntry]) -> Result<(), JournalError> {
+    pub(super) fn rewrite(
+        &mut self,
+        entries: &[RegistryEntry],
+    ) -> Result<Option<String>, JournalError> {
         let head = head(&self.cluster, self.term, Some(self.launch_key.clone()));
         let mut whole_bytes = 0;
         // Opened before, so that nothing is opened after the new file has taken its place.
@@ -180,15 +183,18 @@ impl MasterJournal {
             })?;
             Ok((folder, file))
         });
-        let Ok((folder, file)) = written else {
-            let bytes = self.file.metadata().map_or(0, |metadata| metadata.len());
-            self.retry_bytes = bytes.saturating_add(RETRY_BYTES);
-            return Ok(());
+        let (folder, file) = match written {
+            Ok(written) => written,
+            Err(error) => {
+                let bytes = self.file.metadata().map_or(0, |metadata| metadata.len());
+                self.retry_bytes = bytes.saturating_add(RETRY_BYTES);
+                return Ok(Some(error.to_string()));
+            }
         };
         self.file = file;
         self.whole_bytes = whole_bytes;
         self.retry_bytes = 0;
-        folder.sync_all().map_err(|error| {
+        folder.sync_all().map(|()| None).map_err(|error| {
             JournalError(format!("the journal {} can't be written: {error}", self.path.display()))
         })
     }

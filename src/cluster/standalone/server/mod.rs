@@ -24,6 +24,7 @@ mod history;
 mod journal;
 mod message_count;
 mod metrics;
+mod observer;
 mod operator;
 mod options;
 mod pace;
@@ -48,10 +49,12 @@ use tokio::task::LocalSet;
 use tokio::time::interval;
 
 use self::shared::SharedMaster;
+use crate::cluster::standalone::master::MasterNotice;
 use crate::http_server::{ServerLimits, WhenFull, accept, connections_within_files};
 
 pub use access::{CredentialsError, MasterAccess};
 pub use journal::{JournalError, MasterJournal};
+pub use observer::MasterObserver;
 pub use operator::OperatorRequest;
 pub use options::MasterOptions;
 
@@ -97,7 +100,12 @@ pub fn serve_master(
         let answering = Rc::clone(&shared);
         let connections_max = connections_within_files(LIMITS.connections_max);
         let limits = ServerLimits { connections_max, ..LIMITS };
-        let accepted = accept(listener, tls, limits, move |request, client| {
+        let refusing = Rc::clone(&shared);
+        let refused = move |from, why: &io::Error| {
+            let why = why.to_string();
+            refusing.tell(&MasterNotice::HandshakeFailed { from, why });
+        };
+        let accepted = accept(listener, tls, limits, refused, move |request, client| {
             routes::respond(Rc::clone(&answering), request, client)
         });
         tokio::select! {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use super::access::MasterAccess;
+use super::observer::MasterObserver;
 use crate::http_server::TlsAcceptor;
 use crate::resources::Scalar;
 
@@ -18,6 +19,8 @@ pub struct MasterOptions {
     pub tls: Option<TlsAcceptor>,
     /// Whether it may listen beyond loopback without TLS or without credentials.
     pub is_insecure: bool,
+    /// Who is told what happens.
+    pub observer: MasterObserver,
 }
 
 impl MasterOptions {
@@ -48,6 +51,7 @@ impl fmt::Debug for MasterOptions {
             .field("access", &self.access)
             .field("tls", &self.tls.is_some())
             .field("is_insecure", &self.is_insecure)
+            .field("observer", &self.observer)
             .finish()
     }
 }

@@ -6,12 +6,15 @@ use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use serde::Serialize;
 
-use super::access::{EXECUTORS_PATH, HISTORY_PATH, METRICS_PATH, SCHEDULER_PATH, STATE_PATH};
-use super::answers::{MasterResponse, problem, whole};
+use super::access::{
+    EXECUTORS_PATH, HISTORY_PATH, METRICS_PATH, SCHEDULER_PATH, STATE_PATH, credentials_problem,
+};
+use super::answers::{MasterResponse, problem, refusal, whole};
 use super::metrics::{METRICS_TYPE, metrics_text};
 use super::page::respond_to_all;
 use super::shared::SharedMaster;
 use super::{scheduler, worker};
+use crate::cluster::standalone::master::MasterNotice;
 use crate::cluster::standalone::protocol::WORKER_PATH;
 use crate::http_server::{ClientConnection, ConnectionRank};
 
@@ -23,7 +26,11 @@ pub(super) async fn respond(
 ) -> MasterResponse {
     let (head, body) = request.into_parts();
     if let Err((status, sentence)) = shared.access.check(&head, &client) {
-        return problem(status, sentence);
+        let from = client.address;
+        if let Some(why) = credentials_problem(&head.headers, (status, sentence)) {
+            shared.tell(&MasterNotice::CredentialsRefused { from, why });
+        }
+        return refusal(status, sentence);
     }
     let request = Request::from_parts(head, body);
     if let Some(response) = respond_to_all(request.uri().path()) {

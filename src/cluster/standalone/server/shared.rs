@@ -11,13 +11,14 @@ use tokio::task::AbortHandle;
 
 use super::access::MasterAccess;
 use super::history::{HistoryReport, MasterHistory};
-use super::journal::MasterJournal;
+use super::journal::{JournalError, MasterJournal};
+use super::observer::NoticeGate;
 use super::options::MasterOptions;
 use super::pace::CallPace;
 use super::stream::{EventBody, RecordSender, record_stream};
 use crate::cluster::standalone::master::{
-    ConnectionNumber, ExecutorReports, MasterAction, MasterReport, MasterSettings, RefusedCall,
-    StandaloneMaster,
+    ConnectionNumber, ExecutorReports, MasterAction, MasterNotice, MasterReport, MasterSettings,
+    RefusedCall, StandaloneMaster,
 };
 use crate::cluster::standalone::protocol::{WorkerCall, WorkerSubscribe, frame_event};
 use crate::foreign_text::cut;
@@ -48,6 +49,8 @@ pub(super) struct SharedMaster {
     /// How fast the calls of each principal come.
     paces: RefCell<HashMap<Option<String>, CallPace>>,
     next_connection: Cell<ConnectionNumber>,
+    /// Tells the operator.
+    notices: NoticeGate,
     /// Takes the reason for which the master can't go on.
     broken: RefCell<Option<oneshot::Sender<String>>>,
 }
@@ -100,6 +103,7 @@ impl SharedMaster {
             connections: RefCell::new(HashMap::new()),
             paces: RefCell::new(HashMap::new()),
             next_connection: Cell::new(0),
+            notices: NoticeGate::new(options.observer),
             broken: RefCell::new(Some(broken)),
         };
         (Rc::new(shared), receiver)
@@ -110,6 +114,7 @@ impl SharedMaster {
         let now = self.now();
         self.master.borrow_mut().tick(now);
         self.perform();
+        self.notices.tick(now);
         let mut history = self.history.borrow_mut();
         if history.is_due(now) {
             history.record(now, &self.report());
@@ -250,8 +255,31 @@ impl SharedMaster {
         self.perform();
     }
 
-    /// Does what the master wants done. What can't be recorded isn't done, nor anything after it.
+    /// Tells the operator of something, while nothing of the master is borrowed.
+    pub(super) fn tell(&self, notice: &MasterNotice) {
+        self.notices.tell(notice, self.now());
+    }
+
+    /// Does what the master wants done, and tells the operator what has happened.
     fn perform(&self) {
+        self.perform_actions();
+        let notices = self.master.borrow_mut().take_notices();
+        // After its end nobody leaves.
+        if self.broken.borrow().is_some() {
+            notices.iter().for_each(|notice| self.tell(notice));
+        }
+    }
+
+    /// The journal can't be written: the master ends.
+    fn end_broken(&self, error: &JournalError) {
+        let broken = self.broken.borrow_mut().take();
+        let why = error.to_string();
+        self.tell(&MasterNotice::JournalFailed { why: why.clone() });
+        let _ended = broken.map(|broken| broken.send(why));
+    }
+
+    /// Does what the master wants done. What can't be recorded isn't done, nor anything after it.
+    fn perform_actions(&self) {
         loop {
             let actions = self.master.borrow_mut().take_actions();
             if actions.is_empty() || self.broken.borrow().is_none() {
@@ -260,10 +288,9 @@ impl SharedMaster {
             for action in actions {
                 let slow = match action {
                     MasterAction::Record(entry) => {
-                        if let Err(error) = self.journal.borrow_mut().append(&entry) {
-                            let broken = self.broken.borrow_mut().take();
-                            let _ended = broken.map(|broken| broken.send(error.to_string()));
-                            return;
+                        let appended = self.journal.borrow_mut().append(&entry);
+                        if let Err(error) = appended {
+                            return self.end_broken(&error);
                         }
                         None
                     }
@@ -282,6 +309,7 @@ impl SharedMaster {
                     }
                 };
                 if let Some(number) = slow {
+                    self.tell(&MasterNotice::ClientTooSlow);
                     self.connections.borrow_mut().remove(&number);
                     self.master.borrow_mut().connection_closed(number, self.now());
                 }
@@ -291,13 +319,15 @@ impl SharedMaster {
 
     /// Writes the journal anew if it has become long. Failures that keep the former one are no reason to end.
     fn compact_journal(&self) {
-        let mut journal = self.journal.borrow_mut();
-        if self.broken.borrow().is_none() || !journal.is_long() {
+        if self.broken.borrow().is_none() || !self.journal.borrow().is_long() {
             return;
         }
-        if let Err(error) = journal.rewrite(&self.master.borrow().journal_entries()) {
-            let broken = self.broken.borrow_mut().take();
-            let _ended = broken.map(|broken| broken.send(error.to_string()));
+        let entries = self.master.borrow().journal_entries();
+        let written = self.journal.borrow_mut().rewrite(&entries);
+        match written {
+            Ok(None) => {}
+            Ok(Some(why)) => self.tell(&MasterNotice::JournalKept { why }),
+            Err(error) => self.end_broken(&error),
         }
     }
 

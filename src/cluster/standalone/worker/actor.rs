@@ -204,6 +204,10 @@ impl WorkerActor {
                 (self.observer)(WorkerNotice::Executor(update));
                 None
             }
+            WorkerAction::Drains { executors, grace } => {
+                (self.observer)(WorkerNotice::Drains { executors, grace });
+                None
+            }
             WorkerAction::Disconnect { why } => {
                 self.link = None;
                 let notice = self.dialer.on_end(LinkEnd::Lost(why));

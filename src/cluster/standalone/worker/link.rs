@@ -60,9 +60,9 @@ impl Link {
     /// Begins to connect to a master.
     pub(super) fn dial(client: SharedHttp, config: &WorkerConfig, master: Master) -> Link {
         let (sender, events) = mpsc::channel(EVENTS_WAITING_MAX);
-        let heartbeat = config.heartbeat.as_secs_f64();
+        let settings = (config.heartbeat.as_secs_f64(), config.client_certificate.is_some());
         let work = async move {
-            let end = converse(&client, &master, heartbeat, &sender).await;
+            let end = converse(&client, &master, settings, &sender).await;
             // The worker has given the connection up meanwhile.
             let _given_up = sender.send(LinkEvent::Ended(end)).await;
         };
@@ -132,10 +132,10 @@ pub(super) fn client(config: &WorkerConfig) -> Result<Http, Error> {
 async fn converse(
     client: &Http,
     master: &Master,
-    heartbeat: f64,
+    (heartbeat, has_certificate): (f64, bool),
     events: &mpsc::Sender<LinkEvent>,
 ) -> LinkEnd {
-    let mut records = match open(client, master, events).await {
+    let mut records = match open(client, master, has_certificate, events).await {
         Ok(records) => records,
         Err(end) => return end,
     };
@@ -172,6 +172,7 @@ fn sanitize(client: &Http, event: WorkerEvent) -> WorkerEvent {
 async fn open(
     client: &Http,
     master: &Master,
+    has_certificate: bool,
     events: &mpsc::Sender<LinkEvent>,
 ) -> Result<RecordStream, LinkEnd> {
     let mut connection = client.connect(master).await.map_err(LinkEnd::Lost)?;
@@ -193,14 +194,26 @@ async fn open(
     }
     let why = client.explain(response).await;
     Err(match status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN if client.has_credential() => {
-            LinkEnd::Unauthorized(format!("it doesn't accept the token ({why})"))
-        }
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            LinkEnd::Unauthorized(format!("it requires a token ({why})"))
+            LinkEnd::Unauthorized(refusal(client, status, has_certificate, &why))
         }
         _ => LinkEnd::Lost(why),
     })
+}
+
+/// What the worker's credentials lack: a master that wants a certificate answers 403, and one that wants a token 401.
+fn refusal(client: &Http, status: StatusCode, has_certificate: bool, why: &str) -> String {
+    match (status, has_certificate, client.has_credential()) {
+        (StatusCode::FORBIDDEN, false, _) => format!(
+            "it wants a certificate of this worker ({why}); give --client-certificate-file and --client-key-file"
+        ),
+        (StatusCode::FORBIDDEN, true, _) => format!(
+            "it doesn't accept this worker's certificate ({why}); --client-certificate-file must be of an authority \
+             in its --worker-ca-file"
+        ),
+        (_, _, true) => format!("it doesn't accept the token ({why})"),
+        (_, _, false) => format!("it requires a token ({why}); give --token-file"),
+    }
 }
 
 #[cfg(test)]

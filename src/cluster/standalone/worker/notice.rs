@@ -1,5 +1,7 @@
 //! What a worker tells people.
 
+use std::time::Duration;
+
 use crate::cluster::standalone::protocol::ExecutorUpdate;
 
 /// Something that has happened to a worker.
@@ -28,6 +30,13 @@ pub enum WorkerNotice {
         master: String,
         /// Why, in a sentence.
         why: String,
+    },
+    /// The master has asked it to leave: it takes no executors any more, and ends once those that it has are over.
+    Drains {
+        /// The executors that haven't ended.
+        executors: usize,
+        /// How long they may take to end.
+        grace: Duration,
     },
     /// An executor's state has changed.
     Executor(Box<ExecutorUpdate>),

@@ -232,6 +232,8 @@ impl WorkerState {
             WorkerEvent::Drain { term, grace } => {
                 if self.obeys(term, actions) {
                     let grace = Duration::from_millis(grace);
+                    let executors = self.held.alive().count();
+                    actions.push(WorkerAction::Drains { executors, grace });
                     self.leave(ExitReason::Left, Some(grace), now, actions);
                 }
             }

@@ -47,6 +47,8 @@ pub(super) enum WorkerAction {
     End { key: ExecutorKey, grace: Duration },
     /// Tell people that the worker is registered.
     Registered { id: String, term: u64 },
+    /// Tell people that the master has asked the worker to leave.
+    Drains { executors: usize, grace: Duration },
     /// Tell people that an executor's state has changed.
     Changed(Box<ExecutorUpdate>),
     /// End the worker.

@@ -247,7 +247,9 @@ impl OrderWorld {
                     self.made.entry(update.key.clone()).or_default().push(*update);
                 }
                 WorkerAction::Disconnect { .. } => self.is_connected = false,
-                WorkerAction::Persist { .. } | WorkerAction::Registered { .. } => {}
+                WorkerAction::Persist { .. }
+                | WorkerAction::Registered { .. }
+                | WorkerAction::Drains { .. } => {}
                 WorkerAction::Exit(reason) => panic!("nothing asked the worker to end: {reason:?}"),
             }
         }
