@@ -22,7 +22,8 @@
 //! | ends are told apart, stay until acknowledged, grace is never 0 | [`ends`]; `pod_state.rs` |
 //! | a stop leaves nothing, or all; `clean` deletes the rest; all goes with the own pod | [`ends`], [`leases`], `real::program`; `tests/cli/pods.rs`, `pod_files.rs` |
 //! | 10 000 pods, 1000 adopted, memory, requests | [`figures`] (ignored: benches/README.md) |
-//! | affinities select the nodes that the matcher does; arguments arrive as they are | `affinity.rs`, `expansion.rs`, `manifest.rs` (random) |
+//! | constraints that affinities can't express: nodes come and go, none meets it, rights are missing | [`nodes`], `real::drills::a_pattern_of_labels` |
+//! | affinities and names select the nodes that the matcher does; arguments arrive as they are | `affinity.rs`, `expansion.rs`, `manifest.rs` (random) |
 //! | Spark's executors are the pods that Spark makes | `tests/spark/pods.rs` (by `.ci/spark`), `real::program::executors_of_spark` |
 //! | late binding with faults | `tests/simulated`, loom `binding`, `tests/kernel` |
 //! | 410 ignored, a list from the cache, blind repetition, grace 0 and others | `tests/planted/kubernetes-*` |
@@ -49,6 +50,7 @@ mod ends;
 mod engine;
 mod figures;
 mod leases;
+mod nodes;
 #[cfg(feature = "cli")]
 #[path = "../cli/support.rs"]
 #[allow(dead_code, reason = "other tests need more of it")]
