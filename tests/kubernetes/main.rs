@@ -11,6 +11,8 @@
 //! | API server killed in mid-batch, and etcd hung for 6 s | `real::drills::loss_of_the_control_plane` (prints when the first new pod comes), `real::restart_of_the_api_server` |
 //! | etcd hung for 30 s during creations | `real::drills::etcd_hangs_during_creations` |
 //! | watches dropped, silent, cut in mid-line; compaction as an event, as HTTP 410 and on `continue` | [`watching`] |
+//! | a watch that is silent though its connection is open, noticed within 65 s; a token that ends | `real::expiry`, [`watching`]; `token_file.rs` |
+//! | a steady hour has one list | [`watching`] |
 //! | node killed, paused and back in time, paused and evicted, its object deleted | `real::drills::loss_of_a_node`, `deletion_of_a_node`, `real::silence_of_a_node` |
 //! | eviction, drain, preemption, `kubectl delete pod` | `real::drills::drain_of_a_node`, `preemption`, `real::lives` |
 //! | a pod on a node that was excluded meanwhile | `real::drills::a_node_is_excluded_meanwhile` |
@@ -28,9 +30,7 @@
 //! | late binding with faults | `tests/simulated`, loom `binding`, `tests/kernel` |
 //! | 410 ignored, a list from the cache, blind repetition, grace 0 and others | `tests/planted/kubernetes-*` |
 //!
-//! Not shown: a steady hour without a list (a list comes every half hour by design), a watch that is silent for 70 s
-//! on the real plane, a token that expires while a run goes on (its file is read anew: `token_file.rs`), and any
-//! program in a pod, because nodes are hollow.
+//! Not shown: an hour in real time (its sixty watches are), and any program in a pod, because nodes are hollow.
 
 #![allow(
     clippy::unwrap_used,

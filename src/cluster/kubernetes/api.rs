@@ -383,6 +383,9 @@ impl Api {
         let request = request.map_err(|error| error.to_string())?;
         let response = self.client.send(request).await.map_err(|error| chain(&error))?;
         let status: StatusCode = response.status();
+        if let (StatusCode::UNAUTHORIZED, Some(token_file)) = (status, &self.token_file) {
+            token_file.refused();
+        }
         let retry_after = response.headers().get(header::RETRY_AFTER);
         let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
         let answer = ApiAnswer { status: status.as_u16(), retry_after, body: Vec::new() };

@@ -2,8 +2,8 @@
 //!
 //! A constraint that node affinities can express is one, once and for all. One that they can't (it has `like`,
 //! `matches`, a comparison of numbers, or too many values) is checked on the labels of all nodes, and pods may be
-//! placed on the nodes that meet it, by name. As nodes come, go and are labelled, those are others; pods that were created
-//! before keep theirs.
+//! placed on the nodes that meet it, by name. As nodes come, go and are labelled, those are others; pods that were
+//! created before keep theirs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

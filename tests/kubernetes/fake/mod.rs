@@ -81,6 +81,8 @@ pub(crate) struct State {
     /// Watches with a lower number end at once.
     watch_floor: u64,
     watches_begun: u64,
+    /// Whether watches that end show before up to which version nothing else has happened.
+    pub(crate) sends_bookmarks: bool,
     /// Whether watches that end are cut in the middle of a line.
     pub(crate) cuts_lines: bool,
     /// Requests, as `VERB path` without the query; a list is `LIST`, a watch `WATCH`.

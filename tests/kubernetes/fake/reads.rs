@@ -86,7 +86,11 @@ pub(super) fn watch(shared: &Shared, stream: &mut TcpStream, request: &Request) 
             if state.cuts_lines {
                 chunk(stream, "{\"type\":\"MODIFIED\",\"object\":{\"metad");
             } else {
-                chunk(stream, "");
+                let metadata = json!({ "resourceVersion": state.version.to_string() });
+                let event = json!({ "type": "BOOKMARK", "object": { "metadata": metadata } });
+                let bookmark = format!("{event}\n");
+                let is_closed = state.sends_bookmarks && !chunk(stream, &bookmark);
+                let _ended = is_closed || chunk(stream, "");
             }
             return;
         }
