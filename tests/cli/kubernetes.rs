@@ -164,7 +164,7 @@ const BAD: &[(&[&str], &str)] = &[
             "-c",
             "spark.kubernetes.executor.volumes.persistentVolumeClaim.x.mount.path=/x",
         ],
-        "but must be the name of a claim that exists: none is created",
+        "volume x needs spark.kubernetes.executor.volumes.persistentVolumeClaim.x.options.sizeLimit",
     ),
     (
         &[

@@ -1,5 +1,5 @@
-//! A file with a bearer token, which is read again from time to time, and after the server has refused the token: tokens
-//! expire, and others replace the file.
+//! A file with a bearer token, which is read again from time to time, and after the server has refused the token:
+//! tokens expire, and others replace the file.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

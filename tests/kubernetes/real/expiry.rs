@@ -88,7 +88,9 @@ fn through(url: &str) -> ApiServer {
 #[ignore = "needs a Kubernetes control plane"]
 fn a_watch_is_silent() {
     let proxy = Proxy::start();
-    let framework = Framework::start(config("silent").with_api_server(through(&proxy.url)), 30);
+    // Long enough for renewals that are sent on frozen connections, and end at their time.
+    let config = config("silent").with_lease_duration(Duration::from_secs(30));
+    let framework = Framework::start(config.with_api_server(through(&proxy.url)), 30);
     framework.launch(2);
     wait_state(&framework, "etl-30-0.0", TaskState::Running);
     wait_state(&framework, "etl-30-1.0", TaskState::Running);
