@@ -164,7 +164,7 @@ const BAD: &[(&[&str], &str)] = &[
             "-c",
             "spark.kubernetes.executor.volumes.persistentVolumeClaim.x.mount.path=/x",
         ],
-        "but must be the name of a claim that exists: none is created",
+        "volume x needs spark.kubernetes.executor.volumes.persistentVolumeClaim.x.options.sizeLimit",
     ),
     (
         &[
@@ -221,10 +221,6 @@ const BAD: &[(&[&str], &str)] = &[
         &["-c", "spark.kubernetes.authenticate.oauthTokenFile=token", "--master", "k8s://"],
         "oauthTokenFile (--conf) is for the API server of --master k8s://https://HOST:PORT; the kubecon",
     ),
-    (
-        &["--constraints", "expr:: rack like r*"],
-        "--constraints is \"expr:: rack like r*\", but must be a few names and values of labels",
-    ),
     (&["-c", "spark.mesos.gpus.max=2"], "on Kubernetes a pod must say how many it takes"),
     (
         &["-c", "spark.mesos.uris=http://h/x"],
@@ -267,6 +263,8 @@ fn settings_without_effect_are_named_once() {
         "spark.conf",
         "spark.kubernetes.driver.limit.cores 1\nspark.kubernetes.executor.podNamePrefix y\n\
          spark.kubernetes.executor.deleteOnTermination false\nspark.kubernetes.executor.rollPolicy ID\n\
+         spark.kubernetes.executor.rollInterval 60s\n\
+         spark.kubernetes.executor.minTasksPerExecutorBeforeRolling 9\n\
          spark.kubernetes.allocation.batch.delay 1s\nspark.kubernetes.decommission.script z\n\
          spark.mesos.role etl\nspark.executor.memoryOverhead 1g\n",
     );
@@ -281,8 +279,10 @@ fn settings_without_effect_are_named_once() {
          spark.kubernetes.allocation.batch.delay\n\
          offermill: ignored, as they are for drivers that Spark starts in the cluster: \
          spark.kubernetes.driver.limit.cores\n\
-         offermill: ignored, as they aren't supported: spark.kubernetes.executor.rollPolicy\n\
-         offermill: ignored, as they mean nothing on k8s://: spark.mesos.role (spark.conf, line 7)\n"
+         offermill: ignored, as they aren't supported: \
+         spark.kubernetes.executor.rollPolicy, spark.kubernetes.executor.rollInterval, \
+         spark.kubernetes.executor.minTasksPerExecutorBeforeRolling\n\
+         offermill: ignored, as they mean nothing on k8s://: spark.mesos.role (spark.conf, line 9)\n"
     );
     let ended = run(&folder, &[&["run", "--master", "local"], &flags[..]].concat());
     assert_eq!(ended.code, Some(0), "{}", ended.errors);

@@ -285,6 +285,10 @@ fn pods_have_templates_and_volumes() {
         format!("{volumes}.hostPath.data.mount.readOnly=true"),
         format!("{volumes}.emptyDir.tmp.mount.path=/scratch"),
         format!("{volumes}.emptyDir.tmp.options.sizeLimit=1Gi"),
+        format!("{volumes}.persistentVolumeClaim.own.options.claimName=OnDemand"),
+        format!("{volumes}.persistentVolumeClaim.own.options.storageClass=fast"),
+        format!("{volumes}.persistentVolumeClaim.own.options.sizeLimit=10Gi"),
+        format!("{volumes}.persistentVolumeClaim.own.mount.path=/own"),
     ];
     let flags =
         ["--num-executors", "1", "--until-finished", "--name", "etl", "--namespace", "jobs"];
@@ -309,11 +313,17 @@ fn pods_have_templates_and_volumes() {
     let expected = json!([
         { "name": "tmp", "emptyDir": { "sizeLimit": "1Gi" } },
         { "name": "data", "hostPath": { "path": "/srv" } },
+        { "name": "own", "ephemeral": { "volumeClaimTemplate": { "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "fast",
+            "resources": { "requests": { "storage": "10Gi" } },
+        } } } },
     ]);
     assert_eq!(manifest["spec"]["volumes"], expected);
     let expected = json!([
         { "name": "tmp", "mountPath": "/scratch", "readOnly": false },
         { "name": "data", "mountPath": "/data", "readOnly": true },
+        { "name": "own", "mountPath": "/own", "readOnly": false },
     ]);
     assert_eq!(containers[0]["volumeMounts"], expected);
     assert_eq!(pods(&server), [pod], "it stays");

@@ -11,6 +11,8 @@
 //! | API server killed in mid-batch, and etcd hung for 6 s | `real::drills::loss_of_the_control_plane` (prints when the first new pod comes), `real::restart_of_the_api_server` |
 //! | etcd hung for 30 s during creations | `real::drills::etcd_hangs_during_creations` |
 //! | watches dropped, silent, cut in mid-line; compaction as an event, as HTTP 410 and on `continue` | [`watching`] |
+//! | a watch that is silent though its connection is open, noticed within 65 s; a token that ends | `real::expiry`, [`watching`]; `token_file.rs` |
+//! | a steady hour has one list | [`watching`] |
 //! | node killed, paused and back in time, paused and evicted, its object deleted | `real::drills::loss_of_a_node`, `deletion_of_a_node`, `real::silence_of_a_node` |
 //! | eviction, drain, preemption, `kubectl delete pod` | `real::drills::drain_of_a_node`, `preemption`, `real::lives` |
 //! | a pod on a node that was excluded meanwhile | `real::drills::a_node_is_excluded_meanwhile` |
@@ -22,14 +24,13 @@
 //! | ends are told apart, stay until acknowledged, grace is never 0 | [`ends`]; `pod_state.rs` |
 //! | a stop leaves nothing, or all; `clean` deletes the rest; all goes with the own pod | [`ends`], [`leases`], `real::program`; `tests/cli/pods.rs`, `pod_files.rs` |
 //! | 10 000 pods, 1000 adopted, memory, requests | [`figures`] (ignored: benches/README.md) |
-//! | affinities select the nodes that the matcher does; arguments arrive as they are | `affinity.rs`, `expansion.rs`, `manifest.rs` (random) |
+//! | constraints that affinities can't express: nodes come and go, none meets it, rights are missing | [`nodes`], `real::drills::a_pattern_of_labels` |
+//! | affinities and names select the nodes that the matcher does; arguments arrive as they are | `affinity.rs`, `expansion.rs`, `manifest.rs` (random) |
 //! | Spark's executors are the pods that Spark makes | `tests/spark/pods.rs` (by `.ci/spark`), `real::program::executors_of_spark` |
 //! | late binding with faults | `tests/simulated`, loom `binding`, `tests/kernel` |
 //! | 410 ignored, a list from the cache, blind repetition, grace 0 and others | `tests/planted/kubernetes-*` |
 //!
-//! Not shown: a steady hour without a list (a list comes every half hour by design), a watch that is silent for 70 s
-//! on the real plane, a token that expires while a run goes on (its file is read anew: `token_file.rs`), and any
-//! program in a pod, because nodes are hollow.
+//! Not shown: an hour in real time (its sixty watches are), and any program in a pod, because nodes are hollow.
 
 #![allow(
     clippy::unwrap_used,
@@ -49,6 +50,7 @@ mod ends;
 mod engine;
 mod figures;
 mod leases;
+mod nodes;
 #[cfg(feature = "cli")]
 #[path = "../cli/support.rs"]
 #[allow(dead_code, reason = "other tests need more of it")]

@@ -170,3 +170,56 @@ fn a_list_shows_what_is_there() {
     assert_eq!(server.count("DELETE"), 0);
     assert_eq!(server.state().pods.len(), 2);
 }
+
+/// Goal: however long watches go on, nothing is listed again, and what happens is seen. Method: the sixty watches of an
+/// hour, each of which ends as a server ends it, with a bookmark; executors end in the first, in the middle and after.
+#[test]
+fn a_steady_hour_has_one_list() {
+    let server = ApiServer::start();
+    server.state().sends_bookmarks = true;
+    let framework = Framework::start(config(&server.url), 1);
+    framework.launch(4);
+    for number in 0..4 {
+        framework.wait_state(&format!("etl-1-{number}.0"), TaskState::Running);
+    }
+    for round in 0..60 {
+        let watched = server.count("WATCH");
+        server.end_watches();
+        eventually(PATIENCE, "the next watch", || {
+            if server.count("WATCH") > watched { Ok(()) } else { Err(String::new()) }
+        });
+        if round % 29 == 0 {
+            let number = round / 29;
+            server.exit(&format!("etl-1-{number}-0"), 0);
+            framework.wait_state(&format!("etl-1-{number}.0"), TaskState::Finished);
+        }
+    }
+    server.exit("etl-1-3-0", 0);
+    framework.wait_state("etl-1-3.0", TaskState::Finished);
+    assert_eq!((server.count("LIST"), framework.epoch()), (1, 1));
+}
+
+/// Goal: a token that expires during a run costs no executor: that is said, nothing is created or deleted meanwhile, and
+/// with another token the run goes on and learns of what has happened. Method: all requests are answered 401 for longer
+/// than the lease is valid, while an executor ends and another one is wanted.
+#[test]
+fn a_token_expires() {
+    let server = ApiServer::start();
+    let framework = Framework::start(config(&server.url), 1);
+    framework.launch(2);
+    framework.wait_state("etl-1-0.0", TaskState::Running);
+    framework.wait_state("etl-1-1.0", TaskState::Running);
+    server.state().failing = vec![("", 401)];
+    server.end_watches();
+    let is_said = |what: &'static str| move |event: &Event| matches!(event, Event::CallFailed { why } if why.starts_with(what));
+    framework.wait_event("that the watch fails", is_said("watch: "));
+    framework.wait_event("that the lease can't be renewed", is_said("renewal of the lease: "));
+    server.exit("etl-1-0-0", 0);
+    framework.launch(1);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert_eq!((server.count("POST /api/v1/namespaces/jobs/pods"), server.count("DELETE")), (2, 0));
+    server.state().failing.clear();
+    framework.wait_state("etl-1-0.0", TaskState::Finished);
+    framework.wait_state("etl-1-2.0", TaskState::Running);
+    assert_eq!(framework.states("etl-1-1.0").last(), Some(&TaskState::Running));
+}

@@ -13,6 +13,7 @@
 //! | the container's name | `spark-kubernetes-executor` | `executor` |
 //! | the owner | the driver's pod | the run's lease |
 //! | overhead beside Java, 0.4 | set for executors by the driver's step | here as well |
+//! | a claim `OnDemand` | an object beside the pod, which the driver creates, owns and uses again | an ephemeral volume of the pod: the cluster creates and deletes it with the pod |
 //! | `OMP_NUM_THREADS` | set by the driver | as the driver would |
 
 use std::collections::{BTreeMap, BTreeSet};

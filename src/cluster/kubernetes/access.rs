@@ -27,6 +27,9 @@ const RIGHT_TO_LABEL: (&str, &str, &[&str]) = ("", "pods", &["patch"]);
 /// The rights that a run needs in addition if it has files.
 const RIGHTS_TO_STORE: (&str, &str, &[&str]) = ("", "configmaps", &["create", "deletecollection"]);
 
+/// The rights that a run needs in the whole cluster if its constraint is checked on nodes' labels.
+const RIGHTS_TO_READ_NODES: [&str; 2] = ["list", "watch"];
+
 /// How long the first answer may take until it is said that it is waited for.
 const PATIENCE_UNTOLD: Duration = Duration::from_secs(1);
 
@@ -37,6 +40,8 @@ pub(super) struct AccessNeeds {
     pub(super) labels_pods: bool,
     /// It has files for its executors.
     pub(super) stores_files: bool,
+    /// It reads the labels of nodes, for its constraint.
+    pub(super) reads_nodes: bool,
 }
 
 /// Why a run can't begin.
@@ -95,6 +100,9 @@ pub(super) async fn check(
 async fn try_check(api: &Api, needs: AccessNeeds) -> Result<(), AccessError> {
     check_version(&answered(api.version().await)?)?;
     check_rights(api, needs).await?;
+    if needs.reads_nodes {
+        check_node_rights(api).await?;
+    }
     check_namespace(api).await
 }
 
@@ -151,15 +159,7 @@ async fn check_rights(api: &Api, needs: AccessNeeds) -> Result<(), AccessError> 
         let mut denied = Vec::new();
         for verb in verbs {
             let answer = answered(api.review(verb, group, resource).await)?;
-            let review = answer.read::<Value>().unwrap_or_default();
-            if answer.status == 403 && answer.why().contains("system:anonymous") {
-                let why = answer.why();
-                return Err(Denied(format!(
-                    "the API server was given no token or certificate: {why}"
-                )));
-            }
-            // A server that doesn't tell is asked by doing.
-            if answer.is_success() && review["status"]["allowed"] == json!(false) {
+            if is_denied(&answer)? {
                 denied.push(*verb);
             }
         }
@@ -172,6 +172,35 @@ async fn check_rights(api: &Api, needs: AccessNeeds) -> Result<(), AccessError> 
     }
     let missing = missing.join(", nor to ");
     Err(Denied(format!("no right to {missing} in namespace {}", api.namespace())))
+}
+
+/// Asks for the rights to read nodes.
+async fn check_node_rights(api: &Api) -> Result<(), AccessError> {
+    let mut denied = Vec::new();
+    for verb in RIGHTS_TO_READ_NODES {
+        if is_denied(&answered(api.review_in_cluster(verb, "", "nodes").await)?)? {
+            denied.push(verb);
+        }
+    }
+    if denied.is_empty() {
+        return Ok(());
+    }
+    let denied = denied.join(", ");
+    Err(Denied(format!(
+        "no right to {denied} nodes in the cluster: the constraint has patterns, comparisons of numbers or many \
+         values, which are checked on the labels of nodes"
+    )))
+}
+
+/// Whether the answer to a question for a right is no.
+fn is_denied(answer: &ApiAnswer) -> Result<bool, AccessError> {
+    let why = answer.why();
+    if answer.status == 403 && why.contains("system:anonymous") {
+        return Err(Denied(format!("the API server was given no token or certificate: {why}")));
+    }
+    // A server that doesn't tell is asked by doing.
+    let review = answer.read::<Value>().unwrap_or_default();
+    Ok(answer.is_success() && review["status"]["allowed"] == json!(false))
 }
 
 /// Looks for the namespace; without the right to read it, by what a creation in it would lead to.

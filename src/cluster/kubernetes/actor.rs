@@ -15,7 +15,6 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep_until, timeout_at};
 
-use super::affinity::NodeSelection;
 use super::api::Api;
 use super::clean_up::clean_up;
 use super::command::ActorCommand;
@@ -35,7 +34,10 @@ use crate::engine::cluster_manager::{
 use crate::resources::{Gpus, MilliCpus, PortRange, Scalar};
 
 mod commands;
+mod nodes;
 mod removals;
+
+use nodes::Places;
 
 /// The maximum number of deletions in flight.
 const REMOVALS_MAX: usize = 16;
@@ -67,7 +69,7 @@ pub(super) struct KubernetesActor {
     events: EventSink,
     epoch: Epoch,
     creator: String,
-    selection: NodeSelection,
+    places: Places,
     avoided: Vec<String>,
     pods: Pods,
     permits: Permits,
@@ -115,7 +117,7 @@ impl KubernetesActor {
         let limits =
             PermitLimits { window_max: config.creations_max, pending_max: config.pending_max };
         KubernetesActor {
-            selection: config.selection.clone(),
+            places: Places::new(config.placement.clone()),
             avoided: Vec::new(),
             pods: Pods::new(config.pod_names()),
             permits: Permits::new(limits),
@@ -175,6 +177,7 @@ impl KubernetesActor {
                 self.refuse(why.unwrap_or_else(unreached));
             }
             self.renew(now);
+            self.replace_unplaced(now);
             if self.holds_lease(now) {
                 let expired = self.pods.expire_blocked(self.config.start_timeout, now);
                 self.apply(expired);
@@ -190,8 +193,11 @@ impl KubernetesActor {
         let now = Instant::now();
         let expiry = self.pods.next_expiry(self.config.start_timeout);
         let expiry = expiry.filter(|_| self.holds_lease(now));
-        let permits = self.may_create(now).then(|| self.permits.next_at()).flatten();
-        let times = [renewal, connection, expiry, permits, self.pods.leaving().next(now)];
+        let may_create = self.may_create(now);
+        let permits = (may_create && self.has_place()).then(|| self.permits.next_at()).flatten();
+        let replacement = self.places.replace_at.filter(|_| may_create);
+        let leaving = self.pods.leaving().next(now);
+        let times = [renewal, connection, expiry, permits, replacement, leaving];
         let longest = now + Duration::from_secs(60);
         times.into_iter().flatten().min().unwrap_or(longest).min(longest)
     }
@@ -208,7 +214,8 @@ impl KubernetesActor {
 
     fn open_permits(&mut self) {
         let now = Instant::now();
-        let Some(request) = self.request.filter(|_| self.may_create(now)) else { return };
+        let may_create = self.may_create(now) && self.has_place();
+        let Some(request) = self.request.filter(|_| may_create) else { return };
         self.permits.set_leaving(self.pods.leaving().count(now));
         let opened = self.permits.open(self.pods.creating(), self.pods.pending(), now);
         if opened.is_empty() {
@@ -369,6 +376,10 @@ impl KubernetesActor {
                 let changes = self.pods.deleted(&pod);
                 self.apply(changes);
             }
+            seen @ (Observation::Nodes(_)
+            | Observation::Node(_)
+            | Observation::NodeDeleted(_)
+            | Observation::NodesUnread(_)) => self.nodes_seen(seen, now),
             // Rights may be granted a moment later, and tokens renewed.
             Observation::Forbidden(why) if !self.is_registered => {
                 self.why_unlisted = Some(format!("its pods can't be listed: {why}"));

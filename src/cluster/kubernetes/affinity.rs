@@ -14,16 +14,20 @@
 //! | the host name is, or isn't | the field `metadata.name`, `In` or `NotIn` |
 //!
 //! What can't be the key or the value of a label is on no node: such a check passes everywhere, or nowhere. The result
-//! is a superset of the nodes that meet the constraint. Nothing else checks it, because nodes' labels aren't read: so
-//! [`KubernetesConfig::for_kernel`](super::KubernetesConfig::for_kernel) takes only constraints for which the result is
-//! exact.
+//! is a superset of the nodes that meet the constraint. Nothing else checks it, so it is used only where it is exact.
+//! Otherwise the nodes' labels are read ([`PodPlacement`](super::pod_placement::PodPlacement)), and the affinity is the
+//! names of the nodes that meet the constraint: a term for each, without those that are excluded. A pod has at most 256
+//! of them; if there are more, each pod has others, so that all together may use all.
 //!
 //! Excluded nodes are named by the field `metadata.name` with `NotIn`, because the label `kubernetes.io/hostname` may
 //! differ from the name. The field takes one value for each requirement.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
-use super::names::{is_domain, is_label_key, is_label_value};
+use super::names::{fnv_1a, is_domain, is_label_key, is_label_value};
 use crate::constraint::{Check, Constraint, DuplicateAttributes, Predicate, Subject};
 
 /// The label with a node's zone.
@@ -38,6 +42,9 @@ const EXCLUDED_MAX: usize = 64;
 /// The maximum number of requirements for excluded nodes in all terms, because each term repeats them.
 const EXCLUDING_REQUIREMENTS_MAX: usize = 1024;
 
+/// The maximum number of nodes that a pod names as those on which it may be placed: 24 KiB with names of 30 bytes.
+const NAMED_MAX: usize = 256;
+
 /// The nodes that may meet a constraint.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum NodeSelection {
@@ -45,6 +52,8 @@ pub(super) enum NodeSelection {
     Everywhere,
     /// The nodes that meet one of these terms.
     Terms(Vec<NodeTerm>),
+    /// The nodes with these names. May be empty.
+    Named(Arc<[String]>),
     /// No node that Kubernetes can have.
     Nowhere,
 }
@@ -74,28 +83,61 @@ impl NodeSelection {
         }
     }
 
-    /// The affinity for these nodes without the excluded ones, of which the latest come first. `None` if any node will
-    /// do (or none, for which no pod should be created).
+    /// Whether no node is left without the excluded ones, as far as is known.
+    pub(super) fn is_empty(&self, excluded: &[String]) -> bool {
+        match self {
+            NodeSelection::Everywhere | NodeSelection::Terms(_) => false,
+            NodeSelection::Nowhere => true,
+            NodeSelection::Named(names) => names.iter().all(|name| excluded.contains(name)),
+        }
+    }
+
+    /// The affinity for these nodes without the excluded ones, of which the latest come first, for this executor.
+    /// `None` if any node will do (or none, for which no pod should be created).
     pub(super) fn affinity<'a>(
         &self,
         excluded: impl IntoIterator<Item = &'a str>,
+        executor: &str,
     ) -> Option<Value> {
         let everywhere = [NodeTerm::default()];
         let terms = match self {
             NodeSelection::Everywhere => everywhere.as_slice(),
             NodeSelection::Terms(terms) => terms.as_slice(),
             NodeSelection::Nowhere => return None,
+            NodeSelection::Named(names) => {
+                return required(named(names, &excluded.into_iter().collect(), executor));
+            }
         };
         let excluded_max = EXCLUDED_MAX.min(EXCLUDING_REQUIREMENTS_MAX / terms.len().max(1));
         let excluded = excluded.into_iter().filter(|name| is_domain(name)).take(excluded_max);
         let excluding: Vec<Value> =
             excluded.map(|name| requirement("metadata.name", "NotIn", Some(name))).collect();
-        let terms: Vec<Value> = terms.iter().filter_map(|term| term.to_json(&excluding)).collect();
-        (!terms.is_empty()).then(|| {
-            let required = json!({ "nodeSelectorTerms": terms });
-            json!({ "requiredDuringSchedulingIgnoredDuringExecution": required })
-        })
+        required(terms.iter().filter_map(|term| term.to_json(&excluding)).collect())
     }
+}
+
+/// An affinity to the nodes that meet one of these terms.
+fn required(terms: Vec<Value>) -> Option<Value> {
+    (!terms.is_empty()).then(|| {
+        let required = json!({ "nodeSelectorTerms": terms });
+        json!({ "requiredDuringSchedulingIgnoredDuringExecution": required })
+    })
+}
+
+/// A term for each of these nodes without the excluded ones; if they are too many, for those that follow a place which
+/// depends on the executor.
+fn named(names: &[String], excluded: &HashSet<&str>, executor: &str) -> Vec<Value> {
+    let allowed: Vec<&String> =
+        names.iter().filter(|name| !excluded.contains(name.as_str())).collect();
+    let from = match allowed.len() {
+        0..=NAMED_MAX => 0,
+        count => (fnv_1a(executor.bytes()) % count as u64) as usize,
+    };
+    let (before, after) = allowed.split_at(from);
+    let chosen = after.iter().chain(before).take(NAMED_MAX);
+    let term =
+        |name: &&String| json!({ "matchFields": [requirement("metadata.name", "In", Some(name))] });
+    chosen.map(term).collect()
 }
 
 impl NodeTerm {

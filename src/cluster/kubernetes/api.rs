@@ -22,6 +22,9 @@ const ANSWER_BYTES_MAX: usize = 256 << 20;
 /// The number of pods on a page of a list.
 const PAGE_PODS: usize = 500;
 
+/// The path of nodes, which are in no namespace.
+const NODES: &str = "/api/v1/nodes";
+
 /// How long the server keeps a watch open, in seconds.
 const WATCH_SECONDS: u64 = 60;
 
@@ -133,6 +136,21 @@ impl Api {
         let attributes = json!({
             "namespace": self.namespace, "verb": verb, "group": group, "resource": resource,
         });
+        self.review_of(&attributes).await
+    }
+
+    /// Asks whether this program may do something in the whole cluster.
+    pub(super) async fn review_in_cluster(
+        &self,
+        verb: &str,
+        group: &str,
+        resource: &str,
+    ) -> Result<ApiAnswer, String> {
+        let attributes = json!({ "verb": verb, "group": group, "resource": resource });
+        self.review_of(&attributes).await
+    }
+
+    async fn review_of(&self, attributes: &Value) -> Result<ApiAnswer, String> {
         let review = json!({
             "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
             "spec": { "resourceAttributes": attributes },
@@ -191,6 +209,19 @@ impl Api {
         self.send(Method::DELETE, format!("{}/{}", self.pods(), pod.name), Some(&options)).await
     }
 
+    /// Deletes a pod at once, if it is still as it was at this version.
+    pub(super) async fn delete_unchanged_pod(
+        &self,
+        pod: &PodRef,
+        version: &str,
+    ) -> Result<ApiAnswer, String> {
+        let options = json!({
+            "apiVersion": "v1", "kind": "DeleteOptions",
+            "preconditions": { "uid": pod.uid, "resourceVersion": version },
+        });
+        self.send(Method::DELETE, format!("{}/{}", self.pods(), pod.name), Some(&options)).await
+    }
+
     /// Gives a pod a label, if it has this uid.
     pub(super) async fn label_pod(
         &self,
@@ -215,16 +246,21 @@ impl Api {
     /// Lists a page of the run's pods whose ends haven't been applied, as they are now: a list from the server's cache
     /// could lack pods that exist.
     pub(super) async fn page(&self, next: &str) -> Result<ApiAnswer, String> {
-        self.page_of(&self.current, next).await
+        self.page_of(&self.pods(), &self.current, next).await
     }
 
     /// Lists a page of all pods of the run.
     pub(super) async fn page_of_all(&self, next: &str) -> Result<ApiAnswer, String> {
-        self.page_of(&self.all, next).await
+        self.page_of(&self.pods(), &self.all, next).await
     }
 
-    async fn page_of(&self, selector: &str, next: &str) -> Result<ApiAnswer, String> {
-        let mut path = format!("{}?{selector}&limit={PAGE_PODS}", self.pods());
+    /// Lists a page of all nodes.
+    pub(super) async fn nodes_page(&self, next: &str) -> Result<ApiAnswer, String> {
+        self.page_of(NODES, "", next).await
+    }
+
+    async fn page_of(&self, of: &str, selector: &str, next: &str) -> Result<ApiAnswer, String> {
+        let mut path = format!("{of}?{selector}&limit={PAGE_PODS}");
         if !next.is_empty() {
             path.push_str(&format!("&continue={}", encoded(next)));
         }
@@ -267,7 +303,7 @@ impl Api {
     /// Begins a watch of the run's pods whose ends haven't been applied, at a version. The answer has no body if it
     /// is a success; its body is a stream.
     pub(super) async fn watch(&self, version: &str) -> Result<(ApiAnswer, Option<Body>), String> {
-        self.begin_watch(&self.current, WATCH_SECONDS, version).await
+        self.begin_watch(&self.pods(), &self.current, WATCH_SECONDS, version).await
     }
 
     /// Begins a watch of the pod of this name at a version, for a second, as [`Api::watch`].
@@ -277,18 +313,26 @@ impl Api {
         version: &str,
     ) -> Result<(ApiAnswer, Option<Body>), String> {
         let selector = format!("fieldSelector=metadata.name%3D{name}");
-        self.begin_watch(&selector, 1, version).await
+        self.begin_watch(&self.pods(), &selector, 1, version).await
+    }
+
+    /// Begins a watch of all nodes at a version, as [`Api::watch`].
+    pub(super) async fn watch_nodes(
+        &self,
+        version: &str,
+    ) -> Result<(ApiAnswer, Option<Body>), String> {
+        self.begin_watch(NODES, "", WATCH_SECONDS, version).await
     }
 
     async fn begin_watch(
         &self,
+        of: &str,
         selector: &str,
         seconds: u64,
         version: &str,
     ) -> Result<(ApiAnswer, Option<Body>), String> {
         let path = format!(
-            "{}?{selector}&watch=1&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={}",
-            self.pods(),
+            "{of}?{selector}&watch=1&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={}",
             encoded(version),
         );
         let began = async {
@@ -339,6 +383,9 @@ impl Api {
         let request = request.map_err(|error| error.to_string())?;
         let response = self.client.send(request).await.map_err(|error| chain(&error))?;
         let status: StatusCode = response.status();
+        if let (StatusCode::UNAUTHORIZED, Some(token_file)) = (status, &self.token_file) {
+            token_file.refused();
+        }
         let retry_after = response.headers().get(header::RETRY_AFTER);
         let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
         let answer = ApiAnswer { status: status.as_u16(), retry_after, body: Vec::new() };

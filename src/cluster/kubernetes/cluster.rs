@@ -20,6 +20,7 @@ use super::command::ActorCommand;
 use super::config::KubernetesConfig;
 use super::lease::{Lease, LeaseError};
 use super::names::creator;
+use super::node_reflector::NodeReflector;
 use super::objects::PodPage;
 use super::reflector::Reflector;
 use crate::backoff::Backoff;
@@ -76,12 +77,17 @@ impl KubernetesCluster {
     /// that were placed don't move.
     ///
     /// # Errors
-    /// As [`KubernetesConfig::for_kernel`], if no node can meet the constraint, and if the manager isn't running. Then
-    /// executors are placed as before.
+    /// As [`KubernetesConfig::for_kernel`], if no node can meet the constraint, if it needs the labels of nodes and
+    /// that of the start didn't, and if the manager isn't running. Then executors are placed as before.
     pub fn reconfigure(&self, config: &Config) -> Result<(), Error> {
         let changed = self.config.clone().for_kernel(config)?;
         changed.check()?;
-        self.send(ActorCommand::Select(changed.selection))
+        if changed.placement.reads_nodes() && !self.config.placement.reads_nodes() {
+            let allowed = "a few names and values of labels: the nodes, on which others are checked, are read only if \
+                           the run began with such a constraint";
+            return Err(Error::setting("constraint", config.constraint(), allowed));
+        }
+        self.send(ActorCommand::Place(changed.placement))
     }
 
     fn send(&self, command: ActorCommand) -> Result<(), Error> {
@@ -178,12 +184,18 @@ async fn run(
         Some(Ok((api, lease, since))) => {
             let (seen, observations) = mpsc::channel(SEEN_MAX);
             let (version, versions) = watch::channel(String::new());
+            let nodes = config.placement.reads_nodes();
+            let nodes = nodes.then(|| NodeReflector { api: api.clone(), seen: seen.clone() });
             let reflector = tokio::spawn(Reflector { api: api.clone(), seen, version }.run());
             let watching = (reflector.abort_handle(), versions);
+            let nodes = nodes.map(|nodes| tokio::spawn(nodes.run()));
             let held = (lease, since);
             let actor = KubernetesActor::new(api, config, events, epoch, creator, held, watching);
             let ended = actor.run(commands, observations).await;
             reflector.abort();
+            if let Some(nodes) = nodes {
+                nodes.abort();
+            }
             ended
         }
         Some(Err(why)) => {
@@ -204,8 +216,10 @@ async fn connect(
     creator: &str,
 ) -> Result<(Api, Lease, Instant), String> {
     let api = client::connect(config).await?;
-    if config.checks_access {
-        access::check(&api, config.connect_timeout, config.more_needs(), &mut |_| {}).await?;
+    let needs = config.more_needs();
+    // What is missing of them would show when pods can't be created.
+    if config.checks_access || needs.reads_nodes {
+        access::check(&api, config.connect_timeout, needs, &mut |_| {}).await?;
     }
     let owner = config.owner.find(&api).await?;
     let lease = Lease::new(&config.name, creator, config.lease_duration);

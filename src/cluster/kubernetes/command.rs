@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::affinity::NodeSelection;
 use super::manifest::PodLaunch;
+use super::pod_placement::PodPlacement;
 use crate::engine::cluster_manager::{Call, ExecutorRequest};
 
 /// A command to the manager's thread.
@@ -36,8 +36,8 @@ pub(super) enum ActorCommand {
         executor: String,
         token: Vec<u8>,
     },
-    /// Place executors on these nodes from now on.
-    Select(NodeSelection),
+    /// Place executors so from now on.
+    Place(PodPlacement),
     Stop,
 }
 

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::access::AccessNeeds;
-use super::affinity::NodeSelection;
 use super::api_server::ApiServer;
 use super::names::{
     POD_PREFIX_BYTES_MAX, PodNames, RUN_NAME_BYTES_MAX, is_domain, is_label_key, is_label_value,
     is_name, is_variable,
 };
 use super::pod_files::PodFiles;
+use super::pod_placement::PodPlacement;
 use super::pod_template::PodTemplate;
 use super::run_owner::RunOwner;
 use super::volumes::PodVolume;
 use crate::config::{Config, ExecutorCores, ExecutorGpus};
+use crate::constraint::Constraint;
 use crate::error::Error;
 use crate::resources::{Gpus, MilliCpus};
 
@@ -112,13 +113,13 @@ pub struct KubernetesConfig {
     /// that are about to end. The right to patch pods is needed for it.
     pub end_label: Option<(String, String)>,
     /// Whether the manager asks, before the run begins, whether the address is an API server's, the namespace exists,
-    /// and its user has the rights that it needs. If not, it gives up at once, and names what is missing. Up to 14
-    /// requests.
+    /// and its user has the rights that it needs. If not, it gives up at once, and names what is missing. Up to 16
+    /// requests. It asks in any case if the constraint needs the labels of nodes.
     pub checks_access: bool,
     /// Whether [`KubernetesConfig::for_kernel`] was called, without which a constraint would be ignored.
     is_for_kernel: bool,
-    /// The nodes on which executors may be placed.
-    pub(super) selection: NodeSelection,
+    /// Where executors may be placed.
+    pub(super) placement: PodPlacement,
     /// The GPUs and the fixed port of each executor.
     pub(super) gpus: Gpus,
     pub(super) port: Option<u16>,
@@ -186,7 +187,7 @@ impl KubernetesConfig {
             end_label: None,
             checks_access: false,
             is_for_kernel: false,
-            selection: NodeSelection::Everywhere,
+            placement: PodPlacement::of(&Constraint::default()),
             gpus: Gpus::ZERO,
             port: None,
         }
@@ -195,16 +196,13 @@ impl KubernetesConfig {
     /// Takes from a kernel's configuration what pods need: the constraint, which decides where they are placed, the
     /// number of GPUs, and the fixed port.
     ///
+    /// Node affinities express names and a few values of labels. A constraint with `like`, `matches`, a comparison of
+    /// numbers, or too many values is checked on the labels of all nodes instead. So the rights to list and to watch
+    /// nodes are needed for it, without which the manager gives up before the run begins.
+    ///
     /// # Errors
-    /// * If node affinities can't express the constraint exactly: it has `like`, `matches` or a comparison of numbers,
-    ///   or too many values.
-    /// * If the number of cores isn't fixed: no offer says how many there are.
+    /// If the number of cores isn't fixed: no offer says how many there are.
     pub fn for_kernel(self, config: &Config) -> Result<KubernetesConfig, Error> {
-        let constraint = config.constraint();
-        if !constraint.is_exact_in_labels() {
-            let allowed = "a few names and values of labels: node affinities have no patterns and compare no numbers";
-            return Err(Error::setting("constraint", constraint, allowed));
-        }
         if config.executor_cores() == ExecutorCores::WholeOffer {
             let allowed = "a number: a pod must say how many it takes";
             return Err(Error::setting("executor cores", "", allowed));
@@ -213,9 +211,9 @@ impl KubernetesConfig {
             ExecutorGpus::Exactly(gpus) => gpus,
             _ => Gpus::ZERO,
         };
-        let selection = NodeSelection::of(constraint);
+        let placement = PodPlacement::of(config.constraint());
         let port = config.fixed_port();
-        Ok(KubernetesConfig { is_for_kernel: true, selection, gpus, port, ..self })
+        Ok(KubernetesConfig { is_for_kernel: true, placement, gpus, port, ..self })
     }
 
     /// Sets how the API server is reached.
@@ -273,6 +271,7 @@ impl KubernetesConfig {
         AccessNeeds {
             labels_pods: self.keeps_ended || self.end_label.is_some(),
             stores_files: !self.files.is_empty(),
+            reads_nodes: self.placement.reads_nodes(),
         }
     }
 
@@ -373,7 +372,7 @@ impl KubernetesConfig {
             let allowed = "given by KubernetesConfig::for_kernel: its constraint says where pods may be placed";
             return Err(Error::setting("configuration of the kernel", "", allowed));
         }
-        if self.selection == NodeSelection::Nowhere {
+        if self.placement.is_nowhere() {
             let allowed = "one that a node can meet: its names or values can't be labels";
             return Err(Error::setting("constraint", "", allowed));
         }

@@ -61,8 +61,8 @@ pub(super) fn pod(
 ) -> Result<Value, String> {
     let config = context.config;
     let setup = launch.command.setup.as_deref();
-    if *context.selection == NodeSelection::Nowhere {
-        return Err("no node can meet the constraint".to_owned());
+    if context.selection.is_empty(context.avoided) {
+        return Err("no node meets the constraint".to_owned());
     }
     if let Some(what) = setup.and_then(unsupported) {
         return Err(format!("pods have no {what}"));
@@ -73,7 +73,7 @@ pub(super) fn pod(
     });
     let grace = setup.and_then(|it| it.kill_grace).or(config.termination_grace);
     set(&mut spec, "terminationGracePeriodSeconds", grace.map(|it| it.as_secs().max(1).into()));
-    set(&mut spec, "affinity", affinity(context));
+    set(&mut spec, "affinity", affinity(context, &launch.executor));
     set(&mut spec, "nodeSelector", map(&config.node_selector));
     set(&mut spec, "schedulerName", config.scheduler.clone().map(Value::from));
     set(&mut spec, "priorityClassName", config.priority_class.clone().map(Value::from));
@@ -250,9 +250,10 @@ fn requests(config: &KubernetesConfig, resources: &ExecutorResources) -> Value {
     json!({ "requests": requests, "limits": limits })
 }
 
-fn affinity(context: &PodContext<'_>) -> Option<Value> {
+fn affinity(context: &PodContext<'_>, executor: &str) -> Option<Value> {
     let avoided = context.avoided.iter().map(String::as_str);
-    context.selection.affinity(avoided).map(|affinity| json!({ "nodeAffinity": affinity }))
+    let affinity = context.selection.affinity(avoided, executor);
+    affinity.map(|affinity| json!({ "nodeAffinity": affinity }))
 }
 
 /// What of a setup pods of this manager don't have.

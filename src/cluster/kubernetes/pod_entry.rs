@@ -36,6 +36,8 @@ pub(super) struct Entry {
     pub(super) uid: Option<String>,
     /// Empty until the scheduler has chosen one.
     pub(super) node: String,
+    /// The version in which the pod was seen last.
+    pub(super) version: String,
     /// Whether a report has named the node.
     pub(super) is_bound_reported: bool,
     pub(super) container_id: Option<String>,
@@ -60,6 +62,7 @@ impl Entry {
             name: name.to_owned(),
             uid: None,
             node: String::new(),
+            version: String::new(),
             is_bound_reported: false,
             container_id: None,
             pod_ip: String::new(),

@@ -158,6 +158,7 @@ impl Pods {
         if entry.node.is_empty() {
             entry.node.clone_from(&pod.spec.node_name);
         }
+        entry.version.clone_from(&pod.metadata.resource_version);
         entry.is_over = pod_state::has_ended(pod);
         let known = entry.known();
         let state = pod_state::read(pod, known);
@@ -303,6 +304,15 @@ impl Pods {
             Some(state) => entry.update(executor, state, true),
             None => Update::new(executor, TaskState::Staging),
         }
+    }
+
+    /// The executors whose pods wait for a node, each with its pod and the version of it.
+    pub(super) fn unplaced(&self) -> Vec<(String, PodRef, String)> {
+        let pending = self.pending.iter().filter_map(|it| Some((it, self.entries.get(it)?)));
+        pending
+            .filter(|(_, entry)| entry.node.is_empty() && !entry.is_end_requested)
+            .map(|(executor, entry)| (executor.clone(), entry.pod_ref(), entry.version.clone()))
+            .collect()
     }
 
     /// The ids of all executors.

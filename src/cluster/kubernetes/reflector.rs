@@ -5,11 +5,11 @@
 //! * A watch of which nothing is heard for longer than that is given up: a connection can be dead without an error.
 //! * If the server no longer has the version (410, as HTTP status or as an event), the pods are listed again. So it is
 //!   if a page of a list has expired, or if an event can't be read.
-//! * The pods are listed again after three watches that show nothing, and every half hour.
+//! * The pods are listed again after three watches that show nothing. While watches go on nothing else lists them, in a
+//!   year either: a server that shows events or bookmarks up to a version has shown all before it.
 //! * While the server can't be reached, or ends watches at once, requests are repeated, the first after 0.2 s, then up
 //!   to 3 s apart. A watch that shows something, or lives for a second, ends that.
 
-use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt;
@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
 use super::api::{Api, ApiAnswer, WATCH_SILENCE_MAX, chain};
-use super::objects::{Pod, PodPage};
+use super::objects::{Metadata, Pod, PodPage};
 use super::watch_stream::{LineTooLong, WatchEvent, WatchLineReader};
 use crate::backoff::Backoff;
 
@@ -31,17 +31,6 @@ const WATCH_WORTHWHILE: Duration = Duration::from_secs(1);
 /// The maximum number of watches in a row that show nothing, no bookmark either: a server may keep a connection open
 /// and forget what is to be sent on it.
 const FRUITLESS_MAX: u32 = 3;
-
-/// The longest time without a list, of which up to a sixth is left out by chance: what was missed for a reason that
-/// nobody has thought of is found then.
-const LIST_INTERVAL: Duration = Duration::from_secs(30 * 60);
-
-/// When the pods are listed again.
-fn relist_after() -> Duration {
-    // The hasher's random keys are sufficient as jitter.
-    let chance = RandomState::new().hash_one(0_u8) % 1000;
-    LIST_INTERVAL - LIST_INTERVAL / 6000 * chance as u32
-}
 
 /// What the reflector has seen.
 #[derive(Debug)]
@@ -60,10 +49,18 @@ pub(super) enum Observation {
     Unreachable(String),
     /// The server refuses to show the pods, permanently as far as is known.
     Forbidden(String),
+    /// The nodes of the cluster, all of them.
+    Nodes(Vec<Metadata>),
+    /// A node was created or has changed.
+    Node(Box<Metadata>),
+    /// The node of this name was deleted.
+    NodeDeleted(String),
+    /// The nodes can't be read.
+    NodesUnread(String),
 }
 
 /// The manager has ended, and nobody receives what is seen.
-struct Unheard;
+pub(super) struct Unheard;
 
 /// What came of a watch.
 #[derive(Clone, Copy, Debug, Default)]
@@ -101,9 +98,8 @@ impl Reflector {
         loop {
             let mut version = self.list(&mut backoff).await?;
             self.version.send_replace(version.clone());
-            let list_by = Instant::now() + relist_after();
             let mut fruitless = 0;
-            while fruitless < FRUITLESS_MAX && Instant::now() < list_by {
+            while fruitless < FRUITLESS_MAX {
                 // A watch without a version would begin anywhere.
                 if version.is_empty() {
                     sleep(backoff.next().min(PAUSE_MAX)).await;

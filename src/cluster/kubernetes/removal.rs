@@ -22,6 +22,8 @@ pub(super) enum Removal {
     Delete(Option<u64>),
     /// It gets this label, if the server takes it at once, and is deleted within this many seconds.
     End { label: (String, String), grace: u64 },
+    /// It is deleted if nothing about it has changed since this version: it has no node so far.
+    IfUnplaced { version: String },
     /// It is labelled, and stays.
     Acknowledge,
 }
@@ -47,6 +49,7 @@ pub(super) async fn remove(
     let request = async || match how {
         Removal::Delete(grace) => api.delete_pod(pod, *grace).await,
         Removal::End { grace, .. } => api.delete_pod(pod, Some(*grace)).await,
+        Removal::IfUnplaced { version } => api.delete_unchanged_pod(pod, version).await,
         Removal::Acknowledge => api.label_pod(pod, ACKNOWLEDGED_LABEL, "true").await,
     };
     if let Removal::End { label: (label, value), .. } = how {
@@ -58,6 +61,10 @@ pub(super) async fn remove(
     for _attempt in 0..ATTEMPTS_MAX {
         let pause = match validity.during(request()).await {
             Ok(answer) if answer.is_success() => return RemovalEnd::Accepted,
+            // It has changed, and stays.
+            Ok(answer) if answer.status == 409 && matches!(how, Removal::IfUnplaced { .. }) => {
+                return RemovalEnd::Accepted;
+            }
             // The precondition failed: the name belongs to another pod now.
             Ok(answer) if matches!(answer.status, 404 | 409) => return RemovalEnd::Missing,
             Ok(answer) if answer.status < 500 && answer.status != 429 => {

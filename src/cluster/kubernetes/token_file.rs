@@ -1,4 +1,5 @@
-//! A file with a bearer token, which is read again from time to time: tokens expire, and others replace the file.
+//! A file with a bearer token, which is read again from time to time, and after the server has refused the token:
+//! tokens expire, and others replace the file.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +14,7 @@ const FRESH: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub(super) struct TokenFile {
     path: PathBuf,
-    /// The header with the token, and when it was read.
+    /// The header with the token, and until when it isn't read again.
     read: Arc<Mutex<Option<(HeaderValue, Instant)>>>,
 }
 
@@ -29,18 +30,25 @@ impl TokenFile {
     /// If the file can't be read, or has no token in it.
     pub(super) fn header(&self) -> Result<HeaderValue, String> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((header, at)) = &*read
-            && at.elapsed() < FRESH
+        if let Some((header, until)) = &*read
+            && Instant::now() < *until
         {
             return Ok(header.clone());
         }
         match (self.read(), &mut *read) {
             (Ok(header), read) => {
-                *read = Some((header.clone(), Instant::now()));
+                *read = Some((header.clone(), Instant::now() + FRESH));
                 Ok(header)
             }
             (Err(_), Some((header, _))) => Ok(header.clone()),
             (Err(why), None) => Err(why),
+        }
+    }
+
+    /// The server has refused the token: the next request reads the file.
+    pub(super) fn refused(&self) {
+        if let Some((_, until)) = &mut *self.read.lock().unwrap_or_else(PoisonError::into_inner) {
+            *until = Instant::now();
         }
     }
 
@@ -62,9 +70,9 @@ mod tests {
 
     use super::*;
 
-    /// Goal: the token is that of the file, with or without a line break; a file that is replaced is read again, and
-    /// one that is gone leaves the last token. Method: one file in each state, with the time of the last reading set
-    /// back.
+    /// Goal: the token is that of the file, with or without a line break; a file that is replaced is read again, at
+    /// once if the server refuses the token, and one that is gone leaves the last token. Method: one file in each state,
+    /// with the time of the last reading set back.
     #[test]
     fn tokens_are_read_again() {
         let path = std::env::temp_dir().join(format!("offermill-token-{}", std::process::id()));
@@ -78,12 +86,17 @@ mod tests {
         assert_eq!(file.header().unwrap(), "Bearer one", "it was read a moment ago");
         let expire = || {
             let mut read = file.read.lock().unwrap();
-            read.as_mut().unwrap().1 -= FRESH;
+            let until = &mut read.as_mut().unwrap().1;
+            assert!(*until > Instant::now());
+            *until -= FRESH;
         };
         expire();
         assert_eq!(file.header().unwrap(), "Bearer two");
+        fs::write(&path, "three").unwrap();
+        file.refused();
+        assert_eq!(file.header().unwrap(), "Bearer three");
         fs::remove_file(&path).unwrap();
         expire();
-        assert_eq!(file.header().unwrap(), "Bearer two");
+        assert_eq!(file.header().unwrap(), "Bearer three");
     }
 }

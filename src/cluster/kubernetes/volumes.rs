@@ -51,6 +51,14 @@ pub enum PodVolumeSource {
         /// Its name.
         name: String,
     },
+    /// A claim of each pod's own, which its cluster creates and deletes with the pod, so that no right to claims is
+    /// needed for it. One node at a time can use it (`ReadWriteOnce`). Servers know this since Kubernetes 1.21.
+    OwnClaim {
+        /// The storage class; `None` takes the cluster's default.
+        storage_class: Option<String>,
+        /// Its size, such as `10Gi`.
+        size: String,
+    },
 }
 
 impl PodVolume {
@@ -97,6 +105,14 @@ impl PodVolume {
             }
             PodVolumeSource::Claim { name } => {
                 ("persistentVolumeClaim", json!({ "claimName": name }))
+            }
+            PodVolumeSource::OwnClaim { storage_class, size } => {
+                let spec = without_null(json!({
+                    "accessModes": ["ReadWriteOnce"],
+                    "storageClassName": storage_class,
+                    "resources": { "requests": { "storage": size } },
+                }));
+                ("ephemeral", json!({ "volumeClaimTemplate": { "spec": spec } }))
             }
         };
         json!({ "name": self.name, kind: without_null(source) })

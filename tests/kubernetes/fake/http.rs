@@ -44,7 +44,11 @@ impl Request {
     pub(super) fn kind(&self) -> String {
         let verb = match self.query("watch") {
             Some(_) => "WATCH",
-            None if self.method == "GET" && self.path.ends_with("/pods") => "LIST",
+            None if self.method == "GET"
+                && ["/pods", "/nodes"].iter().any(|it| self.path.ends_with(it)) =>
+            {
+                "LIST"
+            }
             None => &self.method,
         };
         format!("{verb} {}", self.path)

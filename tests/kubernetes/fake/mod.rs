@@ -1,6 +1,6 @@
 //! An API server that does what a real one can't be made to do: it answers a creation with a failure after it took
 //! effect, falls silent, cuts a line of a watch, and forgets old versions. It serves pods and leases of one namespace
-//! over HTTP, and acts as scheduler and node: by default each pod gets the node `n1` and runs at once.
+//! over HTTP, and nodes, and acts as scheduler and node: by default each pod gets the node `n1` and runs at once.
 
 mod access;
 mod http;
@@ -62,6 +62,8 @@ pub(crate) struct State {
     pub(crate) config_maps: BTreeMap<String, Value>,
     /// Each change of a pod: its version, the pod before and the pod now.
     log: Vec<(u64, Option<Value>, Option<Value>)>,
+    nodes: BTreeMap<String, Value>,
+    node_log: Vec<(u64, Option<Value>, Option<Value>)>,
     uids: u64,
     /// Faults of the next creations, the last one first.
     pub(crate) faults: Vec<Fault>,
@@ -79,6 +81,8 @@ pub(crate) struct State {
     /// Watches with a lower number end at once.
     watch_floor: u64,
     watches_begun: u64,
+    /// Whether watches that end show before up to which version nothing else has happened.
+    pub(crate) sends_bookmarks: bool,
     /// Whether watches that end are cut in the middle of a line.
     pub(crate) cuts_lines: bool,
     /// Requests, as `VERB path` without the query; a list is `LIST`, a watch `WATCH`.
@@ -146,6 +150,19 @@ impl ApiServer {
         self.change(name, |pod| objects::end(pod, code));
     }
 
+    /// Adds a node with these labels, or gives it these in place of others.
+    pub(crate) fn label_node(&self, name: &str, labels: &[(&str, &str)]) {
+        let labels: BTreeMap<&str, &str> = labels.iter().copied().collect();
+        let node = json!({ "metadata": { "name": name, "labels": labels } });
+        self.state().put_node(name, Some(node));
+        self.shared.1.notify_all();
+    }
+
+    pub(crate) fn remove_node(&self, name: &str) {
+        self.state().put_node(name, None);
+        self.shared.1.notify_all();
+    }
+
     /// Removes a pod, as others might.
     pub(crate) fn remove(&self, name: &str) {
         self.state().remove(name);
@@ -177,6 +194,7 @@ impl ApiServer {
         state.version += 1;
         state.compacted = state.version;
         state.log.clear();
+        state.node_log.clear();
     }
 
     /// The number of requests of a kind.
@@ -201,6 +219,15 @@ impl State {
         pod["metadata"]["resourceVersion"] = self.version.to_string().into();
         let before = self.pods.insert(name.to_owned(), pod.clone());
         self.log.push((self.version, before, Some(pod)));
+    }
+
+    fn put_node(&mut self, name: &str, node: Option<Value>) {
+        self.version += 1;
+        let before = match node.clone() {
+            Some(node) => self.nodes.insert(name.to_owned(), node),
+            None => self.nodes.remove(name),
+        };
+        self.node_log.push((self.version, before, node));
     }
 
     fn remove(&mut self, name: &str) {
@@ -272,6 +299,13 @@ impl State {
         let uid = &options["preconditions"]["uid"];
         if !uid.is_null() && *uid != pod["metadata"]["uid"] {
             return (409, objects::failure(409, "the UID in the precondition does not match"));
+        }
+        let version = &options["preconditions"]["resourceVersion"];
+        if !version.is_null() && *version != pod["metadata"]["resourceVersion"] {
+            return (
+                409,
+                objects::failure(409, "the ResourceVersion in the precondition does not match"),
+            );
         }
         let grace = options["gracePeriodSeconds"].as_u64();
         self.graces.push(grace);
@@ -388,12 +422,12 @@ fn answer(shared: &Shared, request: &Request) -> (u16, Value) {
     }
     let parts: Vec<&str> = request.path.trim_matches('/').split('/').collect();
     let (kind, name) = match parts.as_slice() {
-        [.., kind @ ("pods" | "leases" | "configmaps")] => (*kind, None),
+        [.., kind @ ("pods" | "leases" | "configmaps" | "nodes")] => (*kind, None),
         [.., kind, name] => (*kind, Some((*name).to_owned())),
         _ => return (404, objects::failure(404, "no such path")),
     };
     match (request.method.as_str(), kind, name) {
-        ("GET", "pods", None) => list(&state, request),
+        ("GET", "pods" | "nodes", None) => list(&state, request),
         ("GET", "pods", Some(name)) => objects::found(state.pods.get(&name)),
         ("PATCH", "pods", Some(name)) => state.patch(&name, &request.body),
         ("DELETE", "pods", Some(name)) => state.delete(&name, &request.body),

@@ -21,7 +21,9 @@ pub(super) fn list(state: &State, request: &Request) -> (u16, Value) {
         return (410, objects::failure(410, "The provided continue parameter is too old"));
     }
     let is_cached = request.query("resourceVersion").as_deref() == Some("0");
+    let nodes = request.path.ends_with("/nodes").then_some(&state.nodes);
     let pods = state.cache.as_ref().filter(|_| is_cached).unwrap_or(&state.pods);
+    let pods = nodes.unwrap_or(pods);
     let mut rest = pods.iter().filter(|(name, pod)| **name > after && request.selects(pod));
     let page: Vec<(&String, &Value)> = rest.by_ref().take(limit).collect();
     let mut metadata = json!({ "resourceVersion": version.to_string() });
@@ -84,13 +86,19 @@ pub(super) fn watch(shared: &Shared, stream: &mut TcpStream, request: &Request) 
             if state.cuts_lines {
                 chunk(stream, "{\"type\":\"MODIFIED\",\"object\":{\"metad");
             } else {
-                chunk(stream, "");
+                let metadata = json!({ "resourceVersion": state.version.to_string() });
+                let event = json!({ "type": "BOOKMARK", "object": { "metadata": metadata } });
+                let bookmark = format!("{event}\n");
+                let is_closed = state.sends_bookmarks && !chunk(stream, &bookmark);
+                let _ended = is_closed || chunk(stream, "");
             }
             return;
         }
         if state.watches == Watches::Usual || is_of_one && state.watches == Watches::Silent {
-            let seen = state.log.partition_point(|(version, _, _)| *version <= after);
-            let fresh = state.log.get(seen..).unwrap_or_default().to_vec();
+            let of_nodes = request.path.ends_with("/nodes");
+            let log = if of_nodes { &state.node_log } else { &state.log };
+            let seen = log.partition_point(|(version, _, _)| *version <= after);
+            let fresh = log.get(seen..).unwrap_or_default().to_vec();
             for (version, before, now) in fresh {
                 after = version;
                 let Some(event) = shown(version, before, now, request) else { continue };

@@ -381,6 +381,38 @@ fn a_node_is_labelled() {
     assert!(run.engine.shutdown(Duration::from_secs(30)).drained);
 }
 
+/// Goal: executors run where nodes' labels meet a pattern, which affinities don't have, as soon as one does. Method: a
+/// pattern that no node meets, so that no pod is created; one node is labelled, then the other in its place.
+#[test]
+#[ignore = "needs a Kubernetes control plane"]
+fn a_pattern_of_labels() {
+    let label = |node: &str, value: &str| {
+        let body = format!(r#"{{"metadata":{{"labels":{{"tier":{value}}}}}}}"#);
+        curl("PATCH", &format!("/api/v1/nodes/{node}"), Some(&body));
+    };
+    let settings = one_core().constraint(constraint("expr:: tier like gold* and tier != gold-0"));
+    let settings = settings.executor_limit(Some(2)).build().unwrap();
+    label("node-1", r#""gold-0""#);
+    let run = Run::start(config("pattern"), settings, 1, false);
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(list("default", "pattern").len(), 0);
+    label("node-0", r#""gold-1""#);
+    let running = run.wait_running(2, PATIENCE);
+    assert!(running.iter().all(|(_, node)| node == "node-0"), "{running:?}");
+    label("node-0", "null");
+    label("node-1", r#""gold-2""#);
+    for name in list("default", "pattern") {
+        ctl(&["exit", name["metadata"]["name"].as_str().unwrap(), "0"]);
+    }
+    eventually(PATIENCE, "others run on the other node", || {
+        let running = run.executors(Phase::Running);
+        let is_there = running.iter().all(|(_, node)| node == "node-1");
+        if running.len() == 2 && is_there { Ok(()) } else { Err(format!("{running:?}")) }
+    });
+    label("node-1", "null");
+    assert!(run.engine.shutdown(Duration::from_secs(30)).drained);
+}
+
 /// Goal: an image that can't be pulled is said and given up. Method: one that the hollow nodes can't pull.
 #[test]
 #[ignore = "needs a Kubernetes control plane"]

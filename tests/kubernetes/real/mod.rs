@@ -3,6 +3,7 @@
 
 mod census;
 mod drills;
+mod expiry;
 mod kills;
 mod rights;
 

@@ -28,41 +28,53 @@ fn rules() -> Value {
     lines.chunks(3).map(rule).collect()
 }
 
+const GROUP: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+
+fn post(path: &str, body: &Value) -> String {
+    curl("POST", path, Some(&body.to_string()))
+}
+
+/// Creates a service account with the guide's rights, and a role and a binding of its name.
+pub(super) fn grant(account: &str) {
+    let metadata = json!({ "name": account });
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    post(accounts, &json!({ "metadata": metadata }));
+    let made = post(&format!("{GROUP}/roles"), &json!({ "metadata": metadata, "rules": rules() }));
+    assert!(made.contains("\"rules\""), "{made}");
+    bind(account);
+}
+
+fn bind(account: &str) {
+    let subject = json!({ "kind": "ServiceAccount", "name": account, "namespace": "default" });
+    let role = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": account });
+    let metadata = json!({ "name": account });
+    let body = json!({ "metadata": metadata, "roleRef": role, "subjects": [subject] });
+    post(&format!("{GROUP}/rolebindings"), &body);
+}
+
+/// The name of the secret with a service account's token, and the token.
+pub(super) fn account_token(account: &str) -> (String, String) {
+    eventually(PATIENCE, "a token", || {
+        let list = curl("GET", "/api/v1/namespaces/default/secrets", None);
+        let secrets: Value = serde_json::from_str(&list).map_err(|error| error.to_string())?;
+        let of_account = |secret: &&Value| {
+            secret["metadata"]["annotations"]["kubernetes.io/service-account.name"] == account
+        };
+        let secrets = secrets["items"].as_array().cloned().unwrap_or_default();
+        let secret = secrets.iter().find(of_account).ok_or("none")?;
+        let token = secret["data"]["token"].as_str().map(decoded).ok_or("no token")?;
+        Ok::<_, String>((secret["metadata"]["name"].as_str().unwrap_or_default().to_owned(), token))
+    })
+}
+
 /// Goal: the rights in the guide suffice, and a run from which they are withdrawn says so and goes on when it has them
 /// again; nothing ends meanwhile. Method: a service account with the guide's role; its binding is deleted until the
 /// lease has expired, and made again.
 #[test]
 #[ignore = "needs a Kubernetes control plane"]
 fn withdrawn_and_given_back() {
-    let post = |path: &str, body: Value| curl("POST", path, Some(&body.to_string()));
-    post(
-        "/api/v1/namespaces/default/serviceaccounts",
-        json!({ "metadata": { "name": "limited" } }),
-    );
-    let group = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
-    let role = json!({ "metadata": { "name": "limited" }, "rules": rules() });
-    let made = post(&format!("{group}/roles"), role);
-    assert!(made.contains("\"rules\""), "{made}");
-    let bind = || {
-        let subject =
-            json!({ "kind": "ServiceAccount", "name": "limited", "namespace": "default" });
-        let role =
-            json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "limited" });
-        let metadata = json!({ "name": "limited" });
-        let body = json!({ "metadata": metadata, "roleRef": role, "subjects": [subject] });
-        post(&format!("{group}/rolebindings"), body);
-    };
-    bind();
-    let token = eventually(PATIENCE, "a token", || {
-        let secrets: Value =
-            serde_json::from_str(&curl("GET", "/api/v1/namespaces/default/secrets", None)).unwrap();
-        let of_account = |secret: &&Value| {
-            secret["metadata"]["annotations"]["kubernetes.io/service-account.name"] == "limited"
-        };
-        let secrets = secrets["items"].as_array().cloned().unwrap_or_default();
-        let token = secrets.iter().find(of_account).map(|secret| secret["data"]["token"].clone());
-        token.and_then(|it| it.as_str().map(decoded)).ok_or_else(|| "none".to_owned())
-    });
+    grant("limited");
+    let (_, token) = account_token("limited");
     let server = ApiServer::Url {
         url: url(),
         token: Some(Secret::new(token)),
@@ -74,14 +86,14 @@ fn withdrawn_and_given_back() {
     framework.launch(2);
     wait_state(&framework, "etl-9-0.0", TaskState::Running);
     wait_state(&framework, "etl-9-1.0", TaskState::Running);
-    curl("DELETE", &format!("{group}/rolebindings/limited"), None);
+    curl("DELETE", &format!("{GROUP}/rolebindings/limited"), None);
     let names_lease = |why: &str| why.contains("renewal") && why.contains("leases");
     let is_said = |event: &Event| matches!(event, Event::CallFailed { why } if names_lease(why));
     framework.wait_event("what right is missing", is_said);
     framework.launch(1);
     std::thread::sleep(Duration::from_secs(1));
     assert!(framework.states("etl-9-2.0").is_empty());
-    bind();
+    bind("limited");
     wait_state(&framework, "etl-9-2.0", TaskState::Running);
     for executor in ["etl-9-0.0", "etl-9-1.0"] {
         assert_eq!(framework.states(executor).last(), Some(&TaskState::Running));

@@ -68,7 +68,7 @@ impl KubernetesActor {
                     self.remove(executor, pod, how);
                 }
             }
-            ActorCommand::Select(selection) => self.selection = selection,
+            ActorCommand::Place(placement) => self.places.nodes.place(placement),
             // Those of an earlier subscription, which are made again if they are needed.
             ActorCommand::Revive(_) | ActorCommand::Suppress(_) => {}
             ActorCommand::Reconcile(_) | ActorCommand::Stop => {}
@@ -106,7 +106,7 @@ impl KubernetesActor {
     fn launch(&mut self, launch: PodLaunch, now: Instant) {
         let context = PodContext {
             config: &self.config,
-            selection: &self.selection,
+            selection: self.places.nodes.selection(),
             avoided: &self.avoided,
             creator: &self.creator,
             lease: (&self.config.name, &self.lease.uid),

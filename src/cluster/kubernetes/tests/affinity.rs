@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::cluster::kubernetes::affinity::{NodeSelection, REGION_LABEL, ZONE_LABEL};
+use crate::cluster::kubernetes::objects::Metadata;
+use crate::cluster::kubernetes::pod_placement::{Nodes, PodPlacement, meets};
 use crate::constraint::Constraint;
-use crate::offer::{Attribute, Offer};
 
 /// A node: its name and its labels.
 type Node = (String, BTreeMap<String, String>);
@@ -42,19 +43,9 @@ fn admits(affinity: Option<&Value>, (name, labels): &Node) -> bool {
     })
 }
 
-/// Whether the node meets the constraint, by the kernel's own matcher.
-fn meets(constraint: &Constraint, (name, labels): &Node) -> bool {
-    let attributes: Vec<Attribute<'_>> =
-        labels.iter().map(|(key, value)| Attribute::text(key, value)).collect();
-    let mut offer = Offer::new("O", name, name, &[], &attributes);
-    offer.region = labels.get(REGION_LABEL).map(String::as_str);
-    offer.zone = labels.get(ZONE_LABEL).map(String::as_str);
-    constraint.check(&offer).is_ok()
-}
-
 fn affinity(text: &str, excluded: &[&str]) -> Option<Value> {
     let constraint = Constraint::parse(text).unwrap();
-    NodeSelection::of(&constraint).affinity(excluded.iter().copied())
+    NodeSelection::of(&constraint).affinity(excluded.iter().copied(), "1")
 }
 
 /// Goal: the affinity is what one would write by hand. Method: common constraints and their JSON.
@@ -127,7 +118,7 @@ fn exact_constraints_are_known() {
 fn constraints() -> impl Strategy<Value = String> {
     let subject = prop::sample::select(vec!["a", "b", "c.d/e", "@hostname", "@zone", "@region"]);
     let value = prop::sample::select(vec!["x", "y", "n1", "3", "X"]);
-    let leaf = (subject, value.clone(), value, 0..7_u8).prop_map(|(subject, one, other, kind)| {
+    let leaf = (subject, value.clone(), value, 0..8_u8).prop_map(|(subject, one, other, kind)| {
         let subject =
             if subject.contains('/') { format!("'{subject}'") } else { subject.to_owned() };
         match kind {
@@ -137,6 +128,7 @@ fn constraints() -> impl Strategy<Value = String> {
             3 => format!("{subject} in {{{one}, {other}}}"),
             4 => format!("{subject} not in {{{one}, {other}}}"),
             5 => format!("{subject} like {one}*"),
+            6 => format!("{subject} >= 3"),
             _ => format!("not {subject}"),
         }
     });
@@ -161,8 +153,80 @@ fn nodes() -> impl Strategy<Value = Node> {
     (name, labels)
 }
 
+/// A node's metadata, as an API server shows it.
+fn metadata((name, labels): &Node) -> Metadata {
+    Metadata { name: name.clone(), labels: labels.clone(), ..Metadata::default() }
+}
+
+/// Goal: pods stay small however many nodes meet the constraint, and together they may use all of them but the excluded
+/// ones. Method: six hundred nodes, of which one hundred are excluded; the pods of one hundred executors.
+#[test]
+fn each_pod_names_some_of_many_nodes() {
+    let constraint = Constraint::parse("expr:: rack like r*").unwrap();
+    let mut nodes = Nodes::new(PodPlacement::of(&constraint));
+    let rack = BTreeMap::from([("rack".to_owned(), "r1".to_owned())]);
+    let names: Vec<String> = (0..600).map(|at| format!("n{at}")).collect();
+    nodes.listed(names.iter().map(|name| metadata(&(name.clone(), rack.clone()))).collect());
+    let excluded = &names[..100];
+    let mut used = std::collections::BTreeSet::new();
+    for executor in 0..100 {
+        let excluded = excluded.iter().map(String::as_str);
+        let affinity = nodes.selection().affinity(excluded, &format!("etl-1-{executor}.0"));
+        let affinity = affinity.unwrap();
+        assert!(affinity.to_string().len() < 32 * 1024);
+        let nodes = names.iter().map(|name| (name.clone(), rack.clone()));
+        let admitted: Vec<String> =
+            nodes.filter(|node| admits(Some(&affinity), node)).map(|(name, _)| name).collect();
+        assert_eq!(admitted.len(), 256);
+        used.extend(admitted);
+    }
+    assert_eq!(used, names[100..].iter().cloned().collect());
+    assert!(nodes.selection().is_empty(&names) && !nodes.selection().is_empty(excluded));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+    /// Goal: where the labels of nodes are read, exactly the nodes are admitted that meet the constraint and aren't
+    /// excluded, whatever happened before; and what is new among them is known. Method: random constraints, nodes that
+    /// come, change and go at random; the kernel's matcher on those that are there.
+    #[test]
+    fn named_nodes_are_those_that_meet_the_constraint(
+        text in constraints(),
+        first in prop::collection::vec(nodes(), 0..4),
+        steps in prop::collection::vec((nodes(), any::<bool>()), 0..6),
+    ) {
+        let constraint = Constraint::parse(&format!("expr:: {text}")).unwrap();
+        let mut nodes = Nodes::new(PodPlacement::Labels(constraint.clone()));
+        let mut there: BTreeMap<String, BTreeMap<String, String>> = first.iter().cloned().collect();
+        let met = |there: &BTreeMap<String, BTreeMap<String, String>>| {
+            let met = there.iter().filter(|(name, labels)| meets(&constraint, name, labels));
+            met.map(|(name, _)| name.clone()).collect::<std::collections::BTreeSet<_>>()
+        };
+        let is_more = nodes.listed(there.clone().into_iter().map(|node| metadata(&node)).collect());
+        prop_assert_eq!(is_more, !met(&there).is_empty());
+        for (node, is_gone) in steps {
+            let before = met(&there);
+            let is_more = if is_gone {
+                nodes.deleted(&node.0);
+                there.remove(&node.0);
+                false
+            } else {
+                there.insert(node.0.clone(), node.1.clone());
+                nodes.seen(metadata(&node))
+            };
+            let now = met(&there);
+            prop_assert_eq!(is_more, !now.is_subset(&before));
+            let affinity = nodes.selection().affinity(["n1"], "1");
+            let is_empty = nodes.selection().is_empty(&["n1".to_owned()]);
+            prop_assert_eq!(is_empty, affinity.is_none());
+            for node in &there {
+                let node = (node.0.clone(), node.1.clone());
+                let is_admitted = !is_empty && admits(affinity.as_ref(), &node);
+                prop_assert_eq!(is_admitted, now.contains(&node.0) && node.0 != "n1");
+            }
+        }
+    }
 
     /// Goal: no node that meets the constraint is left out, and where the constraint is exact, no other is admitted; an
     /// excluded node never is. Method: random constraints against random nodes, with the kernel's matcher.
@@ -173,11 +237,11 @@ proptest! {
     ) {
         let constraint = Constraint::parse(&format!("expr:: {text}")).unwrap();
         let selection = NodeSelection::of(&constraint);
-        let affinity = selection.affinity([]);
-        let excluding = selection.affinity(["n1"]);
+        let affinity = selection.affinity([], "1");
+        let excluding = selection.affinity(["n1"], "1");
         for node in &nodes {
             let is_admitted = selection != NodeSelection::Nowhere && admits(affinity.as_ref(), node);
-            let is_met = meets(&constraint, node);
+            let is_met = meets(&constraint, &node.0, &node.1);
             prop_assert!(is_admitted || !is_met, "{text} hides {node:?}: {affinity:?}");
             if constraint.is_exact_in_labels() {
                 prop_assert_eq!(is_admitted, is_met, "{} {:?}: {:?}", text, node, affinity);

@@ -9,6 +9,9 @@ use offermill::config::text::parse_bool;
 use crate::settings::draft::SettingsDraft;
 use crate::settings::sources::Sourced;
 
+/// The name that stands for a claim of each executor's own.
+const ON_DEMAND: &str = "OnDemand";
+
 /// Reads the volumes. What is missing or unknown is reported.
 pub(super) fn volumes(draft: &mut SettingsDraft) -> Vec<PodVolume> {
     let given = std::mem::take(&mut draft.kubernetes.volume_keys);
@@ -64,15 +67,14 @@ impl VolumeKeys<'_> {
                 path: self.needed("options.path")?,
             },
             "persistentVolumeClaim" => {
-                let claim = self.keys.get("options.claimName").cloned();
                 let name = self.needed("options.claimName")?;
-                if name == "OnDemand" {
-                    let key = claim.map(|it| it.name).unwrap_or_default();
-                    return Err(format!(
-                        "{key} is {name:?}, but must be the name of a claim that exists: none is created"
-                    ));
+                if name != ON_DEMAND {
+                    return Ok(PodVolumeSource::Claim { name });
                 }
-                PodVolumeSource::Claim { name }
+                PodVolumeSource::OwnClaim {
+                    storage_class: self.optional("options.storageClass"),
+                    size: self.needed("options.sizeLimit")?,
+                }
             }
             _ => {
                 let key = self.keys.values().next().map(|given| given.name.as_str());

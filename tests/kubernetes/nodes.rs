@@ -1,0 +1,162 @@
+//! Constraints that node affinities can't express: they are checked on the labels of nodes.
+
+use offermill::cluster::kubernetes::KubernetesConfig;
+use offermill::config::ExecutorCores;
+use offermill::engine::cluster_manager::Event;
+use offermill::resources::MilliCpus;
+use offermill::{Config, Constraint, TaskState};
+use serde_json::Value;
+
+use crate::eventually::eventually;
+use crate::fake::ApiServer;
+use crate::framework::{Framework, PATIENCE, config};
+
+/// The settings of a run whose racks begin with `r`.
+fn on_racks(server: &ApiServer) -> KubernetesConfig {
+    let cores = ExecutorCores::Fixed(MilliCpus::from_cores(1));
+    let constraint = Constraint::parse("expr:: rack like r*").unwrap();
+    let kernel = Config::builder().executor_cores(cores).constraint(constraint).build().unwrap();
+    config(&server.url).for_kernel(&kernel).unwrap()
+}
+
+/// The nodes that a pod's manifest names.
+fn named(manifest: &Value) -> Vec<String> {
+    let affinity = &manifest["spec"]["affinity"]["nodeAffinity"];
+    let required = &affinity["requiredDuringSchedulingIgnoredDuringExecution"];
+    let terms = required["nodeSelectorTerms"].as_array().unwrap().iter();
+    let name = |term: &Value| term["matchFields"][0]["values"][0].as_str().unwrap().to_owned();
+    terms.map(name).collect()
+}
+
+/// Launches an executor, and returns the nodes that its pod names.
+fn next_named(server: &ApiServer, framework: &Framework) -> Vec<String> {
+    let before = server.state().created.len();
+    framework.launch(1);
+    eventually(PATIENCE, "a pod", || {
+        let created = server.state().created.get(before).cloned();
+        created.map(|manifest| named(&manifest)).ok_or_else(String::new)
+    })
+}
+
+/// Goal: pods name the nodes that meet the constraint now. Method: nodes that come, are labelled, lose their labels and
+/// go; also while the versions of the watch are forgotten.
+#[test]
+fn nodes_come_and_go() {
+    let server = ApiServer::start();
+    server.label_node("a", &[("rack", "r1")]);
+    server.label_node("b", &[("rack", "x")]);
+    server.label_node("c", &[]);
+    let framework = Framework::start(on_racks(&server), 1);
+    assert_eq!(next_named(&server, &framework), ["a"]);
+    let becomes = |expected: &[&str]| {
+        eventually(PATIENCE, "the nodes are these", || {
+            let named = next_named(&server, &framework);
+            if named == expected { Ok(()) } else { Err(format!("{named:?}")) }
+        });
+    };
+    server.label_node("b", &[("rack", "r2")]);
+    becomes(&["a", "b"]);
+    server.label_node("a", &[]);
+    becomes(&["b"]);
+    server.label_node("d", &[("rack", "r")]);
+    server.compact();
+    server.remove_node("b");
+    server.end_watches();
+    becomes(&["d"]);
+}
+
+/// Goal: while no node meets the constraint no pod is created, that is said once, and the first node that does ends it.
+/// Method: a node without the label, which gets it.
+#[test]
+fn no_node_meets_the_constraint() {
+    let server = ApiServer::start();
+    server.label_node("a", &[]);
+    let framework = Framework::start(on_racks(&server), 1);
+    framework.launch(2);
+    let is_said =
+        |event: &Event| matches!(event, Event::CallFailed { why } if why.contains("no node meets"));
+    framework.wait_event("why there is none", is_said);
+    server.label_node("b", &[]);
+    server.remove_node("b");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert_eq!(framework.events().iter().filter(|event| is_said(event)).count(), 1);
+    assert_eq!(server.count("POST /api/v1/namespaces/jobs/pods"), 0);
+    server.label_node("a", &[("rack", "r1")]);
+    framework.wait_state("etl-1-0.0", TaskState::Running);
+    framework.wait_state("etl-1-1.0", TaskState::Running);
+}
+
+/// Goal: a pod that waits for a node is made anew when another node meets the constraint, and one that has a node
+/// isn't; what doesn't concern it makes none anew. Method: one pod that runs and one that waits; a node that doesn't
+/// meet the constraint, one that does, and one that ceases to.
+#[test]
+fn pods_that_wait_are_made_anew() {
+    let server = ApiServer::start();
+    server.label_node("a", &[("rack", "r1")]);
+    server.label_node("c", &[("rack", "r3")]);
+    let framework = Framework::start(on_racks(&server), 1);
+    framework.launch(1);
+    framework.wait_state("etl-1-0.0", TaskState::Running);
+    server.state().is_full = true;
+    framework.launch(1);
+    framework.wait_state("etl-1-1.0", TaskState::Staging);
+    server.label_node("b", &[("rack", "x")]);
+    server.label_node("c", &[("rack", "x")]);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(server.count("DELETE"), 0);
+    server.label_node("b", &[("rack", "r2")]);
+    framework.wait_state("etl-1-1.0", TaskState::Gone);
+    assert_eq!(next_named(&server, &framework), ["a", "b"]);
+    assert_eq!(framework.states("etl-1-0.0").last(), Some(&TaskState::Running));
+    // Nodes that come again and again don't make pods anew each time.
+    let before = server.count("DELETE");
+    for round in 0..20 {
+        let name = format!("n{round}");
+        server.label_node(&name, &[("rack", "r4")]);
+        server.remove_node(&name);
+    }
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert!(server.count("DELETE") - before <= 1, "{}", server.count("DELETE") - before);
+}
+
+/// Goal: without the right to read nodes a run doesn't begin, and says which right is missing; it needs none for a
+/// constraint that affinities express. Method: each of the two rights denied.
+#[test]
+fn rights_to_read_nodes_are_needed() {
+    for right in ["list nodes", "watch nodes"] {
+        let server = ApiServer::start();
+        server.state().denied_rights = vec![right];
+        let framework = Framework::start(on_racks(&server), 1);
+        framework.launch(1);
+        let refused =
+            framework.wait_event("a refusal", |event| matches!(event, Event::Refused { .. }));
+        let Event::Refused { why } = refused else { unreachable!() };
+        let missing = format!("no right to {right} in the cluster: the constraint has patterns");
+        assert!(why.contains(&missing), "{why}");
+        assert_eq!(server.count("POST /api/v1/namespaces/jobs/pods"), 0);
+        assert_eq!(server.count("LIST"), 0);
+        let exact = Framework::start(config(&server.url), 2);
+        exact.launch(1);
+        exact.wait_state("etl-2-0.0", TaskState::Running);
+        assert_eq!(server.count("LIST /api/v1/nodes"), 0);
+    }
+}
+
+/// Goal: what is shown of nodes after the right was withdrawn goes on to count, and the lack is said. Method: requests
+/// for nodes that fail after the first list.
+#[test]
+fn the_right_to_read_nodes_is_withdrawn() {
+    let server = ApiServer::start();
+    server.label_node("a", &[("rack", "r1")]);
+    let framework = Framework::start(on_racks(&server), 1);
+    framework.launch(1);
+    framework.wait_state("etl-1-0.0", TaskState::Running);
+    server.state().failing =
+        vec![("GET /api/v1/nodes", 403), ("LIST /api/v1/nodes", 403), ("WATCH /api/v1/nodes", 403)];
+    server.end_watches();
+    framework.wait_event(
+        "what can't be read",
+        |event| matches!(event, Event::CallFailed { why } if why.starts_with("labels of nodes: ")),
+    );
+    assert_eq!(next_named(&server, &framework), ["a"]);
+}
