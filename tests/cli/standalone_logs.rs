@@ -41,7 +41,7 @@ fn assert_logged(log: &str, expected: &[&str]) {
 }
 
 /// Goal: a master says who comes, goes and is refused, each in a line with time and level, and never shows a token.
-/// Method: a worker with a wrong token and one with the right one, which is lost, is back and is lost again; a framework
+/// Method: a worker with a wrong token; one with the right one, which is lost, is back and is lost again; a framework
 /// that registers and leaves; a signal; then a master that waits for the worker.
 #[test]
 fn a_master_logs_who_comes_and_goes() {
