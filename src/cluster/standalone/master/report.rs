@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use super::registered::{RegisteredFramework, RegisteredWorker};
+use super::registered::{MasterTask, RegisteredFramework, RegisteredWorker};
 use super::{MasterCounts, StandaloneMaster};
-use crate::cluster::standalone::protocol::WorkerResources;
+use crate::cluster::standalone::protocol::{ExecutorKey, WorkerResources};
+use crate::mesos_v1::json::Named;
 
 /// A picture of a master.
 #[derive(Clone, Debug, Serialize)]
@@ -21,6 +22,23 @@ pub struct MasterReport {
     pub workers: Vec<WorkerReport>,
     /// All frameworks, by the order of their registration.
     pub frameworks: Vec<FrameworkReport>,
+    /// All executors that haven't ended, by worker.
+    pub executors: Vec<ExecutorReport>,
+}
+
+/// An executor of a master.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExecutorReport {
+    /// Its id, a task's to the framework.
+    pub id: String,
+    /// The id of its framework.
+    pub framework: String,
+    /// The id of its worker.
+    pub worker: String,
+    /// `TASK_RUNNING` and so on, as the worker reported it last.
+    pub state: &'static str,
+    /// What it uses.
+    pub resources: WorkerResources,
 }
 
 /// A worker of a master.
@@ -117,6 +135,7 @@ impl StandaloneMaster {
                 .iter()
                 .map(|(at, it)| self.framework_report(*at, it))
                 .collect(),
+            executors: self.executor_reports(),
         }
     }
 
@@ -138,6 +157,21 @@ impl StandaloneMaster {
             offered: offers.fold(WorkerResources::default(), |sum, it| sum.plus(&it.resources)),
             executors: worker.tasks.values().filter(|task| !task.has_ended).count(),
         }
+    }
+
+    fn executor_reports(&self) -> Vec<ExecutorReport> {
+        let workers = self.workers.iter();
+        let tasks = workers.flat_map(|(id, it)| it.tasks.iter().map(move |task| (id, task)));
+        let alive = tasks.filter(|(_, (_, task))| !task.has_ended);
+        let report =
+            |(worker, (key, task)): (&String, (&ExecutorKey, &MasterTask))| ExecutorReport {
+                id: key.executor.clone(),
+                framework: key.framework.clone(),
+                worker: worker.clone(),
+                state: task.state.name(),
+                resources: task.resources.clone(),
+            };
+        alive.map(report).collect()
     }
 
     fn framework_report(&self, number: u64, framework: &RegisteredFramework) -> FrameworkReport {

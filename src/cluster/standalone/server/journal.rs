@@ -207,6 +207,7 @@ fn compact(
         launch_key: launch_key.clone(),
         max_cores: None,
         recovery_timeout: std::time::Duration::MAX,
+        worker_timeout: std::time::Duration::MAX,
     };
     StandaloneMaster::new(settings, entries).journal_entries()
 }

@@ -5,11 +5,11 @@ use std::rc::Rc;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 
-use super::access::{HEALTH_PATH, METRICS_PATH, SCHEDULER_PATH, STATE_PATH};
+use super::access::{HEALTH_PATH, METRICS_PATH, SCHEDULER_PATH, STATE_PATH, TEARDOWN_PATH};
 use super::answers::{MasterResponse, problem, whole};
 use super::metrics::{METRICS_TYPE, metrics_text};
 use super::shared::SharedMaster;
-use super::{scheduler, worker};
+use super::{scheduler, teardown, worker};
 use crate::cluster::standalone::protocol::WORKER_PATH;
 use crate::http_server::{ClientConnection, ConnectionRank};
 
@@ -43,6 +43,7 @@ async fn respond_allowed(
     match request.uri().path() {
         SCHEDULER_PATH => scheduler::respond(shared, request, client).await,
         WORKER_PATH => worker::respond(shared, request).await,
+        TEARDOWN_PATH => teardown::respond(&shared, request).await,
         STATE_PATH => {
             // Writing to memory can't fail, because all keys of maps are strings.
             let state = serde_json::to_string(&shared.report()).unwrap_or_default();
