@@ -4,6 +4,7 @@
 
 mod cluster;
 mod command;
+mod crowd;
 mod drills;
 mod executors;
 mod fake;
