@@ -15,12 +15,13 @@ wanted = ["one", "two", "endless"]
 ends, lock, over = {}, threading.Lock(), threading.Event()
 
 
-def task(name):
+def task(name, offer):
     scalar = lambda kind, value: {"name": kind, "type": "SCALAR", "scalar": {"value": value}}
     command = {"shell": True, "value": "sleep 100000" if name == "endless" else "sleep 0.2", "user": user}
     return {
         "name": name,
         "task_id": {"value": name},
+        "agent_id": offer.get_offer()["agent_id"],
         "command": command,
         "resources": [scalar("cpus", 0.5), scalar("mem", 32)],
     }
@@ -29,7 +30,7 @@ def task(name):
 def on_offers(offers):
     for offer in offers:
         with lock:
-            tasks = [task(name) for name in wanted]
+            tasks = [task(name, offer) for name in wanted]
             wanted.clear()
         if tasks:
             offer.accept(tasks)
@@ -42,6 +43,8 @@ def on_update(status):
     name, state = it["task_id"]["value"], it["state"]
     if name == "endless" and state == "TASK_RUNNING":
         client.get_driver().kill(it["agent_id"]["value"], name)
+    if state == "TASK_ERROR":
+        print(f"mesoshttp: {it}")
     if state not in ("TASK_STARTING", "TASK_RUNNING", "TASK_KILLING"):
         ends[name] = state
         if len(ends) == 3:
