@@ -104,6 +104,8 @@ pub struct StandaloneMaster {
     /// When recovery is given up. `None` once it is over.
     recovering_until: Option<Duration>,
     next_heartbeat: Duration,
+    /// When offers were made last. What was called since then has freed nothing.
+    allocated_at: Duration,
     /// When time passed last.
     ticked_at: Duration,
     /// The next number for ids.
