@@ -34,6 +34,7 @@ fn check(data: &[u8]) {
         launch_key: LaunchKey::try_from("0".repeat(64)).expect("64 digits"),
         max_cores: None,
         recovery_timeout: Duration::from_secs(15),
+        worker_timeout: Duration::from_secs(60),
     };
     let mut checked = Checked {
         master: StandaloneMaster::new(settings, Vec::new()),

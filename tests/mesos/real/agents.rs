@@ -107,8 +107,10 @@ fn executors_of_an_agent_that_stays_away_are_replaced() {
     cluster.wait_for_agents();
     // The executors that came back are killed; only then there are nine again.
     eventually(Duration::from_secs(60), "an end of those that returned", || {
-        let ended = cluster.master_state().completed_tasks(&id).len();
-        if ended == 3 { Ok(()) } else { Err(format!("{ended} of 3 have ended")) }
+        match cluster.master_state().completed_tasks(&id).map(|ended| ended.len()) {
+            None | Some(3) => Ok(()),
+            Some(ended) => Err(format!("{ended} of 3 have ended")),
+        }
     });
     assert_eq!(accounts::agree(&cluster, &framework, 9), replaced);
     assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);

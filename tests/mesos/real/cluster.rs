@@ -1,17 +1,20 @@
-//! A real Mesos cluster: a master and agents, each a process, which end with the test.
+//! A real cluster: a master and agents, each a process, which end with the test. It is one of Mesos, unless
+//! `OFFERMILL_SCENES_ON` is `offermill`: then the master is `offermill master`, and the agents are `offermill worker`s.
 
+use std::fmt::Debug;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::eventually;
+use super::mesos_programs::MesosPrograms;
+use super::standalone_programs::StandalonePrograms;
 use super::state::State;
-use crate::http::{get_json, post_json};
+use crate::http::get_json;
 
 /// The ports of clusters: below those that the operating system assigns by itself.
 const PORTS: std::ops::Range<u16> = 16_000..30_000;
@@ -33,8 +36,10 @@ pub(crate) struct Setup<'a> {
     pub(crate) resources: &'a str,
     /// Whether a lost agent is noticed after 3 seconds instead of 75.
     pub(crate) fast: bool,
-    /// Additional flags of the master, as `name=value`.
-    pub(crate) master_flags: &'a [&'a str],
+    /// The only principal that may register frameworks, and its secret.
+    pub(crate) credential: Option<(&'a str, &'a str)>,
+    /// Additional flags of Mesos' master, as `name=value`.
+    pub(crate) mesos_flags: &'a [&'a str],
 }
 
 impl Default for Setup<'_> {
@@ -46,9 +51,26 @@ impl Default for Setup<'_> {
             hostnames: "agent-%d",
             resources: "cpus:8;mem:4096;disk:20000;ports:[31000-32000]",
             fast: true,
-            master_flags: &[],
+            credential: None,
+            mesos_flags: &[],
         }
     }
+}
+
+/// The master and the agents of a cluster. Dropping them ends them and their tasks.
+pub(crate) trait ClusterPrograms: Debug {
+    /// The master's URL without its host, in the form of `--master`.
+    fn scheme(&self) -> &'static str;
+    /// The master's state.
+    fn state(&self) -> Result<State, String>;
+    /// The number of executors that run on agent `i`.
+    fn executors_of_agent(&self, i: u16) -> Result<usize, String>;
+    /// Takes an agent out of the cluster.
+    fn drain(&self, agent_id: &str);
+    /// Does `kill`, `start` (after `kill`), `pause` or `resume` with `master` or `agent-0` and so on.
+    fn control(&self, verb: &str, name: &str);
+    /// Ends all of them.
+    fn end(&mut self) -> Result<(), String>;
 }
 
 /// A running cluster. Dropping it ends it and its tasks; its logs are kept if the test failed.
@@ -57,6 +79,7 @@ pub(crate) struct RealCluster {
     folder: PathBuf,
     port: u16,
     agents: u16,
+    programs: Box<dyn ClusterPrograms>,
 }
 
 impl RealCluster {
@@ -64,23 +87,15 @@ impl RealCluster {
     pub(crate) fn start(setup: Setup<'_>) -> RealCluster {
         let port = free_ports(setup.agents + 1);
         let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let folder = target.join(format!("mesos-{}-{port}", std::process::id()));
+        let folder = target.join(format!("scene-{}-{port}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let mut up = tool("mesos-up");
-        up.arg("--build-dir").arg(target.join("mesos-build")).arg("--work-dir").arg(&folder);
-        up.args(["--port", &port.to_string(), "--agents", &setup.agents.to_string()]);
-        up.args(["--per-process", &setup.per_process.to_string()]);
-        up.args(["--resources", setup.resources, "--attributes", setup.attributes]);
-        up.args(["--hostname", setup.hostnames]);
-        for flag in setup.master_flags {
-            up.args(["--master-flag", flag]);
-        }
-        if setup.fast {
-            up.arg("--fast");
-        }
-        let cluster = RealCluster { folder, port, agents: setup.agents };
-        succeed(&mut up);
-        cluster
+        let programs: Box<dyn ClusterPrograms> =
+            match std::env::var("OFFERMILL_SCENES_ON").as_deref() {
+                Ok("offermill") => Box::new(StandalonePrograms::start(&folder, port, setup)),
+                Ok(other) => panic!("OFFERMILL_SCENES_ON is {other:?}, but must be offermill"),
+                Err(_) => Box::new(MesosPrograms::start(&folder, port, setup)),
+            };
+        RealCluster { folder, port, agents: setup.agents, programs }
     }
 
     /// The master's port on this machine.
@@ -90,7 +105,7 @@ impl RealCluster {
 
     /// The master's URL, in the form of `--master`.
     pub(crate) fn url(&self) -> String {
-        format!("mesos://127.0.0.1:{}", self.port)
+        format!("{}://127.0.0.1:{}", self.programs.scheme(), self.port)
     }
 
     /// The number of agents, running or not.
@@ -105,16 +120,12 @@ impl RealCluster {
 
     /// The master's state.
     pub(crate) fn master_state(&self) -> State {
-        eventually(PATIENCE, "the master's state", || {
-            get_json(self.port, "/state").map(State::new).map_err(|error| error.to_string())
-        })
+        eventually(PATIENCE, "the master's state", || self.programs.state())
     }
 
-    /// Posts an operator's call to the master.
-    #[track_caller]
-    pub(crate) fn operate(&self, path: &str, call: &Value) {
-        let answer = post_json(self.port, path, call).unwrap();
-        assert!(answer.starts_with("HTTP/1.1 2"), "{call}: {answer}");
+    /// Drains an agent.
+    pub(crate) fn drain_agent(&self, id: &str) {
+        self.programs.drain(id);
     }
 
     /// The master's JSON response under `path`.
@@ -122,13 +133,9 @@ impl RealCluster {
         get_json(self.port, path).unwrap()
     }
 
-    /// The number of executors that agent `i` reports as running.
+    /// The number of executors that run on agent `i`.
     pub(crate) fn executors_of_agent(&self, i: u16) -> usize {
-        let state = eventually(PATIENCE, "an agent's state", || {
-            get_json(self.port + 1 + i, "/slave(1)/state").map_err(|error| error.to_string())
-        });
-        let frameworks = state["frameworks"].as_array().unwrap();
-        frameworks.iter().map(|one| one["executors"].as_array().map_or(0, Vec::len)).sum()
+        eventually(PATIENCE, "an agent's executors", || self.programs.executors_of_agent(i))
     }
 
     /// Waits until all agents are registered, and there is a status for everything that runs.
@@ -142,44 +149,44 @@ impl RealCluster {
         });
     }
 
-    /// Sends SIGKILL to agent `i`. Its executors continue to run without it.
+    /// Sends SIGKILL to agent `i`. Its executors continue to run without it on Mesos, and otherwise end.
     pub(crate) fn kill_agent(&self, i: u16) {
-        self.control("kill", &agent(i));
+        self.programs.control("kill", &agent(i));
     }
 
     /// Restarts agent `i` with its old state.
     pub(crate) fn start_agent(&self, i: u16) {
-        self.control("start", &agent(i));
+        self.programs.control("start", &agent(i));
     }
 
     /// Sends SIGSTOP to agent `i`: it no longer answers, and its connections stay open.
     pub(crate) fn pause_agent(&self, i: u16) {
-        self.control("pause", &agent(i));
+        self.programs.control("pause", &agent(i));
     }
 
     /// Sends SIGCONT to agent `i`.
     pub(crate) fn resume_agent(&self, i: u16) {
-        self.control("resume", &agent(i));
+        self.programs.control("resume", &agent(i));
     }
 
     /// Sends SIGKILL to the master.
     pub(crate) fn kill_master(&self) {
-        self.control("kill", "master");
+        self.programs.control("kill", "master");
     }
 
     /// Restarts the master with its old registry.
     pub(crate) fn start_master(&self) {
-        self.control("start", "master");
+        self.programs.control("start", "master");
     }
 
     /// Sends SIGSTOP to the master.
     pub(crate) fn pause_master(&self) {
-        self.control("pause", "master");
+        self.programs.control("pause", "master");
     }
 
     /// Sends SIGCONT to the master.
     pub(crate) fn resume_master(&self) {
-        self.control("resume", "master");
+        self.programs.control("resume", "master");
     }
 
     /// The standard output of each executor, in no particular order.
@@ -202,14 +209,8 @@ impl RealCluster {
 
     /// The processes whose working directory is in an executor's sandbox, and their command lines.
     pub(crate) fn executor_processes(&self) -> Vec<(u32, String)> {
-        let numbers = fs::read_dir("/proc").unwrap().filter_map(|entry| {
-            let number: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
-            let within = fs::read_link(format!("/proc/{number}/cwd")).ok()?;
-            let command = fs::read(format!("/proc/{number}/cmdline")).ok()?;
-            let command = String::from_utf8_lossy(&command).replace('\0', " ");
-            within.starts_with(&self.folder).then_some((number, command))
-        });
-        numbers.collect()
+        let processes = processes_within(&self.folder).into_iter();
+        processes.map(|(number, _, command)| (number, command)).collect()
     }
 
     /// Waits until no process of an executor is left.
@@ -220,45 +221,35 @@ impl RealCluster {
             if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }
         });
     }
-
-    fn control(&self, verb: &str, name: &str) {
-        succeed(tool("mesos-ctl").arg(&self.folder).args([verb, name]));
-    }
 }
 
 impl Drop for RealCluster {
     fn drop(&mut self) {
-        let down = tool("mesos-down").arg(&self.folder).output();
+        let ended = self.programs.end();
         let failed = std::thread::panicking();
         if failed {
             println!("the cluster's logs are in {}", self.folder.display());
         } else {
             let _ = fs::remove_dir_all(&self.folder);
         }
-        assert!(failed || down.is_ok_and(|down| down.status.success()), "mesos-down failed");
+        assert!(failed || ended.is_ok(), "the cluster doesn't end: {ended:?}");
     }
+}
+
+/// The processes whose working directory is within a folder: their numbers, those directories, and command lines.
+pub(crate) fn processes_within(folder: &Path) -> Vec<(u32, PathBuf, String)> {
+    let numbers = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let number: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        let within = fs::read_link(format!("/proc/{number}/cwd")).ok()?;
+        let command = fs::read(format!("/proc/{number}/cmdline")).ok()?;
+        let command = String::from_utf8_lossy(&command).replace('\0', " ");
+        within.starts_with(folder).then_some((number, within, command))
+    });
+    numbers.collect()
 }
 
 fn agent(i: u16) -> String {
     format!("agent-{i}")
-}
-
-fn tool(name: &str) -> Command {
-    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/mesos");
-    Command::new(tools.join(name))
-}
-
-/// Runs a tool. If it fails, the panic contains its output.
-#[track_caller]
-fn succeed(command: &mut Command) {
-    let output = command.output().unwrap();
-    let told = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(
-        output.status.success(),
-        "{command:?} failed:\n{}{}",
-        told(&output.stdout),
-        told(&output.stderr)
-    );
 }
 
 /// The first of `count` consecutive ports that have no listener and were not given to another cluster of this process.

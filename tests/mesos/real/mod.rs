@@ -1,4 +1,5 @@
-//! Tests with a real Mesos on this machine. `tests/support/mesos/README.md` says which of its parts are real.
+//! Tests with a real Mesos on this machine. `tests/support/mesos/README.md` says which of its parts are real. They also
+//! run with a standalone master of Offermill (`.ci/standalone`), but for those that `tests/standalone/README.md` lists.
 
 mod accounts;
 mod agents;
@@ -9,11 +10,14 @@ mod ending;
 mod endurance;
 #[path = "../../support/eventually.rs"]
 mod eventually;
+mod listed;
 mod masters;
+mod mesos_programs;
 mod operators;
 mod program;
 mod returning;
 mod soak;
+mod standalone_programs;
 mod state;
 mod wishes;
 

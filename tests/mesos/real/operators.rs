@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::cluster::{RealCluster, Setup};
 use super::{SLEEP, accounts, eventually, mesos, sleepers};
 use crate::framework::{Framework, small_executors};
+use crate::http::post_json;
 
 /// Goal: executors of a drained agent are replaced on others, and none of that counts as a failure. Method:
 /// DRAIN_AGENT; kernel and master agree on nine executors on the other two agents, and no agent is excluded.
@@ -20,10 +21,7 @@ fn executors_move_off_an_agent_that_is_drained() {
     let framework = Framework::start(mesos(cluster.port()), config, SLEEP).unwrap();
     accounts::agree(&cluster, &framework, 9);
     let drained = cluster.master_state().agent_id("agent-1").unwrap().to_owned();
-    cluster.operate(
-        "/api/v1",
-        &json!({"type": "DRAIN_AGENT", "drain_agent": {"agent_id": {"value": drained}}}),
-    );
+    cluster.drain_agent(&drained);
     eventually(Duration::from_secs(30), "nobody on the drained agent", || {
         let tasks = accounts::agree(&cluster, &framework, 9);
         let there = tasks.values().filter(|task| task.agent_id == drained).count();
@@ -46,11 +44,10 @@ fn inverse_offers_are_answered() {
     let hour = Duration::from_secs(3600);
     let start = (std::time::UNIX_EPOCH.elapsed().unwrap() + hour).as_nanos() as u64;
     let machine = json!({"hostname": "agent-0", "ip": "127.0.0.1"});
-    cluster.operate(
-        "/maintenance/schedule",
-        &json!({"windows": [{"machine_ids": [machine], "unavailability": {
-            "start": {"nanoseconds": start}, "duration": {"nanoseconds": hour.as_nanos() as u64}}}]}),
-    );
+    let schedule = json!({"windows": [{"machine_ids": [machine], "unavailability": {
+        "start": {"nanoseconds": start}, "duration": {"nanoseconds": hour.as_nanos() as u64}}}]});
+    let answer = post_json(cluster.port(), "/maintenance/schedule", &schedule).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 2"), "{schedule}: {answer}");
     eventually(Duration::from_secs(30), "an answer to the inverse offer", || {
         let status = cluster.look("/maintenance/status");
         let answers = &status["draining_machines"][0]["statuses"];
@@ -68,14 +65,8 @@ fn inverse_offers_are_answered() {
 #[test]
 #[ignore = "needs a real Mesos"]
 fn credentials() {
-    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join(format!("credentials-{}", std::process::id()));
-    let known = json!({"credentials": [{"principal": "etl", "secret": "right"}]});
-    std::fs::write(&file, known.to_string()).unwrap();
-    let credentials = format!("credentials={}", file.display());
-    let flags =
-        ["authenticate_http_frameworks=true", "http_framework_authenticators=basic", &credentials];
-    let cluster = RealCluster::start(Setup { master_flags: &flags, ..Setup::default() });
+    let credential = Some(("etl", "right"));
+    let cluster = RealCluster::start(Setup { credential, ..Setup::default() });
     let settings = |secret: Option<&str>| {
         let mut settings = mesos(cluster.port());
         settings.secret_over_plain_http = true;
@@ -87,7 +78,7 @@ fn credentials() {
         settings
     };
     let config = small_executors(3).build().unwrap();
-    for secret in [Some("wrong"), None] {
+    for secret in [Some("another"), None] {
         let why = match Framework::start(settings(secret), config.clone(), SLEEP) {
             Err(error) => error.to_string(),
             Ok(framework) => framework.notices.wait("refusal", |notice| match notice {
@@ -95,10 +86,9 @@ fn credentials() {
                 _ => None,
             }),
         };
-        assert!(why.contains("401") && !why.contains("wrong"), "{why}");
+        assert!(why.contains("401") && !why.contains("another"), "{why}");
     }
     let framework = Framework::start(settings(Some("right")), config, SLEEP).unwrap();
     accounts::agree(&cluster, &framework, 3);
     assert!(framework.engine.shutdown(Duration::from_secs(20)).drained);
-    std::fs::remove_file(&file).unwrap();
 }

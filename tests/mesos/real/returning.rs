@@ -96,10 +96,7 @@ fn without_a_failover_timeout_executors_end_with_their_framework() {
     program.kill();
     eventually(Duration::from_secs(20), "the framework is gone", || {
         let state = cluster.master_state();
-        state
-            .completed_framework(&id)
-            .map(|_| ())
-            .ok_or_else(|| format!("{:?}", state.frameworks()))
+        if state.is_over(&id) { Ok(()) } else { Err(format!("{:?}", state.frameworks())) }
     });
     cluster.assert_deserted();
 }
@@ -122,7 +119,7 @@ fn a_framework_that_returns_too_late_begins_anew() {
     program.kill();
     eventually(Duration::from_secs(20), "the framework is gone", || {
         let state = cluster.master_state();
-        state.completed_framework(&first).map(|_| ()).ok_or_else(|| "it is not".to_owned())
+        if state.is_over(&first) { Ok(()) } else { Err("it is not".to_owned()) }
     });
     cluster.assert_deserted();
     let mut program = run();

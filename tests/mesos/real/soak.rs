@@ -28,7 +28,7 @@ fn memory_stays_flat() {
         agents: 100,
         per_process: 50,
         attributes: "zone:east;rack:r%d;tier:3",
-        master_flags: &["allocation_interval=20ms"],
+        mesos_flags: &["allocation_interval=20ms"],
         fast: false,
         ..Setup::default()
     });

@@ -1,4 +1,4 @@
-//! Parses a master's `/state`.
+//! Parses a master's `/state`, in Mesos' form.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,11 @@ use serde_json::Value;
 
 /// The state as the master reports it.
 #[derive(Debug)]
-pub(crate) struct State(Value);
+pub(crate) struct State {
+    state: Value,
+    /// Whether the master remembers frameworks and tasks that have ended.
+    has_past: bool,
+}
 
 /// A task as the master reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,18 +46,24 @@ pub(crate) type Capacities = BTreeMap<String, Capacity>;
 pub(crate) type Tasks = BTreeMap<String, Task>;
 
 impl State {
-    pub(crate) fn new(state: Value) -> State {
-        State(state)
+    /// The state of Mesos' master.
+    pub(crate) fn of_mesos(state: Value) -> State {
+        State { state, has_past: true }
+    }
+
+    /// The state of a standalone master, in Mesos' form.
+    pub(crate) fn of_standalone(state: Value) -> State {
+        State { state, has_past: false }
     }
 
     /// The number of agents that are registered and connected.
     pub(crate) fn active_agents(&self) -> usize {
-        list(&self.0["slaves"]).filter(|agent| agent["active"] == true).count()
+        list(&self.state["slaves"]).filter(|agent| agent["active"] == true).count()
     }
 
     /// The id of the agent with this host name.
     pub(crate) fn agent_id(&self, hostname: &str) -> Option<&str> {
-        list(&self.0["slaves"]).find(|agent| agent["hostname"] == hostname)?["id"].as_str()
+        list(&self.state["slaves"]).find(|agent| agent["hostname"] == hostname)?["id"].as_str()
     }
 
     /// What agents that are registered have.
@@ -62,22 +72,29 @@ impl State {
             let all = amounts(&agent["resources"]);
             (text(agent, "id"), Capacity { all, used: amounts(&agent["used_resources"]) })
         };
-        list(&self.0["slaves"]).map(capacity).collect()
+        list(&self.state["slaves"]).map(capacity).collect()
     }
 
     /// The ids of registered frameworks, connected or not.
     pub(crate) fn frameworks(&self) -> Vec<&str> {
-        list(&self.0["frameworks"]).filter_map(|framework| framework["id"].as_str()).collect()
+        list(&self.state["frameworks"]).filter_map(|framework| framework["id"].as_str()).collect()
     }
 
     /// A registered framework.
     pub(crate) fn framework(&self, id: &str) -> Option<&Value> {
-        list(&self.0["frameworks"]).find(|framework| framework["id"] == id)
+        list(&self.state["frameworks"]).find(|framework| framework["id"] == id)
     }
 
-    /// A framework that is completed.
-    pub(crate) fn completed_framework(&self, id: &str) -> Option<&Value> {
-        list(&self.0["completed_frameworks"]).find(|framework| framework["id"] == id)
+    /// Whether a framework, which was registered before, is completed.
+    pub(crate) fn is_over(&self, id: &str) -> bool {
+        match self.has_past {
+            true => self.completed_framework(id).is_some(),
+            false => self.framework(id).is_none(),
+        }
+    }
+
+    fn completed_framework(&self, id: &str) -> Option<&Value> {
+        list(&self.state["completed_frameworks"]).find(|framework| framework["id"] == id)
     }
 
     /// The tasks of a framework that have not ended as far as the master knows, except those on unreachable agents.
@@ -91,15 +108,16 @@ impl State {
         framework.map(|framework| tasks(&framework["unreachable_tasks"])).unwrap_or_default()
     }
 
-    /// The tasks of a framework, completed or not, that have ended.
-    pub(crate) fn completed_tasks(&self, framework: &str) -> Tasks {
+    /// The tasks of a framework, completed or not, that have ended. `None` if the master doesn't remember them.
+    pub(crate) fn completed_tasks(&self, framework: &str) -> Option<Tasks> {
         let framework = self.framework(framework).or_else(|| self.completed_framework(framework));
-        framework.map(|framework| tasks(&framework["completed_tasks"])).unwrap_or_default()
+        let ended = framework.map(|framework| tasks(&framework["completed_tasks"]));
+        self.has_past.then(|| ended.unwrap_or_default())
     }
 
     /// Tasks of any framework that have not ended.
     pub(crate) fn all_tasks(&self) -> Tasks {
-        let frameworks = list(&self.0["frameworks"]);
+        let frameworks = list(&self.state["frameworks"]);
         frameworks.flat_map(|framework| tasks(&framework["tasks"])).collect()
     }
 }

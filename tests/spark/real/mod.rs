@@ -5,9 +5,14 @@
 pub(crate) mod cluster;
 mod driver;
 pub(crate) mod jobs;
+#[path = "../../mesos/real/mesos_programs.rs"]
+mod mesos_programs;
 pub(crate) mod process;
 mod registering;
 mod service;
+#[path = "../../mesos/real/standalone_programs.rs"]
+#[allow(dead_code)]
+mod standalone_programs;
 #[path = "../../mesos/real/state.rs"]
 #[allow(dead_code)]
 mod state;

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 const OFFERMILL: &str = env!("CARGO_BIN_EXE_offermill");
 
 /// A program that is killed at the end of the test.
-struct Program(Child);
+pub(crate) struct Program(pub(crate) Child);
 
 impl Drop for Program {
     fn drop(&mut self) {
@@ -18,7 +18,7 @@ impl Drop for Program {
 }
 
 /// Starts a master at an address, and returns the address at which it listens.
-fn master(state: &Path, listen: &str) -> (Program, String) {
+pub(crate) fn master(state: &Path, listen: &str) -> (Program, String) {
     let mut command = Command::new(OFFERMILL);
     command.args(["master", "--listen", listen, "--state-dir"]).arg(state);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
@@ -28,7 +28,7 @@ fn master(state: &Path, listen: &str) -> (Program, String) {
     (Program(child), address)
 }
 
-fn worker(folder: &Path, name: &str, master: &str) -> Program {
+pub(crate) fn worker(folder: &Path, name: &str, master: &str) -> Program {
     let mut command = Command::new(OFFERMILL);
     command.args(["worker", "--master", &format!("http://{master}"), "--work-dir"]);
     command.arg(folder.join(name)).args(["--hostname", name, "--cores", "2", "--memory", "1g"]);
@@ -36,7 +36,7 @@ fn worker(folder: &Path, name: &str, master: &str) -> Program {
 }
 
 /// A run of small executors, until they have finished.
-fn run(master: &str, executors: u32, line: &str) -> Command {
+pub(crate) fn run(master: &str, executors: u32, line: &str) -> Command {
     let user = Command::new("id").arg("-un").output().unwrap().stdout;
     let user = String::from_utf8(user).unwrap();
     let mut command = Command::new(OFFERMILL);

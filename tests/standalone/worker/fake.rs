@@ -51,7 +51,7 @@ impl FakeMaster {
             panic!("the first message is no registration")
         };
         connection.open();
-        connection.send(&WorkerEvent::Subscribed { id: id.to_owned(), term });
+        connection.send(&WorkerEvent::Subscribed { id: id.to_owned(), term, heartbeat: None });
         (connection, *subscribe)
     }
 }

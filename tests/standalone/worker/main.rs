@@ -1,9 +1,11 @@
-//! Tests of the worker against a master that the test speaks.
+//! Tests of the worker against a master that the test speaks, and of both together.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cluster;
 mod command;
+mod crowd;
+mod drills;
 mod executors;
 mod fake;
 mod faults;

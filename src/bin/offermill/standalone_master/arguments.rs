@@ -18,7 +18,7 @@ Beyond loopback the master listens only with TLS (--certificate-file, --key-file
 unless --insecure is given: all who reach a master can run commands on its workers.
 
 A second master with the same folder is refused while the first lives. After a restart, workers
-and frameworks that the journal names have 15 s to come back before others get offers.
+and frameworks that the journal names have --recovery-timeout to come back before others get offers.
 
 Examples:
   offermill master --state-dir /var/lib/offermill
@@ -48,6 +48,15 @@ pub(crate) struct MasterArguments {
     /// The most cores of a framework, with offers [default: no limit]
     #[arg(long, value_name = "CORES")]
     pub(super) max_cores: Option<String>,
+
+    /// The silence after which a worker is unreachable, 1s to 1h. A quarter of it is the interval
+    /// of heartbeats
+    #[arg(long, value_name = "DURATION", default_value = "60s")]
+    pub(super) worker_timeout: String,
+
+    /// How long workers and frameworks of the journal are waited for after a start, at most 1h
+    #[arg(long, value_name = "DURATION", default_value = "15s")]
+    pub(super) recovery_timeout: String,
 
     /// Only these principals may register frameworks: lines with a principal, a blank and its
     /// secret [default: all programs that reach the master may]

@@ -3,14 +3,21 @@
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use offermill::cluster::standalone::server::{CredentialsError, MasterAccess, MasterOptions};
+use offermill::config::text::{TimeUnit, format_duration, parse_duration};
 use offermill::http_server::{ServerTls, server_tls};
 use offermill::private_files::FileAccess;
 use offermill::resources::Scalar;
 
 use crate::settings::values::http::parse_address;
 use crate::standalone_master::arguments::MasterArguments;
+
+/// The shortest silence after which a worker is unreachable.
+const WORKER_TIMEOUT_MIN: Duration = Duration::from_secs(1);
+/// The longest of the times.
+const TIME_MAX: Duration = Duration::from_secs(3600);
 
 /// What the arguments say.
 #[derive(Debug)]
@@ -57,8 +64,16 @@ pub(super) fn read(arguments: &MasterArguments) -> Result<MasterPlan, Vec<String
         }
     };
     let (tls, remark) = tls.map_or((None, None), |tls| (Some(tls.acceptor), tls.remark));
+    let (worker_timeout, recovery_timeout) =
+        (&arguments.worker_timeout, &arguments.recovery_timeout);
+    let worker_timeout =
+        read_time("--worker-timeout", worker_timeout, WORKER_TIMEOUT_MIN, &mut problems);
+    let recovery_timeout =
+        read_time("--recovery-timeout", recovery_timeout, Duration::ZERO, &mut problems);
     let options = MasterOptions {
         max_cores,
+        recovery_timeout,
+        worker_timeout,
         access,
         tls,
         is_insecure: arguments.insecure,
@@ -89,6 +104,22 @@ fn read_cores(arguments: &MasterArguments, problems: &mut Vec<String>) -> Option
         problems.push(format!("--max-cores is {text:?}, but must be a number above 0"));
     }
     cores
+}
+
+/// Reads a time of at most an hour.
+fn read_time(flag: &str, text: &str, least: Duration, problems: &mut Vec<String>) -> Duration {
+    match parse_duration(flag, text, TimeUnit::Seconds) {
+        Ok(time) if (least..=TIME_MAX).contains(&time) => time,
+        Ok(_) => {
+            let least = format_duration(least);
+            problems.push(format!("{flag} is {text:?}, but must be from {least} to 1h"));
+            Duration::ZERO
+        }
+        Err(why) => {
+            problems.push(why.to_string());
+            Duration::ZERO
+        }
+    }
 }
 
 /// Reads the files of TLS. The key's must be this user's alone: what was opened is what is checked.

@@ -37,7 +37,7 @@ pub(super) fn prepare(
     let masters = if is_standalone && names_tls_files { masters.with_tls() } else { masters };
     let is_encrypted = masters.tls();
     let scheme = if is_encrypted { "https" } else { "http" };
-    let first = masters.all().first().filter(|_| !is_standalone);
+    let first = masters.all().first();
     let teardown_url = first.map(|first| format!("{scheme}://{first}/master/teardown"));
     let mut made = mesos_config(draft, masters, name, config)?;
     if !has_tls_files {

@@ -25,6 +25,7 @@ const REFUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 impl StandaloneMaster {
     /// Offers what is free.
     pub(super) fn allocate(&mut self, now: Duration) {
+        self.allocated_at = now;
         if self.is_recovering() {
             return;
         }

@@ -25,7 +25,8 @@ impl StandaloneMaster {
         );
         if !self.is_recovering() {
             for id in self.workers.keys() {
-                assert_eq!(self.next_offer(id, now), None, "{id} has more to offer");
+                let more = self.next_offer(id, self.allocated_at);
+                assert_eq!(more, None, "{id} has more to offer");
             }
         }
         for action in actions {

@@ -31,8 +31,12 @@ impl StandaloneMaster {
         if own != call.framework_id.as_ref().map(|id| id.value.as_str()) {
             return Err(RefusedCall("the call names another framework".to_owned()));
         }
+        let of = call.r#type();
         self.do_call(number, call, now)?;
-        self.allocate(now);
+        // The others free nothing and want nothing. There are some of them for each executor.
+        if !matches!(of, Type::Acknowledge | Type::Kill | Type::Reconcile | Type::Request) {
+            self.allocate(now);
+        }
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use super::{
     ConnectionNumber, MasterAction, MasterNotice, Peer, RefusedCall, RegistryEntry,
     StandaloneMaster,
 };
-use crate::cluster::standalone::protocol::{HEARTBEAT_SECONDS, WorkerEvent};
+use crate::cluster::standalone::protocol::WorkerEvent;
 use crate::mesos_v1::messages::call::{Subscribe, UpdateFramework};
 use crate::mesos_v1::messages::event::{Error, Subscribed, Type};
 use crate::mesos_v1::messages::{Event, FrameworkInfo};
@@ -60,7 +60,7 @@ impl StandaloneMaster {
         };
         self.connections.insert(connection, Peer::Framework(number));
         let mut subscribed = Subscribed {
-            heartbeat_interval_seconds: Some(HEARTBEAT_SECONDS as f64),
+            heartbeat_interval_seconds: Some(self.settings.heartbeat().as_secs_f64()),
             ..Subscribed::default()
         };
         if let Some(framework) = self.frameworks.get_mut(&number) {
@@ -199,6 +199,19 @@ impl StandaloneMaster {
         for number in gone {
             self.tear_down(number, "its failover time-out is over");
         }
+    }
+
+    /// Tears a framework down that has this principal, as an operator asks. Returns whether there was one.
+    pub fn tear_down_of(&mut self, id: &str, principal: Option<&str>, now: Duration) -> bool {
+        let is_of = |it: &RegisteredFramework| {
+            it.id == id && (principal.is_none() || it.info.principal.as_deref() == principal)
+        };
+        let meant = self.frameworks.iter().find(|(_, it)| is_of(it)).map(|(number, _)| *number);
+        if let Some(number) = meant {
+            self.tear_down(number, "an operator has asked for that");
+            self.allocate(now);
+        }
+        meant.is_some()
     }
 
     /// Ends a framework: its offers are taken back, and its executors are ended.

@@ -52,7 +52,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use self::registered::{OutstandingOffer, RegisteredFramework, RegisteredWorker};
-use crate::cluster::standalone::protocol::{ExecutorKey, WorkerEvent};
+use crate::cluster::standalone::protocol::{ExecutorKey, HEARTBEAT_SECONDS, WorkerEvent};
 use crate::mesos_v1::messages::Event;
 use crate::resources::Scalar;
 
@@ -78,6 +78,21 @@ pub struct MasterSettings {
     pub max_cores: Option<Scalar>,
     /// The longest wait for workers and frameworks of the journal. 15 s is usual.
     pub recovery_timeout: Duration,
+    /// The silence after which a worker is unreachable: 60 s are usual. A quarter of it is the interval of heartbeats.
+    pub worker_timeout: Duration,
+}
+
+impl MasterSettings {
+    /// The interval of heartbeats to workers and frameworks.
+    fn heartbeat(&self) -> Duration {
+        self.worker_timeout / 4
+    }
+
+    /// The same in milliseconds, if workers don't know it.
+    fn told_heartbeat(&self) -> Option<u64> {
+        let heartbeat = u64::try_from(self.heartbeat().as_millis()).unwrap_or(u64::MAX);
+        (heartbeat != HEARTBEAT_SECONDS * 1000).then_some(heartbeat)
+    }
 }
 
 /// A master. Its module explains it.
@@ -95,6 +110,8 @@ pub struct StandaloneMaster {
     /// When recovery is given up. `None` once it is over.
     recovering_until: Option<Duration>,
     next_heartbeat: Duration,
+    /// When offers were made last. What was called since then has freed nothing.
+    allocated_at: Duration,
     /// When time passed last.
     ticked_at: Duration,
     /// The next number for ids.

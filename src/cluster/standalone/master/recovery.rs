@@ -20,6 +20,7 @@ impl StandaloneMaster {
             placed: HashMap::new(),
             connections: HashMap::new(),
             recovering_until: Some(until),
+            allocated_at: Duration::ZERO,
             ticked_at: Duration::ZERO,
             next_heartbeat: Duration::ZERO,
             next_number: 0,

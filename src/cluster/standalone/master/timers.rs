@@ -6,16 +6,12 @@ use std::time::Duration;
 use super::allocation::REFUSE_DEFAULT;
 use super::statuses::event;
 use super::{MasterNotice, Peer, StandaloneMaster};
-use crate::cluster::standalone::protocol::{HEARTBEAT_SECONDS, SILENCE_SECONDS, WorkerEvent};
+use crate::cluster::standalone::protocol::WorkerEvent;
 use crate::mesos_v1::messages::TaskState;
 use crate::mesos_v1::messages::event::Type;
 
-/// The silence after which a worker is unreachable.
-const UNREACHABLE_AFTER: Duration = Duration::from_secs(SILENCE_SECONDS);
 /// The silence after which a worker is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(16 * 60);
-/// The time between two ticks from which on the master stood still: its process was stopped, or the machine slept.
-const STOOD_STILL_AFTER: Duration = Duration::from_secs(HEARTBEAT_SECONDS);
 /// The time for which an offer is open.
 const OFFER_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -31,17 +27,17 @@ impl StandaloneMaster {
         self.remove_gone_frameworks(now);
         self.bound_workers_away();
         if self.next_heartbeat <= now {
-            self.next_heartbeat = now + Duration::from_secs(HEARTBEAT_SECONDS);
+            self.next_heartbeat = now + self.settings.heartbeat();
             self.send_heartbeats();
         }
         self.allocate(now);
     }
 
-    /// Time in which this master couldn't hear workers isn't their silence.
+    /// Time in which this master couldn't hear workers isn't their silence: its process was stopped, or the machine slept.
     fn notice_standstill(&mut self, now: Duration) {
         let still = now.saturating_sub(self.ticked_at);
         self.ticked_at = now;
-        if still >= STOOD_STILL_AFTER {
+        if still >= self.settings.heartbeat() {
             self.notices.push(MasterNotice::StoodStill { time: still });
             for worker in self.workers.values_mut() {
                 worker.heard_at = now.min(worker.heard_at.saturating_add(still));
@@ -73,7 +69,8 @@ impl StandaloneMaster {
         }
         let silent = self.workers.iter().filter_map(|(id, worker)| {
             let silence = now.saturating_sub(worker.heard_at);
-            (silence >= UNREACHABLE_AFTER).then(|| (id.clone(), silence, worker.is_unreachable))
+            (silence >= self.settings.worker_timeout)
+                .then(|| (id.clone(), silence, worker.is_unreachable))
         });
         let silent: Vec<_> = silent.collect();
         for (id, silence, is_unreachable) in silent {

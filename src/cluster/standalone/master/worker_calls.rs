@@ -17,6 +17,12 @@ impl StandaloneMaster {
         call: WorkerCall,
         now: Duration,
     ) -> Result<(), RefusedCall> {
+        // A heartbeat, and the start of an executor, free nothing.
+        let frees = match &call {
+            WorkerCall::Update(update) => update.state.is_end(),
+            WorkerCall::Heartbeat => false,
+            WorkerCall::Subscribe(_) | WorkerCall::Leaving | WorkerCall::Leave => true,
+        };
         let id = match (self.connections.get(&connection), call) {
             (Some(Peer::Worker(_)), WorkerCall::Subscribe(_)) => {
                 return Err(RefusedCall("a connection subscribes once".to_owned()));
@@ -42,7 +48,9 @@ impl StandaloneMaster {
         if self.workers.get(&id).is_some_and(|worker| worker.is_unreachable) {
             return Err(RefusedCall("the worker was given up".to_owned()));
         }
-        self.allocate(now);
+        if frees {
+            self.allocate(now);
+        }
         Ok(())
     }
 }

@@ -79,7 +79,8 @@ impl StandaloneMaster {
         self.workers.insert(id.clone(), worker);
         self.connections.insert(connection, Peer::Worker(id.clone()));
         let term = self.settings.term;
-        self.tell_worker(&id, WorkerEvent::Subscribed { id: id.clone(), term });
+        let heartbeat = self.settings.told_heartbeat();
+        self.tell_worker(&id, WorkerEvent::Subscribed { id: id.clone(), term, heartbeat });
         if let Some(grace) = drain {
             self.tell_worker(&id, WorkerEvent::Drain { term, grace });
         }

@@ -7,7 +7,7 @@ use super::amounts::PORT_RANGES_MAX;
 use super::call::{ExecutorUpdate, ReportedState, WorkerCall, WorkerSubscribe};
 use super::event::{ExecutorCommand, ExecutorKey, ExecutorLaunch, WorkerEvent};
 use super::frame::frame_event;
-use super::{EXECUTORS_MAX, MESSAGE_BYTES_MAX};
+use super::{EXECUTORS_MAX, HEARTBEAT_MILLISECONDS, MESSAGE_BYTES_MAX};
 use crate::cluster::process::is_valid_name;
 use crate::foreign_text::id_problem;
 
@@ -61,7 +61,12 @@ impl WorkerEvent {
     /// With what is out of bounds.
     pub fn check(&self) -> Result<(), Unfit> {
         match self {
-            WorkerEvent::Subscribed { id, .. } => check_id("a worker's id", id),
+            WorkerEvent::Subscribed { id, heartbeat, .. } => {
+                if heartbeat.is_some_and(|it| !HEARTBEAT_MILLISECONDS.contains(&it)) {
+                    return Err(Unfit("the interval of heartbeats is out of bounds".to_owned()));
+                }
+                check_id("a worker's id", id)
+            }
             WorkerEvent::Refused { why, .. } => check_text("the reason of a refusal", why),
             WorkerEvent::Launch(launch) => launch.check(),
             WorkerEvent::Kill { key, grace, .. } => {

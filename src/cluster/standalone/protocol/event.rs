@@ -16,6 +16,9 @@ pub enum WorkerEvent {
         id: String,
         /// The master's term.
         term: u64,
+        /// The interval of heartbeats on this connection, in milliseconds, if it isn't the usual one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        heartbeat: Option<u64>,
     },
     /// The worker isn't registered. The master closes the connection.
     Refused {

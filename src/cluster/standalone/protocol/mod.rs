@@ -13,8 +13,8 @@
 //! | master → worker | `SUBSCRIBED` or `REFUSED` (first, and once), `LAUNCH`, `KILL`, `ACK`, `SHUTDOWN_FRAMEWORK`, `DRAIN`, `HEARTBEAT` |
 //!
 //! # Rules
-//! * **Heartbeats.** Each side sends one every [`HEARTBEAT_SECONDS`]. A side that has received nothing for
-//!   [`SILENCE_SECONDS`] closes the connection.
+//! * **Heartbeats.** Each side sends one every [`HEARTBEAT_SECONDS`], or as often as `SUBSCRIBED` says. A side that has
+//!   received nothing for the time of four of them ([`SILENCE_SECONDS`]) closes the connection.
 //! * **Terms.** Each leadership of a master has a higher term than all before it. A worker remembers the highest term
 //!   that it was ever told, on disk, and tells it in `SUBSCRIBE`. It closes a connection whose `SUBSCRIBED` or command
 //!   bears a lower one, or one that is higher by more than [`TERM_STEP_MAX`], and obeys nothing that came on it.
@@ -50,6 +50,8 @@ mod frame;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
+use std::ops::RangeInclusive;
+
 pub use amounts::WorkerResources;
 pub use call::{
     ExecutorUpdate, HeldExecutor, ReportedState, WorkerAttribute, WorkerCall, WorkerSubscribe,
@@ -62,6 +64,8 @@ pub use frame::{UnreadableMessage, decode_call, decode_event, frame_call, frame_
 pub const WORKER_PATH: &str = "/api/v1/worker";
 /// The interval of heartbeats, in seconds.
 pub const HEARTBEAT_SECONDS: u64 = 15;
+/// The shortest and the longest interval that a master may name, in milliseconds.
+pub const HEARTBEAT_MILLISECONDS: RangeInclusive<u64> = 250..=900_000;
 /// The silence after which a connection counts as dead, in seconds.
 pub const SILENCE_SECONDS: u64 = 60;
 /// The time after which a worker sends an update that wasn't acknowledged again, in seconds.

@@ -108,7 +108,8 @@ prop_compose! {
 fn events() -> impl Strategy<Value = WorkerEvent> {
     let graces = || 0..1u64 << 34;
     prop_oneof![
-        (ids(), any::<u64>()).prop_map(|(id, term)| WorkerEvent::Subscribed { id, term }),
+        (ids(), any::<u64>(), proptest::option::of(HEARTBEAT_MILLISECONDS))
+            .prop_map(|(id, term, heartbeat)| WorkerEvent::Subscribed { id, term, heartbeat }),
         (".{0,80}", any::<bool>())
             .prop_map(|(why, may_retry)| WorkerEvent::Refused { why, may_retry }),
         launches().prop_map(|it| WorkerEvent::Launch(Box::new(it))),

@@ -19,6 +19,8 @@ use crate::private_files::{FileAccess, open_input};
 
 /// The path of Mesos' scheduler API.
 pub(super) const SCHEDULER_PATH: &str = "/api/v1/scheduler";
+/// The path at which Mesos' operators end a framework.
+pub(super) const TEARDOWN_PATH: &str = "/master/teardown";
 /// The path of all that the master knows.
 pub(super) const STATE_PATH: &str = "/state";
 /// The path of the figures for Prometheus.
@@ -48,8 +50,9 @@ enum RequestRight {
 }
 
 /// All requests that are answered.
-const TABLE: [(&Method, &str, RequestRight); 11] = [
+const TABLE: [(&Method, &str, RequestRight); 12] = [
     (&Method::POST, SCHEDULER_PATH, RequestRight::Frameworks),
+    (&Method::POST, TEARDOWN_PATH, RequestRight::Frameworks),
     (&Method::POST, WORKER_PATH, RequestRight::Workers),
     (&Method::GET, STATE_PATH, RequestRight::Either),
     (&Method::GET, EXECUTORS_PATH, RequestRight::Either),
@@ -508,9 +511,8 @@ mod tests {
     fn what_the_table_does_not_name_is_refused() {
         let framework = ("authorization", "Basic cTpz");
         let worker = ("authorization", "bearer 0123456789abcdef");
-        for path in
-            [SCHEDULER_PATH, WORKER_PATH, STATE_PATH, METRICS_PATH, HEALTH_PATH, "/", "/api/v1"]
-        {
+        let served = TABLE.iter().map(|(_, path, _)| *path);
+        for path in served.chain(["/", "/api/v1", "/teardown"]) {
             for method in [Method::GET, Method::POST, Method::PUT, Method::OPTIONS, Method::DELETE]
             {
                 let right = TABLE.iter().find(|(of, at, _)| **of == method && *at == path);

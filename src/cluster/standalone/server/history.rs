@@ -109,6 +109,7 @@ mod tests {
             launch_key: "0".repeat(64).try_into().unwrap(),
             max_cores: None,
             recovery_timeout: Duration::ZERO,
+            worker_timeout: Duration::from_secs(60),
         };
         let mut report = StandaloneMaster::new(settings, Vec::new()).overview();
         let mut history = MasterHistory::default();

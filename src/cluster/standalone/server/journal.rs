@@ -213,6 +213,7 @@ fn compact(
         launch_key: launch_key.clone(),
         max_cores: None,
         recovery_timeout: std::time::Duration::MAX,
+        worker_timeout: std::time::Duration::MAX,
     };
     StandaloneMaster::new(settings, entries).journal_entries()
 }
@@ -308,6 +309,37 @@ mod tests {
         assert_eq!((journal.term(), journal.cluster()), (2, cluster.as_str()));
         assert_eq!(journal.take_entries(), entries()[1..3]);
         assert_eq!(*journal.launch_key(), launch_key);
+    }
+
+    /// Goal: a journal that was cut anywhere has all that was written whole, or is refused as it is. Method: each length
+    /// of one with a worker and frameworks: within the first line, which is never written in parts, nothing is
+    /// changed; after it, the entries of the lines that are whole are read.
+    #[test]
+    fn a_journal_may_be_cut_anywhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = folder.path().join("whole");
+        let mut journal = MasterJournal::open(&whole).unwrap();
+        entries().iter().for_each(|entry| journal.append(entry).unwrap());
+        let text = std::fs::read(whole.join("master.journal")).unwrap();
+        let first = text.iter().position(|byte| *byte == b'\n').unwrap();
+        for length in 0..=text.len() {
+            let path = folder.path().join(format!("cut-{length}"));
+            PrivateFolder::open(&path).unwrap();
+            let file = path.join("master.journal");
+            std::fs::write(&file, &text[..length]).unwrap();
+            let opened = MasterJournal::open(&path);
+            if length <= first {
+                let error = opened.unwrap_err().to_string();
+                assert!(error.starts_with("line 1 of the journal"), "{length}: {error}");
+                assert_eq!(std::fs::read(&file).unwrap(), text[..length]);
+                continue;
+            }
+            let lines = text[first + 1..length].iter().filter(|byte| **byte == b'\n').count();
+            let (key, kept) = (journal.launch_key(), entries()[..lines].to_vec());
+            let expected = compact(journal.cluster(), 2, key, kept);
+            let mut opened = opened.unwrap();
+            assert_eq!((opened.term(), opened.take_entries()), (2, expected), "{length}");
+        }
     }
 
     /// Goal: a journal without a key gets one, which is kept; each cluster has its own. Method: a first line without

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `POST /api/v1/scheduler`, SUBSCRIBE | a stream of events | frameworks |
 //! | `POST /api/v1/scheduler`, other calls, with the stream's `Mesos-Stream-Id` | 202, or 400 with a sentence | frameworks |
+//! | `POST /master/teardown`, `frameworkId=ID` | 200, or 400 if there is no such framework of this principal; for operators whose framework is gone | frameworks |
 //! | `POST /api/v1/worker` | a stream in both directions, see the worker protocol | workers |
 //! | `GET /state` | workers, frameworks and counts as JSON | frameworks or workers |
 //! | `GET /executors` | the executors that haven't ended as JSON, at most 2000 of them | frameworks or workers |
@@ -34,6 +35,7 @@ mod routes;
 mod scheduler;
 mod shared;
 mod stream;
+mod teardown;
 mod worker;
 
 use std::convert::Infallible;

@@ -2,17 +2,24 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use super::access::MasterAccess;
 use super::observer::MasterObserver;
+use crate::cluster::standalone::protocol::SILENCE_SECONDS;
 use crate::http_server::TlsAcceptor;
 use crate::resources::Scalar;
 
 /// The settings of a master's server.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct MasterOptions {
     /// The most cores of a framework. `None` means all.
     pub max_cores: Option<Scalar>,
+    /// How long it waits for the workers and frameworks of its journal before it makes offers. Default: 15 s.
+    pub recovery_timeout: Duration,
+    /// The silence after which a worker is unreachable, 1 s to 1 h. A quarter of it is the interval of heartbeats.
+    /// Default: 60 s.
+    pub worker_timeout: Duration,
     /// Who is answered.
     pub access: MasterAccess,
     /// What accepts connections with TLS. `None` means that there is none.
@@ -21,6 +28,20 @@ pub struct MasterOptions {
     pub is_insecure: bool,
     /// Who is told what happens.
     pub observer: MasterObserver,
+}
+
+impl Default for MasterOptions {
+    fn default() -> MasterOptions {
+        MasterOptions {
+            max_cores: None,
+            recovery_timeout: Duration::from_secs(15),
+            worker_timeout: Duration::from_secs(SILENCE_SECONDS),
+            access: MasterAccess::default(),
+            tls: None,
+            is_insecure: false,
+            observer: MasterObserver::default(),
+        }
+    }
 }
 
 impl MasterOptions {
@@ -48,6 +69,8 @@ impl fmt::Debug for MasterOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MasterOptions")
             .field("max_cores", &self.max_cores)
+            .field("recovery_timeout", &self.recovery_timeout)
+            .field("worker_timeout", &self.worker_timeout)
             .field("access", &self.access)
             .field("tls", &self.tls.is_some())
             .field("is_insecure", &self.is_insecure)

@@ -7,13 +7,14 @@ use hyper::{Request, StatusCode};
 use serde::Serialize;
 
 use super::access::{
-    EXECUTORS_PATH, HISTORY_PATH, METRICS_PATH, SCHEDULER_PATH, STATE_PATH, credentials_problem,
+    EXECUTORS_PATH, HISTORY_PATH, METRICS_PATH, SCHEDULER_PATH, STATE_PATH, TEARDOWN_PATH,
+    credentials_problem,
 };
 use super::answers::{MasterResponse, problem, refusal, whole};
 use super::metrics::{METRICS_TYPE, metrics_text};
 use super::page::respond_to_all;
 use super::shared::SharedMaster;
-use super::{scheduler, worker};
+use super::{scheduler, teardown, worker};
 use crate::cluster::standalone::master::MasterNotice;
 use crate::cluster::standalone::protocol::WORKER_PATH;
 use crate::http_server::{ClientConnection, ConnectionRank};
@@ -52,6 +53,7 @@ async fn respond_allowed(
     match request.uri().path() {
         SCHEDULER_PATH => scheduler::respond(shared, request, client).await,
         WORKER_PATH => worker::respond(shared, request).await,
+        TEARDOWN_PATH => teardown::respond(&shared, request).await,
         STATE_PATH => json(&shared.report()),
         EXECUTORS_PATH => json(&shared.executors()),
         HISTORY_PATH => json(&shared.history()),

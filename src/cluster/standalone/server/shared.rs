@@ -26,9 +26,6 @@ use crate::mesos_v1::codec::Encoding;
 use crate::mesos_v1::messages::call::Subscribe;
 use crate::mesos_v1::messages::{Call, Event};
 
-/// How long a master waits for the workers and frameworks of its journal.
-const RECOVERY_TIMEOUT: Duration = Duration::from_secs(15);
-
 /// The most executors in a report.
 const EXECUTORS_LISTED_MAX: usize = 2000;
 
@@ -87,7 +84,8 @@ impl SharedMaster {
             term: journal.term(),
             launch_key: journal.launch_key().clone(),
             max_cores: options.max_cores,
-            recovery_timeout: RECOVERY_TIMEOUT,
+            recovery_timeout: options.recovery_timeout,
+            worker_timeout: options.worker_timeout,
         };
         let cluster = settings.cluster.clone();
         let master = StandaloneMaster::new(settings, journal.take_entries());
@@ -146,6 +144,13 @@ impl SharedMaster {
     pub(super) fn drain_worker(&self, id: &str, grace: Duration) -> bool {
         let grace = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
         let is_known = self.master.borrow_mut().drain_worker(id, grace, self.now());
+        self.perform();
+        is_known
+    }
+
+    /// Tears a framework of a principal down. Returns whether there was one.
+    pub(super) fn tear_down(&self, framework: &str, principal: Option<&str>) -> bool {
+        let is_known = self.master.borrow_mut().tear_down_of(framework, principal, self.now());
         self.perform();
         is_known
     }

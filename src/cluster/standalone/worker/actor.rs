@@ -39,6 +39,8 @@ pub(super) struct WorkerActor {
     pub(super) link: Option<Link>,
     pub(super) observer: WorkerObserver,
     pub(super) began: Instant,
+    /// The interval of heartbeats on the present connection.
+    pub(super) heartbeat: Duration,
     /// When the next heartbeat is sent.
     pub(super) heartbeat_at: Instant,
     /// How the worker ends, once that is due.
@@ -106,7 +108,7 @@ impl WorkerActor {
         if self.link.is_none() && self.dialer.next_at() <= now {
             self.link = Some(self.dialer.dial(&self.config));
         } else if self.state.is_subscribed() && self.heartbeat_at <= now {
-            self.heartbeat_at = now + self.config.heartbeat;
+            self.heartbeat_at = now + self.heartbeat;
             self.send(&WorkerCall::Heartbeat);
         }
     }
@@ -219,8 +221,9 @@ impl WorkerActor {
                 self.processes.start(*launch, &worker_id)
             }
             WorkerAction::End { key, grace } => self.processes.end(&key, grace, Instant::now()),
-            WorkerAction::Registered { id, term } => {
-                self.heartbeat_at = Instant::now() + self.config.heartbeat;
+            WorkerAction::Registered { id, term, heartbeat } => {
+                self.heartbeat = heartbeat.map_or(self.config.heartbeat, Duration::from_millis);
+                self.heartbeat_at = Instant::now() + self.heartbeat;
                 self.dialer.on_registered();
                 let master = self.dialer.master().to_string();
                 (self.observer)(WorkerNotice::Registered { master, id, term });

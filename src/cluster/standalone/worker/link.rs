@@ -147,6 +147,9 @@ async fn converse(
         };
         match event {
             Ok(event) => {
+                if let WorkerEvent::Subscribed { heartbeat: Some(milliseconds), .. } = &event {
+                    records.expect_heartbeats(Some(*milliseconds as f64 / 1000.0));
+                }
                 let event = sanitize(client, event);
                 if events.send(LinkEvent::Event(Box::new(event))).await.is_err() {
                     return LinkEnd::Lost("it was given up".to_owned());

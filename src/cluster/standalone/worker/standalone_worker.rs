@@ -79,6 +79,7 @@ impl StandaloneWorker {
             link: None,
             observer: Box::new(observer),
             began,
+            heartbeat: config.heartbeat,
             heartbeat_at: began,
             end: None,
             config,

@@ -166,12 +166,12 @@ impl WorkerState {
     fn on_event(&mut self, event: WorkerEvent, now: WorkerTime, actions: &mut Vec<WorkerAction>) {
         match (self.link, event) {
             (LinkState::Disconnected, _) | (_, WorkerEvent::Heartbeat) => {}
-            (LinkState::Subscribing, WorkerEvent::Subscribed { id, term }) => {
+            (LinkState::Subscribing, WorkerEvent::Subscribed { id, term, heartbeat }) => {
                 if self.obeys(term, actions) {
                     self.id = Some(id.clone());
                     self.link = LinkState::Subscribed { last_launch: 0 };
                     actions.push(WorkerAction::Persist { id: id.clone(), term });
-                    actions.push(WorkerAction::Registered { id, term });
+                    actions.push(WorkerAction::Registered { id, term, heartbeat });
                     if self.leaving.is_some() {
                         // It may have begun to leave after it sent SUBSCRIBE.
                         actions.push(WorkerAction::Send(WorkerCall::Leaving));

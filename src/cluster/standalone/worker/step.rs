@@ -45,8 +45,8 @@ pub(super) enum WorkerAction {
     Start(Box<ExecutorLaunch>),
     /// Ask an executor to end, and end it by force after `grace`.
     End { key: ExecutorKey, grace: Duration },
-    /// Tell people that the worker is registered.
-    Registered { id: String, term: u64 },
+    /// Tell people that the worker is registered, and send heartbeats at this interval, in milliseconds.
+    Registered { id: String, term: u64, heartbeat: Option<u64> },
     /// Tell people that the master has asked the worker to leave.
     Drains { executors: usize, grace: Duration },
     /// Tell people that an executor's state has changed.

@@ -123,7 +123,7 @@ impl TestWorld {
             return self.judge();
         }
         match event {
-            WorkerEvent::Subscribed { id, term } => {
+            WorkerEvent::Subscribed { id, term, .. } => {
                 assert_eq!(term, self.term);
                 worker.id = Some(id);
             }
@@ -436,7 +436,14 @@ impl TestWorld {
 fn settings(term: u64, max_cores: Option<Scalar>) -> MasterSettings {
     let recovery_timeout = Duration::from_secs(15);
     let launch_key = LaunchKey::try_from("0f".repeat(32)).unwrap();
-    MasterSettings { cluster: "c".to_owned(), term, launch_key, max_cores, recovery_timeout }
+    MasterSettings {
+        cluster: "c".to_owned(),
+        term,
+        launch_key,
+        max_cores,
+        recovery_timeout,
+        worker_timeout: Duration::from_secs(60),
+    }
 }
 
 pub(super) fn task_info(id: &str, offer: &Offer, cores: f64, port: Option<u64>) -> TaskInfo {

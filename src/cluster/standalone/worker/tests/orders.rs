@@ -191,7 +191,7 @@ impl OrderWorld {
         self.receive(call);
         let id = "w-1".to_owned();
         // Acknowledgements of the listed updates come after the answer.
-        self.to_worker.insert(0, WorkerEvent::Subscribed { id, term: self.term });
+        self.to_worker.insert(0, WorkerEvent::Subscribed { id, term: self.term, heartbeat: None });
         let answer = self.to_worker.remove(0);
         self.deliver(answer);
     }

@@ -16,7 +16,7 @@ fn event(state: &mut WorkerState, event: WorkerEvent, seconds: u64) -> Vec<Worke
 
 fn register(state: &mut WorkerState, term: u64, seconds: u64) -> Vec<WorkerAction> {
     let _call = state.subscribe(at(seconds));
-    event(state, WorkerEvent::Subscribed { id: "w-1".to_owned(), term }, seconds)
+    event(state, WorkerEvent::Subscribed { id: "w-1".to_owned(), term, heartbeat: None }, seconds)
 }
 
 /// The states of the updates among the messages that are sent.
@@ -60,7 +60,7 @@ fn lower_terms_are_refused() {
         WorkerEvent::Kill { key: one.clone(), term: 4, grace },
         WorkerEvent::ShutdownFramework { framework: "f".to_owned(), term: 4 },
         WorkerEvent::Drain { term: 4, grace },
-        WorkerEvent::Subscribed { id: "w-1".to_owned(), term: 5 },
+        WorkerEvent::Subscribed { id: "w-1".to_owned(), term: 5, heartbeat: None },
     ] {
         register(&mut state, 5, 1);
         let actions = event(&mut state, old.clone(), 1);
@@ -122,14 +122,14 @@ fn updates_are_kept_until_they_are_acknowledged() {
     assert_eq!(listed(&mut state, 13), (vec![ReportedState::Failed], all.to_vec()));
     let id = || "w-1".to_owned();
     // What was listed isn't sent at once again.
-    let subscribed = WorkerEvent::Subscribed { id: id(), term: 1 };
+    let subscribed = WorkerEvent::Subscribed { id: id(), term: 1, heartbeat: None };
     assert_eq!(sent(&event(&mut state, subscribed, 13)), []);
     let uuid = |number: u64| format!("{UPDATES:016x}{number:016x}");
     for (number, left) in [(3, 2), (1, 1), (9, 1)] {
         event(&mut state, WorkerEvent::Ack { key: one.clone(), uuid: uuid(number) }, 14);
         let (held, updates) = listed(&mut state, 14);
         assert_eq!((held.len(), updates.len()), (1, left));
-        event(&mut state, WorkerEvent::Subscribed { id: id(), term: 1 }, 14);
+        event(&mut state, WorkerEvent::Subscribed { id: id(), term: 1, heartbeat: None }, 14);
     }
     event(&mut state, WorkerEvent::Ack { key: one.clone(), uuid: uuid(2) }, 15);
     assert_eq!(listed(&mut state, 15), (Vec::new(), Vec::new()));
@@ -342,7 +342,7 @@ fn a_worker_says_that_it_leaves() {
     let mut registering = running();
     let _call = registering.subscribe(at(1));
     assert_eq!(says(&registering.handle(leave(), at(2))), 0);
-    let subscribed = WorkerEvent::Subscribed { id: "w-1".to_owned(), term: 1 };
+    let subscribed = WorkerEvent::Subscribed { id: "w-1".to_owned(), term: 1, heartbeat: None };
     assert_eq!(says(&event(&mut registering, subscribed, 3)), 1);
     let mut disconnected = running();
     disconnected.handle(WorkerInput::Disconnected, at(1));
