@@ -171,8 +171,7 @@ fn post(connection: &mut BufReader<TcpStream>, stream_id: &str, call: &Value) {
 
 /// Goal: one master is enough for many workers and executors. Method: connections that register as workers (200, or
 /// `OFFERMILL_WORKERS`); a framework that accepts an offer of each, with ten executors; each worker is told exactly its
-/// ten, and
-/// reports that they run, which the framework hears of each. It prints the times and the master's memory.
+/// ten, and reports that they run, which the framework hears of each. It prints the times and the master's memory.
 #[test]
 #[ignore = "prints figures"]
 fn workers_and_executors_on_paper() {
