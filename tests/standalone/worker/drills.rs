@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -161,7 +161,7 @@ fn away(address: &str, executors: u32, line: &str) -> Command {
 fn workers_are_killed_and_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("master");
-    let (_master, address) = fast_master(&path);
+    let (_master, address) = master_with_timeout(&path, "1s");
     let first = worker(folder.path(), "h1", &address);
     until("a worker", || (state(&address)?["counts"]["workers"] == 1).then_some(()));
     let starts = folder.path().join("starts");
@@ -197,11 +197,10 @@ fn workers_are_killed_and_stopped() {
     assert!(!after[2..].iter().any(is_gone), "an executor has ended");
 }
 
-/// A master that notices a silent worker after a second.
-fn fast_master(path: &Path) -> (Program, String) {
-    use std::io::{BufRead, BufReader};
+/// A master that notices a silent worker after this time.
+pub(crate) fn master_with_timeout(path: &Path, timeout: &str) -> (Program, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_offermill"));
-    command.args(["master", "--listen", "127.0.0.1:0", "--worker-timeout", "1s", "--state-dir"]);
+    command.args(["master", "--listen", "127.0.0.1:0", "--worker-timeout", timeout, "--state-dir"]);
     let mut child = command.arg(path).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();

@@ -33,7 +33,8 @@ impl StandaloneMaster {
         self.allocate(now);
     }
 
-    /// Time in which this master couldn't hear workers isn't their silence: its process was stopped, or the machine slept.
+    /// Time in which this master couldn't hear workers isn't their silence: its process was stopped, or
+    /// the machine slept.
     fn notice_standstill(&mut self, now: Duration) {
         let still = now.saturating_sub(self.ticked_at);
         self.ticked_at = now;

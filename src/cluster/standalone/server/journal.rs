@@ -311,8 +311,8 @@ mod tests {
         assert_eq!(*journal.launch_key(), launch_key);
     }
 
-    /// Goal: a journal that was cut anywhere has all that was written whole, or is refused as it is. Method: each length
-    /// of one with a worker and frameworks: within the first line, which is never written in parts, nothing is
+    /// Goal: a journal that was cut anywhere has all that was written whole, or is refused as it is. Method: each
+    /// length of one with a worker and frameworks: within the first line, which is never written in parts, nothing is
     /// changed; after it, the entries of the lines that are whole are read.
     #[test]
     fn a_journal_may_be_cut_anywhere() {
