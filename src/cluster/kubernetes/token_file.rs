@@ -71,8 +71,8 @@ mod tests {
     use super::*;
 
     /// Goal: the token is that of the file, with or without a line break; a file that is replaced is read again, at
-    /// once if the server refuses the token, and one that is gone leaves the last token. Method: one file in each state,
-    /// with the time of the last reading set back.
+    /// once if the server refuses the token, and one that is gone leaves the last token. Method: one file in each
+    /// state, with the time of the last reading set back.
     #[test]
     fn tokens_are_read_again() {
         let path = std::env::temp_dir().join(format!("offermill-token-{}", std::process::id()));
