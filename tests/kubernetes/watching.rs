@@ -171,8 +171,8 @@ fn a_list_shows_what_is_there() {
     assert_eq!(server.state().pods.len(), 2);
 }
 
-/// Goal: however long watches go on, nothing is listed again, and what happens is seen. Method: the sixty watches of an
-/// hour, each of which ends as a server ends it, with a bookmark; executors end in the first, in the middle and after.
+/// Goal: however long watches go on, nothing is listed again, and what happens is seen. Method: the sixty watches of
+/// an hour, each of which ends as a server ends it, with a bookmark; executors end in the first, in the middle, after.
 #[test]
 fn a_steady_hour_has_one_list() {
     let server = ApiServer::start();
@@ -199,9 +199,9 @@ fn a_steady_hour_has_one_list() {
     assert_eq!((server.count("LIST"), framework.epoch()), (1, 1));
 }
 
-/// Goal: a token that expires during a run costs no executor: that is said, nothing is created or deleted meanwhile, and
-/// with another token the run goes on and learns of what has happened. Method: all requests are answered 401 for longer
-/// than the lease is valid, while an executor ends and another one is wanted.
+/// Goal: a token that expires during a run costs no executor: that is said, nothing is created or deleted meanwhile,
+/// and with another token the run goes on and learns of what has happened. Method: all requests are answered 401 for
+/// longer than the lease is valid, while an executor ends and another one is wanted.
 #[test]
 fn a_token_expires() {
     let server = ApiServer::start();
@@ -211,9 +211,11 @@ fn a_token_expires() {
     framework.wait_state("etl-1-1.0", TaskState::Running);
     server.state().failing = vec![("", 401)];
     server.end_watches();
-    let is_said = |what: &'static str| move |event: &Event| matches!(event, Event::CallFailed { why } if why.starts_with(what));
-    framework.wait_event("that the watch fails", is_said("watch: "));
-    framework.wait_event("that the lease can't be renewed", is_said("renewal of the lease: "));
+    let begins = |event: &Event, with: &str| matches!(event, Event::CallFailed { why } if why.starts_with(with));
+    framework.wait_event("that the watch fails", |event| begins(event, "watch: "));
+    framework.wait_event("that the lease can't be renewed", |event| {
+        begins(event, "renewal of the lease: ")
+    });
     server.exit("etl-1-0-0", 0);
     framework.launch(1);
     std::thread::sleep(std::time::Duration::from_secs(1));

@@ -82,8 +82,8 @@ fn through(url: &str) -> ApiServer {
 }
 
 /// Goal: a watch that is silent although its connection is open is noticed within 65 s, another takes its place, and
-/// what it didn't show is found; nothing is lost or killed, and the lease is held all the while. Method: all connections
-/// freeze that there are; an executor ends.
+/// what it didn't show is found; nothing is lost or killed, and the lease is held all the while. Method: all
+/// connections freeze that there are; an executor ends.
 #[test]
 #[ignore = "needs a Kubernetes control plane"]
 fn a_watch_is_silent() {
@@ -136,7 +136,8 @@ fn a_token_ends() {
     wait_state(&framework, "etl-31-0.0", TaskState::Running);
     wait_state(&framework, "etl-31-1.0", TaskState::Running);
     curl("DELETE", &format!("/api/v1/namespaces/default/secrets/{secret}"), None);
-    let is_said = |event: &Event| matches!(event, Event::CallFailed { why } if why.contains("renewal") && why.contains("nauthorized"));
+    let is_refusal = |why: &str| why.contains("renewal") && why.contains("nauthorized");
+    let is_said = |event: &Event| matches!(event, Event::CallFailed { why } if is_refusal(why));
     eventually(PATIENCE, "that the token isn't accepted", || {
         if framework.events().iter().any(is_said) { Ok(()) } else { Err(String::new()) }
     });
