@@ -455,7 +455,7 @@ mod tests {
         let access = access().with_worker_certificates();
         let token = [("authorization", "Bearer 0123456789abcdef")];
         for (headers, has_certificate, expected) in
-            [(&token[..], true, 200), (&token, false, 401), (&[], true, 401)]
+            [(&token[..], true, 200), (&token, false, 403), (&[], true, 401)]
         {
             let status = status_of(&access, &Method::POST, WORKER_PATH, headers, has_certificate);
             assert_eq!(status, expected);

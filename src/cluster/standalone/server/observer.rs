@@ -37,8 +37,8 @@ impl fmt::Debug for MasterObserver {
     }
 }
 
-/// Passes notices on. Of refusals, which clients without credentials can cause as often as they like, it passes on a few
-/// at a time, and then their number.
+/// Passes notices on. Of refusals, which clients without credentials can cause as often as they like, it passes on a
+/// few at a time, and then their number.
 #[derive(Debug)]
 pub(super) struct NoticeGate {
     observer: MasterObserver,
