@@ -64,11 +64,11 @@ fn of_variable(text: &str) -> Option<LogLevel> {
         let found = LogLevel::ALL.iter().find(|(it, _)| it.eq_ignore_ascii_case(name.trim()));
         found.map(|(_, level)| *level)
     };
-    let own = text.split(',').filter_map(|directive| {
+    let mut own = text.split(',').filter_map(|directive| {
         let (target, name) = directive.split_once('=')?;
         (target.trim() == "offermill").then(|| level(name)).flatten()
     });
-    own.last().or_else(|| text.split(',').filter_map(level).last())
+    own.next_back().or_else(|| text.split(',').filter_map(level).next_back())
 }
 
 /// Writes lines of a log.

@@ -14,7 +14,10 @@ const REFUSALS_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Takes notices, on the master's thread, while nothing of the master is borrowed. It must not block.
 #[derive(Clone, Default)]
-pub struct MasterObserver(Option<Arc<dyn Fn(&MasterNotice) + Send + Sync>>);
+pub struct MasterObserver(Option<Arc<ObserveNotice>>);
+
+/// A function that takes notices.
+type ObserveNotice = dyn Fn(&MasterNotice) + Send + Sync;
 
 impl MasterObserver {
     /// An observer that calls a function.
