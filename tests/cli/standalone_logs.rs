@@ -41,7 +41,8 @@ fn assert_logged(log: &str, expected: &[&str]) {
 }
 
 /// Goal: a master says who comes, goes and is refused, each in a line with time and level, and never shows a token.
-/// Method: a worker with a wrong token and one with the right one, which is lost, is back and is lost again; a framework
+/// Method: a worker with a wrong token and one with the right one, which is lost, is back and is lost again; a
+/// framework
 /// that registers and leaves; a signal; then a master that waits for the worker.
 #[test]
 fn a_master_logs_who_comes_and_goes() {
@@ -141,7 +142,8 @@ fn empty_pipe() -> std::process::ChildStderr {
     child.stderr.take().unwrap()
 }
 
-/// Goal: a worker says who has drained it, that it is drained, and what it starts if that is asked for. Method: a master
+/// Goal: a worker says who has drained it, that it is drained, and what it starts if that is asked for. Method: a
+/// master
 /// with `ctl`, a worker with an executor and `RUST_LOG`, and a drain.
 #[test]
 fn a_worker_logs_its_drain() {
