@@ -328,6 +328,10 @@ fn an_operator_drains_a_worker() {
         assert!(refused.errors.contains(expected), "{words:?}: {}", refused.errors);
     }
     assert!(ctl(&["help"]).output.contains("drain ID [GRACE]"));
+    // Its executor runs on, and it isn't told to leave yet.
+    assert_eq!(ctl(&["decommission", "nobody"]).code, Some(1));
+    assert_eq!(ctl(&["decommission", &id]).code, Some(0));
+    assert!(ctl(&["status"]).output.contains(&format!("worker {id} on h1: draining, 1 executor")));
     let drained = ctl(&["drain", &id, "7s"]);
     assert_eq!(drained.output, format!("the worker {id} drains\n"), "{}", drained.errors);
     assert_eq!(worker.hear_a("DRAIN")["grace"], 7000);

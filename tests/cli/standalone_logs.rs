@@ -141,7 +141,8 @@ fn empty_pipe() -> std::process::ChildStderr {
     child.stderr.take().unwrap()
 }
 
-/// Goal: a worker says who has drained it, that it is drained, and what it starts if that is asked for. Method: a master
+/// Goal: a worker says who has drained it, that it is drained, and what it starts if that is asked for. Method: a
+/// master
 /// with `ctl`, a worker with an executor and `RUST_LOG`, and a drain.
 #[test]
 fn a_worker_logs_its_drain() {

@@ -39,6 +39,8 @@ pub(crate) const MASTER_COMMANDS: &str = concat!(
     "  status json         the same for programs, as GET /state has it\n",
     "  drain ID [GRACE]    a worker takes no executors any more, ends those that it has within GRACE\n",
     "                      (10s), and leaves; its program ends then\n",
+    "  decommission ID     a worker takes no executors any more, and leaves once those that it has have\n",
+    "                      ended by themselves; its program ends then\n",
     "  help                this text"
 );
 

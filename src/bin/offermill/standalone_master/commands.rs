@@ -36,6 +36,7 @@ pub(super) fn execute(
             object if object.is_object() => ControlReply::Object(object),
             _ => ended(),
         }),
+        ["decommission", id] => decommission(master, id),
         ["drain", id] => drain(master, id, GRACE_DEFAULT),
         ["drain", id, grace] => {
             match parse_duration("the grace period", grace, TimeUnit::Seconds) {
@@ -47,7 +48,8 @@ pub(super) fn execute(
             }
         }
         _ => ControlReply::Refused(format!(
-            "there is no command {line:?}; the commands are status [json], drain ID [GRACE] and help"
+            "there is no command {line:?}; the commands are status [json], drain ID [GRACE], \
+             decommission ID and help"
         )),
     };
     Some(reply)
@@ -64,13 +66,33 @@ fn report(master: &UnboundedSender<OperatorRequest>) -> Option<Box<MasterReport>
 }
 
 fn drain(master: &UnboundedSender<OperatorRequest>, id: &str, grace: Duration) -> ControlReply {
+    let request = |worker, known| OperatorRequest::Drain { worker, grace, known };
+    ask(master, id, request, "drains")
+}
+
+fn decommission(master: &UnboundedSender<OperatorRequest>, id: &str) -> ControlReply {
+    let request = |worker, known| OperatorRequest::Decommission { worker, known };
+    ask(
+        master,
+        id,
+        request,
+        "gets no executors any more, and leaves once those that it has have ended",
+    )
+}
+
+/// Asks for something about a worker, which the sentence says once it is done.
+fn ask(
+    master: &UnboundedSender<OperatorRequest>,
+    id: &str,
+    request: impl FnOnce(String, oneshot::Sender<bool>) -> OperatorRequest,
+    done: &str,
+) -> ControlReply {
     let (known, reply) = oneshot::channel();
-    let worker = id.to_owned();
-    if master.send(OperatorRequest::Drain { worker, grace, known }).is_err() {
+    if master.send(request(id.to_owned(), known)).is_err() {
         return ended();
     }
     match reply.blocking_recv() {
-        Ok(true) => ControlReply::Done(format!("the worker {id} drains")),
+        Ok(true) => ControlReply::Done(format!("the worker {id} {done}")),
         Ok(false) => ControlReply::Refused(format!(
             "there is no worker {id:?} that is connected; \"status\" lists the workers"
         )),

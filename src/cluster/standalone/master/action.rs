@@ -46,6 +46,9 @@ pub enum RegistryEntry {
         /// Whose credentials registered it, if any were needed: nobody else's may use its id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         owner: Option<String>,
+        /// The drain that it was told, or will be. A journal of an earlier master has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        drain: Option<WorkerDrain>,
     },
     /// A worker is forgotten.
     WorkerGone {
@@ -64,6 +67,16 @@ pub enum RegistryEntry {
         /// Its id.
         id: String,
     },
+}
+
+/// A drain of a worker. It is over once the worker has left, or was started again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerDrain {
+    /// The session of the worker's process.
+    pub session: String,
+    /// The time that its executors have to end, in milliseconds; `None` lets them run until they end by themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace: Option<u64>,
 }
 
 /// A call that isn't done, with the sentence that says why.

@@ -21,6 +21,7 @@
 //! | Bounds | A worker has at most 1024 executors, and a framework half of them; more are dropped. Ends that the framework hasn't acknowledged count |
 //! | Identity | An id of a worker is used only with the credentials that it was registered with, and so is its address until the worker is forgotten |
 //! | Workers | Unreachable after 60 s of silence, forgotten after 16 min. Of those without a connection and without executors, 256 of an owner and 4096 in all are remembered; of more, those that were heard of longest ago are forgotten. Time in which the master itself stood still doesn't count |
+//! | Drains | A worker that drains gets no launches. It is told to end its executors within a time and to leave; or, once they have ended by themselves, to leave. The journal has that |
 //! | Frameworks | One whose connection ends may come back within its failover time-out. Then it is torn down: its executors end. At most 1024 are away: of more, one of the principal that has the most is torn down, without executors if there is such a one |
 //! | Recovery | After a start, no offers are made until all workers and frameworks of the journal are back, or 15 s are over |
 
@@ -30,6 +31,7 @@ mod allocation;
 #[cfg(test)]
 #[allow(clippy::expect_used)]
 mod checker;
+mod drains;
 mod framework_calls;
 mod frameworks;
 mod launch_tag;
@@ -56,7 +58,7 @@ use crate::cluster::standalone::protocol::{ExecutorKey, HEARTBEAT_SECONDS, Worke
 use crate::mesos_v1::messages::Event;
 use crate::resources::Scalar;
 
-pub use action::{ConnectionNumber, MasterAction, RefusedCall, RegistryEntry};
+pub use action::{ConnectionNumber, MasterAction, RefusedCall, RegistryEntry, WorkerDrain};
 pub(crate) use frameworks::description_problem;
 pub use launch_tag::LaunchKey;
 pub use notice::{MasterNotice, NoticeLevel};

@@ -42,7 +42,7 @@ impl StandaloneMaster {
 
     fn remember(&mut self, entry: RegistryEntry) {
         match entry {
-            RegistryEntry::Worker { id, address, owner } => {
+            RegistryEntry::Worker { id, address, owner, drain } => {
                 let said = WorkerSubscribe {
                     address,
                     resources: WorkerResources::default(),
@@ -50,6 +50,7 @@ impl StandaloneMaster {
                 };
                 let mut worker = RegisteredWorker::new(&said, Duration::ZERO);
                 worker.owner = owner;
+                worker.drain = drain;
                 worker.is_awaited = true;
                 worker.is_from_journal = true;
                 self.workers.insert(id, worker);
@@ -84,11 +85,7 @@ impl StandaloneMaster {
             id: it.id.clone(),
             info: Box::new(it.info.clone()),
         });
-        let workers = self.workers.iter().map(|(id, it)| RegistryEntry::Worker {
-            id: id.clone(),
-            address: it.address.clone(),
-            owner: it.owner.clone(),
-        });
+        let workers = self.workers.iter().map(|(id, it)| it.entry(id));
         frameworks.chain(workers).collect()
     }
 

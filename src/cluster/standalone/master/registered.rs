@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::ConnectionNumber;
 use super::launch_tag::LaunchOrder;
+use super::{ConnectionNumber, RegistryEntry, WorkerDrain};
 use crate::cluster::standalone::protocol::{
     ExecutorKey, ReportedState, WorkerAttribute, WorkerResources, WorkerSubscribe,
 };
@@ -82,8 +82,8 @@ pub(super) struct RegisteredWorker {
     pub(super) is_unreachable: bool,
     /// It takes no launches any more.
     pub(super) is_draining: bool,
-    /// The grace period of the drain that it was told, in milliseconds.
-    pub(super) drain_grace: Option<u64>,
+    /// The drain that it was told, or will be once its executors have ended.
+    pub(super) drain: Option<WorkerDrain>,
     /// The number of launches on this connection.
     pub(super) launches: u64,
     pub(super) tasks: BTreeMap<ExecutorKey, MasterTask>,
@@ -107,11 +107,21 @@ impl RegisteredWorker {
             heard_at: now,
             is_unreachable: false,
             is_draining: said.leaving,
-            drain_grace: None,
+            drain: None,
             launches: 0,
             tasks: BTreeMap::new(),
             is_awaited: false,
             is_from_journal: false,
+        }
+    }
+
+    /// What the journal says of it.
+    pub(super) fn entry(&self, id: &str) -> RegistryEntry {
+        RegistryEntry::Worker {
+            id: id.to_owned(),
+            address: self.address.clone(),
+            owner: self.owner.clone(),
+            drain: self.drain.clone(),
         }
     }
 

@@ -33,7 +33,10 @@ impl StandaloneMaster {
                     worker.heard_at = now;
                 }
                 match call {
-                    WorkerCall::Update(update) => self.take_update(&id, update),
+                    WorkerCall::Update(update) => {
+                        self.take_update(&id, update);
+                        self.end_decommission(&id);
+                    }
                     WorkerCall::Leaving => self.worker_leaves(&id),
                     WorkerCall::Leave => {
                         self.hang_up(connection);

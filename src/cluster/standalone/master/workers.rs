@@ -55,19 +55,19 @@ impl StandaloneMaster {
         let mut worker = RegisteredWorker::new(&said, now);
         let was_unreachable = before.as_ref().is_some_and(|it| it.is_unreachable);
         worker.owner = owner.or_else(|| before.as_ref().and_then(|it| it.owner.clone()));
-        let is_recorded =
-            |it: &RegisteredWorker| it.address == said.address && it.owner == worker.owner;
+        // A worker that was started again drains no more.
+        let drain = before.as_ref().and_then(|it| it.drain.clone());
+        worker.drain = drain.filter(|it| it.session == said.session);
+        let is_recorded = |it: &RegisteredWorker| {
+            it.address == said.address && it.owner == worker.owner && it.drain == worker.drain
+        };
         if !before.as_ref().is_some_and(is_recorded) {
-            let (address, owner) = (said.address.clone(), worker.owner.clone());
-            let entry = RegistryEntry::Worker { id: id.clone(), address, owner };
-            self.actions.push(MasterAction::Record(entry));
+            self.actions.push(MasterAction::Record(worker.entry(&id)));
         }
         self.rescind(|offer| offer.worker == id);
-        let drain = before.as_ref().filter(|it| it.session == said.session);
-        worker.drain_grace = drain.and_then(|it| it.drain_grace);
+        worker.is_draining = said.leaving || worker.drain.is_some();
         // One that isn't leaving yet didn't get the message.
-        let drain = worker.drain_grace.filter(|_| !said.leaving);
-        worker.is_draining = said.leaving || drain.is_some();
+        let drain = worker.drain.as_ref().and_then(|it| it.grace).filter(|_| !said.leaving);
         let mut known = BTreeMap::new();
         if let Some(before) = before {
             if let Some(old) = before.connection {
@@ -89,6 +89,9 @@ impl StandaloneMaster {
         self.notice_worker(&id, again);
         for update in said.unacknowledged {
             self.take_update(&id, update);
+        }
+        if !said.leaving {
+            self.end_decommission(&id);
         }
         // What wasn't listed and has no end among the updates is gone.
         self.finish_recovery_if_complete(now);
@@ -338,19 +341,5 @@ impl StandaloneMaster {
             worker.is_draining = true;
         }
         self.rescind(|offer| offer.worker == id);
-    }
-
-    /// Drains a worker: it takes no launches any more, ends its executors within `grace` milliseconds, and leaves.
-    /// Returns whether there is such a worker, with a connection.
-    pub fn drain_worker(&mut self, id: &str, grace: u64, now: Duration) -> bool {
-        let connected = self.workers.get_mut(id).filter(|worker| worker.connection.is_some());
-        let Some(worker) = connected else { return false };
-        worker.drain_grace = Some(grace);
-        self.worker_leaves(id);
-        let term = self.settings.term;
-        self.tell_worker(id, WorkerEvent::Drain { term, grace });
-        // What was offered of it doesn't count towards the cap of its framework any more.
-        self.allocate(now);
-        true
     }
 }

@@ -286,7 +286,7 @@ mod tests {
         vec![
             RegistryEntry::Framework { id: "c-1-F1".to_owned(), info: info.clone() },
             RegistryEntry::Framework { id: "c-1-F2".to_owned(), info },
-            RegistryEntry::Worker { id, address, owner: None },
+            RegistryEntry::Worker { id, address, owner: None, drain: None },
             RegistryEntry::FrameworkGone { id: "c-1-F1".to_owned() },
         ]
     }

@@ -23,6 +23,13 @@ pub enum OperatorRequest {
         /// Takes whether there is such a worker.
         known: oneshot::Sender<bool>,
     },
+    /// A worker is to take no launches any more, and to leave once its executors have ended by themselves.
+    Decommission {
+        /// The worker's id.
+        worker: String,
+        /// Takes whether there is such a worker.
+        known: oneshot::Sender<bool>,
+    },
 }
 
 /// Does what the operator asks for, for as long as the master lives.
@@ -37,6 +44,9 @@ pub(super) async fn serve_operator(
             }
             OperatorRequest::Drain { worker, grace, known } => {
                 let _gone = known.send(shared.drain_worker(&worker, grace));
+            }
+            OperatorRequest::Decommission { worker, known } => {
+                let _gone = known.send(shared.decommission_worker(&worker));
             }
         }
     }

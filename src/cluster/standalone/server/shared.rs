@@ -155,6 +155,13 @@ impl SharedMaster {
         is_known
     }
 
+    /// Decommissions a worker. Returns whether there is such a worker, with a connection.
+    pub(super) fn decommission_worker(&self, id: &str) -> bool {
+        let is_known = self.master.borrow_mut().decommission_worker(id, self.now());
+        self.perform();
+        is_known
+    }
+
     /// Does nothing more of what the master wants done. Connections that end from now on, because the server ends, are
     /// no goodbyes of their clients.
     pub(super) fn stop(&self) {

@@ -125,6 +125,62 @@ fn a_drain_is_said_again() {
     assert!(actions.contains(&MasterAction::TellWorker { to: 1000, event: drain }), "{actions:?}");
 }
 
+/// Goal: a drain that didn't arrive is said again by the next master, and not to a worker that was started again.
+/// Method: a connection that breaks with it, a restart of the master, and both.
+#[test]
+fn a_drain_survives_a_restart() {
+    for (session, is_said) in [("s0", true), ("another", false)] {
+        let mut world = with_worker(1);
+        world.workers[0].breaks = true;
+        world.drain_worker(0);
+        assert!(!world.workers[0].leaving);
+        world.restart_master();
+        let term = world.term;
+        let (id, address) = (world.workers[0].id.clone(), "h0".to_owned());
+        let session = session.to_owned();
+        let said = WorkerSubscribe { id, session, address, ..WorkerSubscribe::default() };
+        world.master.worker_subscribes(1000, said, Some("o0".to_owned()), world.now);
+        let drain = WorkerEvent::Drain { term, grace: 60_000 };
+        let drain = MasterAction::TellWorker { to: 1000, event: drain };
+        assert_eq!(world.master.take_actions().contains(&drain), is_said);
+        let state = world.master.overview().workers[0].state;
+        assert_eq!(state == WorkerPresence::Draining, is_said);
+    }
+}
+
+/// Goal: a worker that is decommissioned gets no offers, keeps its executors, also over a restart of the master, and
+/// leaves after their end. Method: a worker with an executor and one without, and a restart.
+#[test]
+fn a_decommissioned_worker_lets_executors_end() {
+    for has_restarted in [false, true] {
+        let mut world = with_worker(1);
+        launch(&mut world, 1);
+        let id = world.workers[0].id.clone().unwrap();
+        assert!(world.master.decommission_worker(&id, world.now));
+        world.deliver();
+        if has_restarted {
+            world.restart_master();
+            world.subscribe_framework(1);
+            world.disconnect_worker(0);
+            world.connect_worker(0);
+        }
+        world.pass(seconds(30));
+        assert_eq!(offer_of(&world, 1), None, "after a restart: {has_restarted}");
+        assert_eq!(world.master.overview().workers[0].state, WorkerPresence::Draining);
+        assert!(!world.workers[0].leaving);
+        let key = world.workers[0].running.keys().next().cloned().unwrap();
+        world.report(0, &key, ReportedState::Finished);
+        world.deliver();
+        assert!(world.workers[0].leaving, "after a restart: {has_restarted}");
+    }
+    let mut world = with_worker(1);
+    let id = world.workers[0].id.clone().unwrap();
+    assert!(world.master.decommission_worker(&id, world.now));
+    assert!(!world.master.decommission_worker("nobody", world.now));
+    world.deliver();
+    assert!(world.workers[0].leaving);
+}
+
 /// Goal: a token can't fill the master with workers that come and go, and drives out neither others nor executors.
 /// Method: a worker with an executor and a worker of another owner go; then many others of the first one's owner come
 /// and go, each with an address and a session of its own.

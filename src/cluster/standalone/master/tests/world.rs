@@ -51,7 +51,7 @@ pub(super) struct TestWorld {
     pub(super) frameworks: Vec<TestFramework>,
     pub(super) now: Duration,
     journal: Vec<RegistryEntry>,
-    term: u64,
+    pub(super) term: u64,
     max_cores: Option<Scalar>,
     numbers: u64,
     launched: HashSet<ExecutorKey>,
