@@ -120,7 +120,7 @@ impl ControlThread {
             ControlMessage::Started => self.is_started = true,
             ControlMessage::Event(event) => controller.handle(event, now, calls),
             ControlMessage::Placed(placed) => {
-                placed.into_iter().for_each(|placed| calls.notice(Notice::Placed(placed)));
+                placed.executors().for_each(|placed| calls.notice(Notice::Placed(placed)));
             }
             ControlMessage::Resumed { adopted, surplus, finished } => {
                 calls.notice(Notice::Resumed { finished });

@@ -1,10 +1,13 @@
 //! Messages to the control thread.
 
+use std::sync::Arc;
+
 use super::cluster_manager::Update;
 use super::controller::ControllerEvent;
 use super::inbox::InboxMessage;
 use super::kill_retry::KillTerms;
 use super::notice::PlacedExecutor;
+use super::placed_batch::PlacedBatch;
 use super::unreadable_offers::RefusedOffer;
 use crate::ids::ExecutorId;
 
@@ -13,7 +16,8 @@ pub(super) enum ControlMessage {
     /// The manager has started: calls can be made.
     Started,
     Event(ControllerEvent),
-    Placed(Vec<PlacedExecutor>),
+    /// The executors that a batch of offers places.
+    Placed(Arc<PlacedBatch>),
     /// A former run is resumed.
     Resumed {
         adopted: Vec<PlacedExecutor>,

@@ -158,7 +158,7 @@ impl Controller {
                 self.avoided_agents.disconnected();
                 out.notice(Notice::Disconnected);
             }
-            ControllerEvent::Update(update) => self.update(&update, now, out),
+            ControllerEvent::Update(update) => self.update(update, now, out),
             ControllerEvent::AgentLost { agent_id } => {
                 let doubtful = self.recorded_kernel.agent_lost(&agent_id, now);
                 self.reconciliation.reconcile(&self.recorded_kernel, doubtful, out);
@@ -183,12 +183,12 @@ impl Controller {
     /// if the executor lives, it is killed if its agent doesn't take it, and in doubt if its agent was reported lost.
     /// An update of an agent that doesn't have the executor is only acknowledged, so that the cluster doesn't send it
     /// again.
-    fn update(&mut self, update: &Update, now: Timestamp, out: &mut dyn CallSink) {
+    fn update(&mut self, update: Update, now: Timestamp, out: &mut dyn CallSink) {
         let Controller { recorded_kernel, avoided_agents, .. } = self;
-        let after = late_binding::bind(recorded_kernel, avoided_agents, update, now, out);
-        if self.is_misattributed(update, out) {
+        let after = late_binding::bind(recorded_kernel, avoided_agents, &update, now, out);
+        if self.is_misattributed(&update, out) {
             if let Some(uuid) = &update.uuid {
-                out.call(Call::Acknowledge { update, uuid });
+                out.call(Call::Acknowledge { update: &update, uuid });
             }
             return;
         }
@@ -199,7 +199,7 @@ impl Controller {
         let ended = matches!(outcome.change, Change::Ended(_));
         self.reconciliation.confirm(&update.executor);
         if let Some(uuid) = &update.uuid {
-            out.call(Call::Acknowledge { update, uuid });
+            out.call(Call::Acknowledge { update: &update, uuid });
         }
         if ended {
             self.kills.ended(&update.executor);
@@ -217,14 +217,15 @@ impl Controller {
         } else if update.state != TaskState::Killing {
             self.kills.seen_alive(&update.executor);
         }
+        let doubtful = (after == AfterUpdate::Doubt).then(|| update.executor.clone());
         out.notice(Notice::Updated {
-            executor: update.executor.clone(),
+            executor: update.executor,
             state: update.state,
             change: outcome.change,
-            message: update.message.clone(),
+            message: update.message,
             reported_at: update.reported_at,
             reason: update.reason,
-            process: update.process.clone(),
+            process: update.process,
         });
         if let Some(excluded) = outcome.excluded {
             let agent_id = excluded.agent_id.to_string();
@@ -232,11 +233,13 @@ impl Controller {
             self.avoided_agents.excluded();
         }
         match after {
-            AfterUpdate::Nothing => {}
-            // Not before the update was applied, which ends the doubt. Nothing if the executor has just ended.
-            AfterUpdate::Doubt => self.executor_lost(&update.executor, now, out),
+            AfterUpdate::Nothing | AfterUpdate::Doubt => {}
             // Nothing if it has just ended.
             AfterUpdate::Kill(id) => self.kill(vec![id], KillTerms::of(&self.options), now, out),
+        }
+        // Not before the update was applied, which ends the doubt. Nothing if the executor has just ended.
+        if let Some(executor) = doubtful {
+            self.executor_lost(&executor, now, out);
         }
     }
 
@@ -279,7 +282,7 @@ impl Controller {
                 process: None,
                 facts: None,
             };
-            self.update(&update, now, out);
+            self.update(update, now, out);
         }
     }
 

@@ -1,10 +1,12 @@
 //! The sink of a handler thread: its calls to the cluster manager, through its gate, and its reports to the control
 //! thread.
 
+use std::sync::Arc;
+
 use super::cluster_manager::Call;
 use super::control_message::ControlMessage;
 use super::gate::Gate;
-use super::notice::PlacedExecutor;
+use super::placed_batch::PlacedBatch;
 use super::sinks::AnswerSink;
 use super::state::EngineState;
 
@@ -33,7 +35,7 @@ impl AnswerSink for HandlerCalls<'_> {
         }
     }
 
-    fn placed(&mut self, placed: Vec<PlacedExecutor>) {
+    fn placed(&mut self, placed: Arc<PlacedBatch>) {
         self.shared.send_control(ControlMessage::Placed(placed));
     }
 

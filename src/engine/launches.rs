@@ -23,7 +23,9 @@
 //!
 //! The kernel numbers a batch's executors without gaps, in the order in which it placed them; those of one ACCEPT need
 //! not be adjacent. So a batch has a table from numbers to ACCEPTs, and one number that rises: how many ACCEPTs have
-//! returned.
+//! returned. Both are behind a lock of the batch's own; only the beginning and the end of a batch take the lock that
+//! handlers share. The control thread takes a batch's lock while it holds the shared one, and no thread the other way
+//! round.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +43,7 @@ struct Batches {
     /// The number of the next batch.
     next: u64,
     /// By the batch's number.
-    open: BTreeMap<u64, Unlaunched>,
+    open: BTreeMap<u64, Arc<Mutex<Unlaunched>>>,
 }
 
 /// The executors of a batch, and which of their launches have returned.
@@ -72,6 +74,7 @@ impl Unlaunched {
 pub(crate) struct LaunchBatch {
     launches: Launches,
     number: u64,
+    unlaunched: Arc<Mutex<Unlaunched>>,
 }
 
 impl Launches {
@@ -85,14 +88,16 @@ impl Launches {
         let number = batches.next;
         batches.next += 1;
         let first = kernel.next_sequence();
-        batches.open.insert(number, Unlaunched { first, accepts: None, returned: 0 });
-        LaunchBatch { launches: self.clone(), number }
+        let unlaunched = Unlaunched { first, accepts: None, returned: 0 };
+        let unlaunched = Arc::new(Mutex::new(unlaunched));
+        batches.open.insert(number, Arc::clone(&unlaunched));
+        LaunchBatch { launches: self.clone(), number, unlaunched }
     }
 
     /// Whether the call that launches this executor may not have returned yet. Must be checked after the executor was
     /// found in the kernel, not before.
     pub(crate) fn under_way(&self, id: ExecutorId) -> bool {
-        self.batches().open.values().any(|batch| batch.contains(id.sequence()))
+        self.batches().open.values().any(|batch| lock(batch).contains(id.sequence()))
     }
 }
 
@@ -111,15 +116,12 @@ impl LaunchBatch {
                 accepts[offset] = number;
             }
         }
-        let mut batches = self.launches.batches();
-        batches.open.insert(self.number, Unlaunched { first, accepts: Some(accepts), returned: 0 });
+        *lock(&self.unlaunched) = Unlaunched { first, accepts: Some(accepts), returned: 0 };
     }
 
     /// Stores how many of the batch's ACCEPTs have returned.
     pub(crate) fn set_returned(&self, accepts: u32) {
-        if let Some(batch) = self.launches.batches().open.get_mut(&self.number) {
-            batch.returned = accepts;
-        }
+        lock(&self.unlaunched).returned = accepts;
     }
 }
 

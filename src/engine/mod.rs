@@ -18,6 +18,7 @@
 //! | `cluster_manager` | the interface to cluster managers: events, calls, offers |
 //! | `state` | the state that the engine's threads share; receives events |
 //! | `offer_queue`, `handler_thread`, `offer_handler`, `handler_calls` | the way of an offer, in this order |
+//! | `placed_batch` | the executors of a batch, as the handler reports them to the control thread |
 //! | `inbox`, `control`, `controller` | the control thread's queue, its loop, and what it does |
 //! | `reconciliation`, `kill_retry`, `launches` | parts of the controller: questions, kills, and what they wait for |
 //! | `late_binding`, `agent_facts`, `avoided_agents` | executors whose agents the cluster chooses, and agents that it must avoid |
@@ -47,6 +48,7 @@ mod notice;
 pub(crate) mod offer_handler;
 pub(crate) mod offer_queue;
 mod owned;
+pub(crate) mod placed_batch;
 mod reconciliation;
 pub(crate) mod recorded_kernel;
 mod recovered;

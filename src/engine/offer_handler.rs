@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use super::cluster_manager::{Accept, Call, Launch, ResourceProfileId, TakenResource};
 use super::launches::LaunchBatch;
+#[cfg(feature = "simulated")]
 use super::notice::PlacedExecutor;
+use super::placed_batch::PlacedBatch;
 use super::recorded_kernel::{DueRevives, RecordedKernel};
 use super::sinks::AnswerSink;
 use super::sync::catch;
@@ -36,8 +38,8 @@ enum AnswerProgress {
     Undecided,
     Decided {
         answered: DueRevives,
-        /// The number of acceptances whose executors were reported.
-        placed: usize,
+        /// Whether the executors were reported.
+        is_placed: bool,
         /// The number of ACCEPT calls that were begun.
         accepts: usize,
         /// The number of DECLINE calls that were begun.
@@ -70,8 +72,11 @@ impl OfferHandler {
         out: &mut dyn AnswerSink,
     ) {
         let (answered, batch) = self.decide(offers, now);
+        let placed = self.report_placed(self.decisions.accepts(), offers, out);
+        let mut row = 0;
         for (accepted, number) in self.decisions.accepts().zip(1..) {
-            self.accept(app, epoch, offers, &accepted, out);
+            self.accept(app, epoch, offers, &accepted, (&placed, row), out);
+            row += accepted.executors.len();
             // Now their executors may be asked about by name, and killed.
             batch.set_returned(number);
         }
@@ -93,7 +98,12 @@ impl OfferHandler {
         let recorded_kernel = &self.recorded_kernel;
         let batch = recorded_kernel.launches().begin(recorded_kernel.kernel());
         let answered = recorded_kernel.answer(&mut self.handler, offers, now, &mut self.decisions);
-        self.progress.set(AnswerProgress::Decided { answered, placed: 0, accepts: 0, declines: 0 });
+        self.progress.set(AnswerProgress::Decided {
+            answered,
+            is_placed: false,
+            accepts: 0,
+            declines: 0,
+        });
         batch.set_executors(&self.decisions);
         (answered, batch)
     }
@@ -109,7 +119,9 @@ impl OfferHandler {
         out: &mut dyn AnswerSink,
     ) {
         if let Some(accepted) = self.decisions.accepts().nth(number) {
-            return self.accept(app, epoch, offers, &accepted, out);
+            let this = self.decisions.accepts().skip(number).take(1);
+            let placed = self.report_placed(this, offers, out);
+            return self.accept(app, epoch, offers, &accepted, (&placed, 0), out);
         }
         let declines = by_duration(offers, &self.decisions).into_iter();
         for (refuse, declined) in declines.skip(number - self.decisions.accepts().len()).take(1) {
@@ -126,11 +138,7 @@ impl OfferHandler {
     /// The executors that the last batch places.
     #[cfg(feature = "simulated")]
     pub(crate) fn placed(&self, offers: &[Offer<'_>]) -> Vec<PlacedExecutor> {
-        let of_one = |accepted: Accepted<'_>| {
-            let first = accepted.offers.first().and_then(|offer| offers.get(*offer as usize));
-            first.map(|first| placed_executors(&accepted, &self.names(&accepted), first))
-        };
-        self.decisions.accepts().filter_map(of_one).flatten().collect()
+        self.placed_batch(self.decisions.accepts(), offers).executors().collect()
     }
 
     /// Last step of an answer: all its calls have been made.
@@ -138,10 +146,10 @@ impl OfferHandler {
         self.recorded_kernel.answers_sent(&self.decisions, answered, now);
     }
 
-    fn record_progress(&self, step: impl FnOnce(&mut usize, &mut usize, &mut usize)) {
+    fn record_progress(&self, step: impl FnOnce(&mut bool, &mut usize, &mut usize)) {
         let mut progress = self.progress.get();
-        if let AnswerProgress::Decided { placed, accepts, declines, .. } = &mut progress {
-            step(placed, accepts, declines);
+        if let AnswerProgress::Decided { is_placed, accepts, declines, .. } = &mut progress {
+            step(is_placed, accepts, declines);
         }
         self.progress.set(progress);
     }
@@ -159,22 +167,28 @@ impl OfferHandler {
         let decline = |ids: &[&str], refuse: Duration, out: &mut dyn AnswerSink| {
             let _panicked = catch(|| out.call(Call::Decline { epoch, offers: ids, refuse }));
         };
-        let AnswerProgress::Decided { answered, placed, accepts, declines } = self.progress.get()
+        let AnswerProgress::Decided { answered, is_placed, accepts, declines } =
+            self.progress.get()
         else {
             // The kernel itself panicked, and its handler's scratch memory may be inconsistent.
             self.handler = self.recorded_kernel.kernel().handler();
             let ids: Vec<&str> = offers.iter().map(|offer| offer.id).collect();
             return decline(&ids, refuse, out);
         };
-        for (accepted, number) in self.decisions.accepts().zip(0..).skip(accepts) {
-            let own = accepted.offers.iter().filter_map(|offer| offers.get(*offer as usize));
-            let own: Vec<&Offer<'_>> = own.collect();
-            let names = self.names(&accepted);
-            if let (Some(first), true) = (own.first(), number >= placed) {
-                out.placed(placed_executors(&accepted, &names, first));
+        let placed = match is_placed {
+            true => Arc::new(self.placed_batch(self.decisions.accepts(), offers)),
+            false => self.report_placed(self.decisions.accepts(), offers, out),
+        };
+        let mut row = 0;
+        for (accepted, number) in self.decisions.accepts().zip(0..) {
+            let rows = row..row + accepted.executors.len();
+            row = rows.end;
+            if number < accepts {
+                continue;
             }
-            out.never_launched(names);
-            let ids: Vec<&str> = own.iter().map(|offer| offer.id).collect();
+            out.never_launched(placed.names(rows).map(str::to_owned).collect());
+            let own = accepted.offers.iter().filter_map(|offer| offers.get(*offer as usize));
+            let ids: Vec<&str> = own.map(|offer| offer.id).collect();
             decline(&ids, refuse, out);
         }
         for (refuse, ids) in by_duration(offers, &self.decisions).into_iter().skip(declines) {
@@ -189,22 +203,22 @@ impl OfferHandler {
         &self.decisions
     }
 
-    /// Reports the executors of one acceptance and makes the call that launches them.
+    /// Makes the call that launches the executors of one acceptance. `placed` is a batch that contains them, and the
+    /// row of the first.
     fn accept(
         &self,
         app: &str,
         epoch: u64,
         offers: &[Offer<'_>],
         accepted: &Accepted<'_>,
+        (placed, row): (&PlacedBatch, usize),
         out: &mut dyn AnswerSink,
     ) {
         let own: Vec<&Offer<'_>> =
             accepted.offers.iter().filter_map(|offer| offers.get(*offer as usize)).collect();
         let Some(first) = own.first() else { return };
-        let names = self.names(accepted);
-        self.record_progress(|placed, _, _| *placed += 1);
-        out.placed(placed_executors(accepted, &names, first));
-        let pairs = accepted.executors.iter().zip(&names);
+        let rows = row..row + accepted.executors.len();
+        let pairs = accepted.executors.iter().zip(placed.names(rows.clone()));
         let executors: Vec<Launch<'_>> = pairs
             .map(|(placed, executor)| {
                 let context = LaunchContext {
@@ -235,15 +249,40 @@ impl OfferHandler {
         });
         self.record_progress(|_, accepts, _| *accepts += 1);
         if !out.call(call) {
-            out.never_launched(names);
+            out.never_launched(placed.names(rows).map(str::to_owned).collect());
         }
     }
 
-    /// The ids of the executors of one acceptance, as the cluster knows them.
-    fn names(&self, accepted: &Accepted<'_>) -> Vec<String> {
-        let name =
-            |placed: &Placed| self.recorded_kernel.kernel().executor_name(placed.id).to_string();
-        accepted.executors.iter().map(name).collect()
+    /// Reports the executors of these acceptances, in one message.
+    fn report_placed<'d>(
+        &self,
+        accepts: impl Iterator<Item = Accepted<'d>>,
+        offers: &[Offer<'_>],
+        out: &mut dyn AnswerSink,
+    ) -> Arc<PlacedBatch> {
+        let placed = Arc::new(self.placed_batch(accepts, offers));
+        self.record_progress(|is_placed, _, _| *is_placed = true);
+        if placed.len() > 0 {
+            out.placed(Arc::clone(&placed));
+        }
+        placed
+    }
+
+    /// The executors of these acceptances, with their ids as the cluster knows them.
+    fn placed_batch<'d>(
+        &self,
+        accepts: impl Iterator<Item = Accepted<'d>>,
+        offers: &[Offer<'_>],
+    ) -> PlacedBatch {
+        let kernel = self.recorded_kernel.kernel();
+        let mut batch = PlacedBatch::with_capacity(self.decisions.executors());
+        for accepted in accepts {
+            let first = accepted.offers.first().and_then(|offer| offers.get(*offer as usize));
+            for placed in accepted.executors {
+                batch.push(placed.id, kernel.executor_name(placed.id), first, placed.resources);
+            }
+        }
+        batch
     }
 }
 
@@ -258,23 +297,6 @@ fn by_duration<'a>(offers: &[Offer<'a>], decisions: &Decisions) -> Vec<(Duration
         }
     }
     groups
-}
-
-/// The executors of one acceptance, as notices report them. `offer` is one of its offers.
-fn placed_executors(
-    accepted: &Accepted<'_>,
-    names: &[String],
-    offer: &Offer<'_>,
-) -> Vec<PlacedExecutor> {
-    let pairs = accepted.executors.iter().zip(names);
-    let described = pairs.map(|(placed, executor)| PlacedExecutor {
-        id: placed.id,
-        executor: executor.clone(),
-        agent_id: offer.agent_id.to_owned(),
-        hostname: offer.hostname.to_owned(),
-        resources: placed.resources,
-    });
-    described.collect()
 }
 
 /// The pieces of the offers' resources that an executor takes.

@@ -3,15 +3,18 @@
 //!
 //! The engine's threads and the simulated cluster implement both. A sink makes each call at once and in order.
 
+use std::sync::Arc;
+
 use super::cluster_manager::Call;
-use super::notice::{Notice, PlacedExecutor};
+use super::notice::Notice;
+use super::placed_batch::PlacedBatch;
 
 /// Receives the calls that answer a batch of offers.
 pub(crate) trait AnswerSink {
     /// Makes a call; `false` if it surely had no effect.
     fn call(&mut self, call: Call<'_>) -> bool;
-    /// Reports executors that were placed. Comes before the call that launches them, so that no update precedes it.
-    fn placed(&mut self, placed: Vec<PlacedExecutor>);
+    /// Reports executors that were placed. Comes before the calls that launch them, so that no update precedes it.
+    fn placed(&mut self, placed: Arc<PlacedBatch>);
     /// Reports executors whose launching call surely had no effect.
     fn never_launched(&mut self, executors: Vec<String>);
 }

@@ -1,5 +1,6 @@
 //! [`CommandTemplate`]: an argument list with placeholders for an executor's own values.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::{Command, CommandForm, LaunchContext, Launcher, Setup, ShellPrologue};
@@ -74,24 +75,24 @@ impl CommandTemplate {
 impl Launcher for CommandTemplate {
     fn command(&self, context: &LaunchContext<'_>) -> Command {
         let mut known = vec![
-            ("EXECUTOR_ID", context.executor.to_owned()),
-            ("APP_ID", context.app.to_owned()),
-            ("CORES", context.cores.to_string()),
-            ("MEMORY_MB", context.memory.get().to_string()),
+            ("EXECUTOR_ID", Cow::Borrowed(context.executor)),
+            ("APP_ID", Cow::Borrowed(context.app)),
+            ("CORES", Cow::Owned(context.cores.to_string())),
+            ("MEMORY_MB", Cow::Owned(context.memory.get().to_string())),
         ];
         if !context.agent_id.is_empty() {
-            known.push(("AGENT_ID", context.agent_id.to_owned()));
-            known.push(("HOSTNAME", context.hostname.to_owned()));
+            known.push(("AGENT_ID", Cow::Borrowed(context.agent_id)));
+            known.push(("HOSTNAME", Cow::Borrowed(context.hostname)));
         }
         if let Some(port) = context.port {
-            known.push(("PORT", port.to_string()));
+            known.push(("PORT", Cow::Owned(port.to_string())));
         }
         debug_assert!(known.iter().all(|(name, _)| PLACEHOLDERS.contains(name)));
-        let pairs = known.iter().map(|(name, value)| (format!("OFFERMILL_{name}"), value.clone()));
-        let mut environment: Vec<(String, String)> = pairs.collect();
+        let mut environment = Vec::with_capacity(known.len() + self.environment.len());
         for (name, value) in &mut known {
-            if FOREIGN.contains(name) {
-                *value = word(value);
+            environment.push((["OFFERMILL_", name].concat(), value.as_ref().to_owned()));
+            if FOREIGN.contains(name) && !is_word(value) {
+                *value = Cow::Owned(word(value));
             }
         }
         let argv = self.argv.iter().map(|argument| fill(argument, &known)).collect();
@@ -108,13 +109,24 @@ const FOREIGN: [&str; 3] = ["APP_ID", "AGENT_ID", "HOSTNAME"];
 /// A text of the cluster as a word, never an empty one, that means nothing to a shell in any position, is no option and
 /// leads to no other folder. A shell can't be told by its name: many programs start one with one of their arguments.
 fn word(text: &str) -> String {
-    let replaced = |(at, c): (usize, char)| {
-        let plain = if at == 0 { ":_" } else { "%+,-.:@_" };
-        if c.is_alphanumeric() || plain.contains(c) { c } else { '_' }
-    };
+    let replaced = |(at, c): (usize, char)| if is_plain(at, c) { c } else { '_' };
     match text.is_empty() {
         true => "_".to_owned(),
         false => text.char_indices().map(replaced).collect(),
+    }
+}
+
+/// Whether [`word`] changes nothing in `text`.
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.char_indices().all(|(at, c)| is_plain(at, c))
+}
+
+/// Whether a character may stand at this place of a word.
+fn is_plain(at: usize, c: char) -> bool {
+    match c {
+        ':' | '_' => true,
+        '%' | '+' | ',' | '-' | '.' | '@' => at > 0,
+        _ => c.is_alphanumeric(),
     }
 }
 

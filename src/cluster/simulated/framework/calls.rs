@@ -1,14 +1,16 @@
 //! Calls of the simulated framework: checked, recorded, and sent to the simulated master.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cluster::simulated::wire::{
     AgentRef, Amounts, FrameworkCall, SCALARS, TaskLaunch, offer_number,
 };
 use crate::cluster::simulated::world::World;
+use crate::engine::Notice;
 use crate::engine::cluster_manager::{AvoidedAgent, Call, Launch, ReconcileTask};
+use crate::engine::placed_batch::PlacedBatch;
 use crate::engine::sinks::{AnswerSink, CallSink};
-use crate::engine::{Notice, PlacedExecutor};
 use crate::kernel::{Amount, Kernel};
 use crate::time::Timestamp;
 
@@ -91,9 +93,9 @@ impl AnswerSink for SimulatedCalls<'_, '_> {
         self.send(&call)
     }
 
-    fn placed(&mut self, placed: Vec<PlacedExecutor>) {
+    fn placed(&mut self, placed: Arc<PlacedBatch>) {
         self.placed += placed.len() as u32;
-        for executor in placed {
+        for executor in placed.executors() {
             self.notice(Notice::Placed(executor));
         }
     }
