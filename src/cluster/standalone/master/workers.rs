@@ -41,13 +41,7 @@ impl StandaloneMaster {
             return;
         }
         let id = said.id.clone().unwrap_or_else(|| self.new_id('W').0);
-        // Another worker at this address is gone for good: its successor is here.
-        let others =
-            self.workers.iter().filter(|(other, it)| **other != id && it.address == said.address);
-        let others: Vec<String> = others.map(|(other, _)| other.clone()).collect();
-        for other in others {
-            self.forget_worker(&other, TaskState::Gone, "another worker has its address");
-        }
+        self.forget_former_workers(&id, &said.address);
         let before = self.workers.remove(&id);
         let again = before.is_some();
         // What runs under the master's predecessor isn't in the journal: workers tell it.
@@ -95,6 +89,16 @@ impl StandaloneMaster {
         }
         // What wasn't listed and has no end among the updates is gone.
         self.finish_recovery_if_complete(now);
+    }
+
+    /// Another worker at this address is gone for good: its successor is here.
+    fn forget_former_workers(&mut self, id: &str, address: &str) {
+        let others =
+            self.workers.iter().filter(|(other, it)| *other != id && it.address == address);
+        let others: Vec<String> = others.map(|(other, _)| other.clone()).collect();
+        for other in others {
+            self.forget_worker(&other, TaskState::Gone, "another worker has its address");
+        }
     }
 
     /// Why a worker isn't registered, and whether it may be later.
