@@ -308,7 +308,7 @@ const CONTRADICTIONS: &[(&[&str], &str)] = &[
     ),
     (
         &["spark.mesos.executor.secret.values=x", "spark.mesos.executor.secret.envkeys=A"],
-        "spark.mesos.executor.secret.values (--conf) would go over the network unencrypted",
+        "spark.mesos.executor.secret.values (--conf) would be sent unencrypted to",
     ),
     (&["spark.mesos.coarse=false"], "but must be true: there is no fine-grained mode"),
     (&["spark.executor.extraJavaOptions=-Xmx1g"], "without -Xmx: memory goes into"),

@@ -327,7 +327,11 @@ fn the_launched_do_not_wait_for_their_batch() {
         Notice::Placed(placed) => Some((placed.id, placed.executor.clone())),
         _ => None,
     });
-    let launched = fixture.cluster.launched();
+    // They are reported before the first launch.
+    let launched = fixture.cluster.wait_for(|call| match call {
+        Call::Accept { executors, .. } => Some(executors.clone()),
+        _ => None,
+    });
     assert_eq!(launched.len(), 2);
     fixture.register(true);
     fixture.engine.kill(placed.iter().map(|(id, _)| *id).collect());

@@ -8,8 +8,8 @@ use super::call::{ExecutorUpdate, ReportedState, WorkerCall, WorkerSubscribe};
 use super::event::{ExecutorCommand, ExecutorKey, ExecutorLaunch, WorkerEvent};
 use super::frame::frame_event;
 use super::{EXECUTORS_MAX, HEARTBEAT_MILLISECONDS, MESSAGE_BYTES_MAX};
-use crate::cluster::process::is_valid_name;
 use crate::foreign_text::id_problem;
+use crate::limits::FOREIGN_ID_BYTES_MAX;
 
 /// The most bytes of a sentence, a name of an attribute or its value.
 pub(super) const TEXT_BYTES_MAX: usize = 4096;
@@ -159,10 +159,7 @@ impl ExecutorUpdate {
 impl ExecutorKey {
     fn check(&self) -> Result<(), Unfit> {
         check_id("a framework's id", &self.framework)?;
-        match is_valid_name(&self.executor) {
-            true => Ok(()),
-            false => Err(Unfit("an executor's id can't be the name of a folder".to_owned())),
-        }
+        check_executor_id(&self.executor)
     }
 }
 
@@ -206,6 +203,15 @@ fn check_id(what: &str, id: &str) -> Result<(), Unfit> {
         return Err(Unfit(format!("{what} must not be empty")));
     }
     id_problem(what, id).map_or(Ok(()), |why| Err(Unfit(why)))
+}
+
+/// As in Mesos, it may have white space.
+fn check_executor_id(id: &str) -> Result<(), Unfit> {
+    at_most("bytes in an executor's id", id.len(), FOREIGN_ID_BYTES_MAX)?;
+    match id.is_empty() || id.contains(char::is_control) {
+        true => Err(Unfit("an executor's id is empty or has control characters".to_owned())),
+        false => Ok(()),
+    }
 }
 
 fn check_text(what: &str, text: &str) -> Result<(), Unfit> {
