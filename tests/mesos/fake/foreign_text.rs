@@ -130,14 +130,14 @@ fn peak_memory(pid: u32) -> usize {
 }
 
 /// Goal: long messages at speed take the memory of a few of them, however many executors they are about. Method: the
-/// ends of 32 executors, each with a message of 7 MiB, one right after the other; the program's peak memory when all
+/// ends of 64 executors, each with a message of 7 MiB, one right after the other; the program's peak memory when all
 /// are acknowledged.
 #[test]
 #[cfg(target_os = "linux")]
 fn many_long_messages_take_little_memory() {
     use super::script::{chunk, framed, protobuf};
 
-    const EXECUTORS: usize = 32;
+    const EXECUTORS: usize = 64;
     const MESSAGE: usize = 7 << 20;
     let fake = FakeMaster::new(|call| match call.kind.as_str() {
         "SUBSCRIBE" => Answer::subscribed_in_protobuf(call),
