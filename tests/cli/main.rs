@@ -69,6 +69,7 @@ mod standalone;
 mod standalone_crowds;
 mod standalone_logs;
 mod standalone_page;
+mod standalone_standby;
 mod standalone_tls;
 mod status;
 mod steering;

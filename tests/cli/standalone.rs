@@ -27,8 +27,14 @@ impl RunningMaster {
     }
 
     /// Waits until a master listens.
-    pub(crate) fn watch(mut run: Run) -> RunningMaster {
-        let sentence = run.line(|line| line.contains("listens at"));
+    pub(crate) fn watch(run: Run) -> RunningMaster {
+        RunningMaster::watch_for(run, "listens at")
+    }
+
+    /// Waits for the sentence of a master that ends with its address.
+    pub(crate) fn watch_for(mut run: Run, words: &str) -> RunningMaster {
+        let sentence = run.line(|line| line.contains(words));
+        let sentence = sentence.split(": ").next().unwrap().to_owned();
         let port = sentence.rsplit(':').next().unwrap().to_owned();
         RunningMaster { run, port, sentence }
     }
@@ -452,6 +458,12 @@ fn bad_input_is_refused() {
         (&["--principals-file", "open", "--state-dir", "other"], "other users may read"),
         (&["--worker-tokens-file", "nowhere", "--state-dir", "other"], "No such file"),
         (&["--listen", "0", "--state-dir", "damaged"], "line 1 of the journal"),
+        (&["--listen", "0", "--state-dir", "damaged", "--standby"], "line 1 of the journal"),
+        (
+            &["--advertise", "a,b", "--state-dir", "other"],
+            "--advertise is \"a,b\", but must be HOST:PORT",
+        ),
+        (&["--advertise", "a:b", "--state-dir", "other"], "must be HOST:PORT"),
         (&["--listen", "0", "--state-dir", "newer"], "is of version 9"),
     ] {
         let ended = finish(&folder, &[&["master"], flags].concat());

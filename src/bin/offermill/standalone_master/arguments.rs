@@ -17,8 +17,10 @@ Beyond loopback the master listens only with TLS (--certificate-file, --key-file
 (--principals-file) and worker tokens (--worker-tokens-file) or certificates (--worker-ca-file),
 unless --insecure is given: all who reach a master can run commands on its workers.
 
-A second master with the same folder is refused while the first lives. After a restart, workers
-and frameworks that the journal names have --recovery-timeout to come back before others get offers.
+A second master with the same folder is refused while the first lives, or stands by with --standby:
+it sends workers and frameworks to the first, and takes over when that has ended. They are given
+both: --master offermill://HOST:PORT,HOST:PORT. After a restart, workers and frameworks that the
+journal names have --recovery-timeout to come back before others get offers.
 
 Examples:
   offermill master --state-dir /var/lib/offermill
@@ -44,6 +46,15 @@ pub(crate) struct MasterArguments {
     /// The folder of the journal, made if it isn't there
     #[arg(long, value_name = "FOLDER")]
     pub(super) state_dir: PathBuf,
+
+    /// If another master uses the folder, wait for its end, and then take its place
+    #[arg(long)]
+    pub(super) standby: bool,
+
+    /// Where workers and frameworks reach this master, as they are given it: a standby sends them
+    /// there [default: the address of --listen, with the machine's name if it is all addresses]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(super) advertise: Option<String>,
 
     /// The most cores of a framework, with offers [default: no limit]
     #[arg(long, value_name = "CORES")]

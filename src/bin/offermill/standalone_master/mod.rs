@@ -6,16 +6,20 @@ mod events;
 mod settings;
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use offermill::cluster::standalone::server::{MasterJournal, serve_master};
+use offermill::cluster::standalone::server::{
+    JournalError, MasterJournal, OperatorRequest, reached_at, serve_master, stand_by,
+};
 use offermill::http_server::raise_open_files;
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::control;
+use crate::control::{self, ControlSockets};
 use crate::exit::ExitStatus;
+use crate::model::reply::ControlReply;
 use crate::output::log::{Log, LogLevel};
 use crate::output::{PrintOutcome, drain_remarks, print_result, remark, write_remarks_aside};
 use crate::settings::secrets::hide_memory;
@@ -41,21 +45,7 @@ pub(crate) fn run_master(arguments: &MasterArguments) -> ExitStatus {
         Ok(listener) => listener,
         Err(problem) => return refuse(&[problem]),
     };
-    let journal = match MasterJournal::open(&arguments.state_dir) {
-        Ok(journal) => journal,
-        Err(error) => return refuse(&[error.to_string()]),
-    };
-    let (operator, requests) = unbounded_channel();
-    let sockets = arguments.control.as_ref().map(|path| {
-        let answer = move |line| commands::execute(line, &operator);
-        control::open_for(path, answer)
-            .map_err(|why| format!("--control is {:?}, but {why}", path.display().to_string()))
-    });
-    let _sockets = match sockets.transpose() {
-        Ok(sockets) => sockets,
-        Err(problem) => return refuse(&[problem]),
-    };
-    let (stop, stopped) = oneshot::channel::<Infallible>();
+    let (stop, mut stopped) = oneshot::channel::<Infallible>();
     let mut stop = Some(stop);
     let log = Log::new(LogLevel::chosen(arguments.log_level));
     let listening = signals::listen(move |signal| {
@@ -68,19 +58,32 @@ pub(crate) fn run_master(arguments: &MasterArguments) -> ExitStatus {
     }
     let address = listener.local_addr().unwrap_or(plan.address);
     say_remarks(&plan, address);
-    let scheme = if plan.options.tls.is_some() { "https://" } else { "" };
-    let sentence = format!(
-        "the master of cluster {}, term {}, listens at {scheme}{address}\n",
-        journal.cluster(),
-        journal.term()
-    );
     // The master must not wait for those who read its log.
     if let Err(error) = write_remarks_aside() {
         remark(&format!("no thread can be started: {error}"));
         return ExitStatus::Internal;
     }
-    log.write(LogLevel::Info, sentence.trim_end());
-    if print_result(&StyledText::lines(&sentence)) == PrintOutcome::Failed {
+    let leads = Arc::new(OnceLock::new());
+    let _sockets = match open_sockets(arguments, &leads) {
+        Ok(sockets) => sockets,
+        Err(problem) => return refuse_aside(&[problem]),
+    };
+    let journal = match lead(arguments, &plan, &listener, log, &mut stopped) {
+        Ok(journal) => journal,
+        Err(exit) => {
+            drain_remarks(LAST_LINES_WITHIN, || false);
+            return exit;
+        }
+    };
+    let (operator, requests) = unbounded_channel();
+    let _first = leads.set(operator);
+    let sentence = format!(
+        "the master of cluster {}, term {}, listens at {}{address}",
+        journal.cluster(),
+        journal.term(),
+        scheme(&plan)
+    );
+    if !announce(log, &sentence) {
         return ExitStatus::OutputClosed;
     }
     plan.options.observer = events::observer(log);
@@ -96,6 +99,80 @@ pub(crate) fn run_master(arguments: &MasterArguments) -> ExitStatus {
     exit
 }
 
+/// Opens the socket of `--control`, if it is given. Before the master leads, its commands are refused.
+fn open_sockets(
+    arguments: &MasterArguments,
+    leads: &Arc<OnceLock<UnboundedSender<OperatorRequest>>>,
+) -> Result<Option<ControlSockets>, String> {
+    let Some(path) = &arguments.control else { return Ok(None) };
+    let leads = Arc::clone(leads);
+    let answer = move |line| match leads.get() {
+        Some(operator) => commands::execute(line, operator),
+        None => {
+            Some(ControlReply::Refused("this master is a standby: it does not lead".to_owned()))
+        }
+    };
+    let opened = control::open_for(path, answer);
+    opened
+        .map(Some)
+        .map_err(|why| format!("--control is {:?}, but {why}", path.display().to_string()))
+}
+
+/// Waits until this master leads, if it may, and says where it is reached.
+///
+/// # Errors
+/// With the exit status, after it was said why it doesn't lead.
+fn lead(
+    arguments: &MasterArguments,
+    plan: &MasterPlan,
+    listener: &TcpListener,
+    log: Log,
+    stop: &mut oneshot::Receiver<Infallible>,
+) -> Result<MasterJournal, ExitStatus> {
+    let folder = &arguments.state_dir;
+    let address = listener.local_addr().unwrap_or(plan.address);
+    let own = plan.advertise.clone().unwrap_or_else(|| reached_at(address));
+    let refused = |error: JournalError| refuse(&[error.to_string()]);
+    let journal = match arguments.standby {
+        false => Some(MasterJournal::open(folder).map_err(refused)?),
+        true => MasterJournal::try_open(folder).map_err(refused)?,
+    };
+    let mut journal = match journal {
+        Some(journal) => journal,
+        None => {
+            let at = format!("{}{address}", scheme(plan));
+            let sentence = format!(
+                "the master stands by at {at}: another uses the folder {}",
+                folder.display()
+            );
+            if !announce(log, &sentence) {
+                return Err(ExitStatus::OutputClosed);
+            }
+            let tls = plan.options.tls.clone();
+            match stand_by(listener, folder, &own, tls, stop) {
+                Ok(Some(journal)) => journal,
+                Ok(None) => {
+                    log.write(LogLevel::Info, "the standby has ended");
+                    return Err(ExitStatus::Done);
+                }
+                Err(why) => return Err(refuse(&[why])),
+            }
+        }
+    };
+    journal.name_leader(&own).map_err(refused)?;
+    Ok(journal)
+}
+
+/// Says a sentence on standard output and in the log. Returns whether it could be written.
+fn announce(log: Log, sentence: &str) -> bool {
+    log.write(LogLevel::Info, sentence);
+    print_result(&StyledText::lines(&format!("{sentence}\n"))) != PrintOutcome::Failed
+}
+
+fn scheme(plan: &MasterPlan) -> &'static str {
+    if plan.options.tls.is_some() { "https://" } else { "" }
+}
+
 /// Says what the operator should know before the master listens.
 fn say_remarks(plan: &MasterPlan, address: SocketAddr) {
     if let Some(why) = &plan.remark {
@@ -106,6 +183,13 @@ fn say_remarks(plan: &MasterPlan, address: SocketAddr) {
             "--insecure: who reaches {address} may read what is sent, or run commands on workers"
         ));
     }
+}
+
+/// Refuses once lines are written by a thread of their own.
+fn refuse_aside(problems: &[String]) -> ExitStatus {
+    let exit = refuse(problems);
+    drain_remarks(LAST_LINES_WITHIN, || false);
+    exit
 }
 
 fn refuse(problems: &[String]) -> ExitStatus {

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use offermill::cluster::mesos::Masters;
 use offermill::cluster::standalone::server::{CredentialsError, MasterAccess, MasterOptions};
 use offermill::config::text::{TimeUnit, format_duration, parse_duration};
 use offermill::http_server::{ServerTls, server_tls};
@@ -24,6 +25,8 @@ const TIME_MAX: Duration = Duration::from_secs(3600);
 pub(super) struct MasterPlan {
     pub(super) address: SocketAddr,
     pub(super) options: MasterOptions,
+    /// Where it is reached, if that is given: `HOST:PORT`.
+    pub(super) advertise: Option<String>,
     /// What the operator should know.
     pub(super) remark: Option<String>,
 }
@@ -41,6 +44,7 @@ pub(super) fn read(arguments: &MasterArguments) -> Result<MasterPlan, Vec<String
         problems.push(format!("--listen is {listen:?}, but must be {allowed}"));
     }
     let max_cores = read_cores(arguments, &mut problems);
+    let advertise = read_advertised(arguments, &mut problems);
     let mut access = MasterAccess::default()
         .with_hosts(arguments.hosts.iter().map(|host| host.trim().to_owned()));
     let (principals, tokens) = (&arguments.principals_file, &arguments.worker_tokens_file);
@@ -89,13 +93,30 @@ pub(super) fn read(arguments: &MasterArguments) -> Result<MasterPlan, Vec<String
         }));
     }
     match address {
-        Some(address) if problems.is_empty() => Ok(MasterPlan { address, options, remark }),
+        Some(address) if problems.is_empty() => {
+            Ok(MasterPlan { address, options, advertise, remark })
+        }
         _ => Err(problems),
     }
 }
 
 /// Adds the credentials of a file.
 type AddCredentials = fn(MasterAccess, &std::path::Path) -> Result<MasterAccess, CredentialsError>;
+
+/// Reads where the master is reached: the address of one master.
+fn read_advertised(arguments: &MasterArguments, problems: &mut Vec<String>) -> Option<String> {
+    let text = arguments.advertise.as_ref()?.trim();
+    let is_one = format!("http://{text}").parse::<Masters>().is_ok_and(|it| it.all().len() == 1);
+    if !is_one || text.contains('/') {
+        problems.push(format!("--advertise is {text:?}, but must be HOST:PORT"));
+    }
+    // Without a port it is that of masters, as for workers.
+    Some(if text.rsplit(']').next().is_some_and(|it| it.contains(':')) {
+        text.to_owned()
+    } else {
+        format!("{text}:5050")
+    })
+}
 
 fn read_cores(arguments: &MasterArguments, problems: &mut Vec<String>) -> Option<Scalar> {
     let text = arguments.max_cores.as_ref()?;

@@ -1,11 +1,12 @@
 //! [`MasterJournal`]: what a master must know after a restart, in a file that one master holds at a time.
 //!
-//! The folder has two files: `master.lock`, which a master holds locked as long as it lives, and `master.journal`. Its
-//! first line has the version, the cluster and the term, all others are entries, as JSON. A master begins by writing it
-//! anew with a higher term, and syncs it before it does anything else; what it appends is synced as well.
+//! The folder has three files: `master.lock`, which a master holds locked as long as it lives; `master.leader`, with
+//! the address at which it is reached, for standbys; and `master.journal`. Its first line has the version, the cluster
+//! and the term, all others are entries, as JSON. A master begins by writing it anew with a higher term, and syncs it
+//! before it does anything else; what it appends is synced as well.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,10 @@ use crate::cluster::standalone::master::{
 };
 use crate::private_files::{PrivateFolder, lock_with_retry, open_file, open_lock, replace};
 
+/// The file with the leader's address.
+const LEADER_FILE: &str = "master.leader";
+/// The most bytes that are read of it.
+const LEADER_BYTES_MAX: u64 = 512;
 /// The version of the format.
 const VERSION: u32 = 1;
 /// A journal that is longer may be written anew while it is in use, in bytes.
@@ -77,13 +82,32 @@ impl MasterJournal {
         };
         PrivateFolder::open(folder).map_err(failed)?;
         let lock = open_lock(&folder.join("master.lock")).map_err(failed)?;
-        if let Err(error) = lock_with_retry(&lock) {
-            let why = match error {
-                std::fs::TryLockError::WouldBlock => "another master uses it".to_owned(),
-                std::fs::TryLockError::Error(error) => error.to_string(),
-            };
-            return Err(JournalError(format!("the folder {} is locked: {why}", folder.display())));
+        lock_with_retry(&lock).map_err(|error| locked(folder, &error))?;
+        MasterJournal::begin(folder, lock)
+    }
+
+    /// Opens the journal as [`open`](MasterJournal::open) does; `None` if another master holds it.
+    ///
+    /// # Errors
+    /// As there, but not if another master holds it.
+    pub fn try_open(folder: &Path) -> Result<Option<MasterJournal>, JournalError> {
+        let failed = |error: io::Error| {
+            JournalError(format!("the folder {} can't be used: {error}", folder.display()))
+        };
+        PrivateFolder::open(folder).map_err(failed)?;
+        let lock = open_lock(&folder.join("master.lock")).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => MasterJournal::begin(folder, lock).map(Some),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(error) => Err(locked(folder, &error)),
         }
+    }
+
+    /// Begins a new term in a folder whose lock this master has.
+    fn begin(folder: &Path, lock: File) -> Result<MasterJournal, JournalError> {
+        let failed = |error: io::Error| {
+            JournalError(format!("the folder {} can't be used: {error}", folder.display()))
+        };
         let path = folder.join("master.journal");
         let (head, entries) = match open_file(&path) {
             Ok(file) => read(&path, file)?,
@@ -115,6 +139,18 @@ impl MasterJournal {
             retry_bytes,
             path,
             _lock: lock,
+        })
+    }
+
+    /// Writes where this master is reached, `HOST:PORT`, for standbys.
+    ///
+    /// # Errors
+    /// If that can't be written.
+    pub fn name_leader(&mut self, address: &str) -> Result<(), JournalError> {
+        let path = self.path.with_file_name(LEADER_FILE);
+        let written = replace(&path, |file| file.write_all(format!("{address}\n").as_bytes()));
+        written.map(drop).map_err(|error| {
+            JournalError(format!("the file {} can't be written: {error}", path.display()))
         })
     }
 
@@ -198,6 +234,24 @@ impl MasterJournal {
             JournalError(format!("the journal {} can't be written: {error}", self.path.display()))
         })
     }
+}
+
+/// The address that a leader wrote last, if there is one that can be read.
+pub(super) fn leader_of(folder: &Path) -> Option<String> {
+    let file = open_file(&folder.join(LEADER_FILE)).ok()?;
+    let mut line = String::new();
+    file.take(LEADER_BYTES_MAX).read_to_string(&mut line).ok()?;
+    let address = line.strip_suffix('\n')?;
+    let is_address = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
+    (!address.is_empty() && address.bytes().all(is_address)).then(|| address.to_owned())
+}
+
+fn locked(folder: &Path, error: &TryLockError) -> JournalError {
+    let why = match error {
+        TryLockError::WouldBlock => "another master uses it".to_owned(),
+        TryLockError::Error(error) => error.to_string(),
+    };
+    JournalError(format!("the folder {} is locked: {why}", folder.display()))
 }
 
 /// The entries that say the same, without those that were taken back.

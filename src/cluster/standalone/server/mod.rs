@@ -34,6 +34,7 @@ mod random;
 mod routes;
 mod scheduler;
 mod shared;
+mod standby;
 mod stream;
 mod teardown;
 mod worker;
@@ -59,6 +60,7 @@ pub use journal::{JournalError, MasterJournal};
 pub use observer::MasterObserver;
 pub use operator::OperatorRequest;
 pub use options::MasterOptions;
+pub use standby::{reached_at, stand_by};
 
 /// What clients of a master may do. A connection is in use while a request on it is answered that was allowed, so that
 /// neither clients without credentials nor those that keep connections open can keep others out. `connections_max` is
