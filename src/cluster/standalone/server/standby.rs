@@ -39,8 +39,8 @@ pub fn reached_at(address: SocketAddr) -> String {
 }
 
 /// Waits until no other master holds the journal in `folder`, which is made if it isn't there, and returns it, with a
-/// new term. Until then requests at `listener` are answered with status 307 and the leader's address, if that is known, and
-/// `/health` with `standby`. `None` if `stop` is sent or dropped before. `own` is this master's address, as in
+/// new term. Until then requests at `listener` are answered with status 307 and the leader's address, if that is known,
+/// and `/health` with `standby`. `None` if `stop` is sent or dropped before. `own` is this master's address, as in
 /// [`MasterJournal::name_leader`].
 ///
 /// # Errors
