@@ -119,8 +119,8 @@ impl ControlThread {
         match message {
             ControlMessage::Started => self.is_started = true,
             ControlMessage::Event(event) => controller.handle(event, now, calls),
-            ControlMessage::Placed(placed) => {
-                placed.executors().for_each(|placed| calls.notice(Notice::Placed(placed)));
+            ControlMessage::Placed(placed, rows) => {
+                placed.executors(rows).for_each(|placed| calls.notice(Notice::Placed(placed)));
             }
             ControlMessage::Resumed { adopted, surplus, finished } => {
                 calls.notice(Notice::Resumed { finished });

@@ -1,5 +1,6 @@
 //! Messages to the control thread.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::cluster_manager::Update;
@@ -16,8 +17,8 @@ pub(super) enum ControlMessage {
     /// The manager has started: calls can be made.
     Started,
     Event(ControllerEvent),
-    /// The executors that a batch of offers places.
-    Placed(Arc<PlacedBatch>),
+    /// Executors that a batch of offers places: these rows of it.
+    Placed(Arc<PlacedBatch>, Range<usize>),
     /// A former run is resumed.
     Resumed {
         adopted: Vec<PlacedExecutor>,
@@ -52,7 +53,7 @@ pub(super) enum ControlMessage {
 impl InboxMessage for ControlMessage {
     fn weight(&self) -> usize {
         let items = match self {
-            ControlMessage::Placed(placed) => placed.len(),
+            ControlMessage::Placed(_, rows) => rows.len(),
             ControlMessage::Resumed { adopted, surplus, .. } => adopted.len() + surplus.len(),
             ControlMessage::NeverLaunched(executors) => executors.len(),
             ControlMessage::Overflow { offers, .. } => offers.len(),

@@ -10,6 +10,9 @@ use super::placed_batch::PlacedBatch;
 use super::sinks::AnswerSink;
 use super::state::EngineState;
 
+/// The most executors of a message: the control thread does nothing else while it reports them, not even a kill.
+const PLACED_ROWS_MAX: usize = 256;
+
 /// Makes a handler thread's calls.
 pub(super) struct HandlerCalls<'a> {
     shared: &'a EngineState,
@@ -36,7 +39,12 @@ impl AnswerSink for HandlerCalls<'_> {
     }
 
     fn placed(&mut self, placed: Arc<PlacedBatch>) {
-        self.shared.send_control(ControlMessage::Placed(placed));
+        let mut first = 0;
+        while first < placed.len() {
+            let rows = first..placed.len().min(first + PLACED_ROWS_MAX);
+            first = rows.end;
+            self.shared.send_control(ControlMessage::Placed(Arc::clone(&placed), rows));
+        }
     }
 
     fn never_launched(&mut self, executors: Vec<String>) {

@@ -138,7 +138,8 @@ impl OfferHandler {
     /// The executors that the last batch places.
     #[cfg(feature = "simulated")]
     pub(crate) fn placed(&self, offers: &[Offer<'_>]) -> Vec<PlacedExecutor> {
-        self.placed_batch(self.decisions.accepts(), offers).executors().collect()
+        let placed = self.placed_batch(self.decisions.accepts(), offers);
+        placed.executors(0..placed.len()).collect()
     }
 
     /// Last step of an answer: all its calls have been made.

@@ -1,8 +1,7 @@
 //! [`PlacedBatch`]: the executors that a batch of offers places, with their texts in one piece of memory.
 //!
 //! A handler makes one for each batch and shares it with the control thread, which builds a notice from each row. So
-//! one message is sent for a batch, however many executors it places, and no text is allocated on one thread to be
-//! freed on another.
+//! few messages are sent for a batch, and no text is allocated on one thread to be freed on another.
 
 use std::fmt::{self, Write as _};
 use std::ops::Range;
@@ -75,9 +74,9 @@ impl PlacedBatch {
         rows.iter().map(|row| self.part(row.start..row.executor_end))
     }
 
-    /// The executors, as notices report them.
-    pub(crate) fn executors(&self) -> impl Iterator<Item = PlacedExecutor> {
-        self.rows.iter().map(|row| PlacedExecutor {
+    /// The executors of these rows, as notices report them. Rows that don't exist are left out.
+    pub(crate) fn executors(&self, rows: Range<usize>) -> impl Iterator<Item = PlacedExecutor> {
+        self.rows.get(rows).unwrap_or_default().iter().map(|row| PlacedExecutor {
             id: row.id,
             executor: self.part(row.start..row.executor_end).to_owned(),
             agent_id: self.part(row.executor_end..row.agent_id_end).to_owned(),
@@ -108,7 +107,7 @@ mod tests {
             let id = ExecutorId { sequence, slot: 0 };
             batch.push(id, format_args!("e.{sequence}"), offer, ExecutorResources::NONE);
         }
-        let executors: Vec<_> = batch.executors().collect();
+        let executors: Vec<_> = batch.executors(0..batch.len()).collect();
         let texts = executors.iter().map(|it| (&*it.executor, &*it.agent_id, &*it.hostname));
         let expected = [("e.7", "S1", "host.example"), ("e.8", "", "é"), ("e.9", "", "")];
         assert_eq!(texts.collect::<Vec<_>>(), expected);

@@ -315,9 +315,11 @@ fn the_launched_do_not_wait_for_their_batch() {
     let (release, held) = channel::<()>();
     let held = Mutex::new(held);
     let accepts = AtomicUsize::new(0);
+    let (begins, begun) = channel::<()>();
     let mut cluster = Recorder::default();
     cluster.on_call = Some(Box::new(move |call| {
         if call == "accept" && accepts.fetch_add(1, Ordering::Relaxed) == 1 {
+            begins.send(()).unwrap();
             let _released = held.lock().unwrap().recv();
         }
     }));
@@ -327,11 +329,9 @@ fn the_launched_do_not_wait_for_their_batch() {
         Notice::Placed(placed) => Some((placed.id, placed.executor.clone())),
         _ => None,
     });
-    // They are reported before the first launch.
-    let launched = fixture.cluster.wait_for(|call| match call {
-        Call::Accept { executors, .. } => Some(executors.clone()),
-        _ => None,
-    });
+    // They are reported before the first launch. Once the second one is called, the first has returned.
+    begun.recv().unwrap();
+    let launched = fixture.cluster.launched();
     assert_eq!(launched.len(), 2);
     fixture.register(true);
     fixture.engine.kill(placed.iter().map(|(id, _)| *id).collect());

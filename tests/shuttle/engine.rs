@@ -151,15 +151,24 @@ fn update(executor: &str, state: TaskState) -> Event {
     Event::Update(Update::new(executor, state).with_uuid(vec![1]))
 }
 
-/// An engine with two handlers. With `slack` the schedule chooses all deadlines of its shutdown; without, they never
+/// An engine with two handlers, and batches of one offer. With `slack` the schedule chooses all deadlines of its shutdown; without, they never
 /// pass.
 fn start(cluster: &Arc<Cluster>, observer: Box<dyn Observer>, slack: bool) -> (Engine, Kernel) {
+    start_with_batches(cluster, observer, slack, 1)
+}
+
+fn start_with_batches(
+    cluster: &Arc<Cluster>,
+    observer: Box<dyn Observer>,
+    slack: bool,
+    batch_max: usize,
+) -> (Engine, Kernel) {
     let setup = Setup { limit: Some(2), ..Setup::default() };
     let kernel = Kernel::new(setup.config(), IdScheme::unique("s", 0).unwrap());
     let mut options = EngineOptions::default();
     options.handlers = 2;
     options.offers_queued_max = 3;
-    options.batch_max = 1;
+    options.batch_max = batch_max;
     options.shutdown_slack = if slack { Duration::from_secs(1) } else { Duration::MAX };
     let manager = Arc::clone(cluster) as Arc<dyn ClusterManager>;
     let engine = Engine::start(kernel.clone(), manager, Arc::new(Run), options, observer);
@@ -249,6 +258,49 @@ fn an_end_without_deadlines_loses_nothing() {
         let report = engine.shutdown(Duration::MAX);
         assert!(report.drained && report.unfinished.is_empty() && report.broken.is_none());
         sender.join().unwrap();
+        cluster.flush_releases();
+        let memory = cluster.memory.lock().unwrap();
+        assert!(memory.launched.is_subset(&memory.killed), "launched and not killed");
+        assert_eq!(kernel.totals().executors, 0);
+        kernel.check().unwrap();
+    });
+}
+
+/// Kills each executor as soon as it is reported, which is before its launch.
+struct KillingAtOnce(Arc<Mutex<Option<Engine>>>);
+
+impl Observer for KillingAtOnce {
+    fn notice(&mut self, _at: Timestamp, notice: Notice) {
+        if let Notice::Placed(placed) = notice
+            && let Some(engine) = &*self.0.lock().unwrap()
+        {
+            engine.kill(vec![placed.id]);
+        }
+    }
+}
+
+/// Goal: executors of a batch with several ACCEPTs are killed each after its own launch, however early that is asked
+/// for, and none is left. Method: batches of two offers of two agents, an observer that kills at the first report, a
+/// further registration, and a shutdown without deadlines.
+#[test]
+fn no_kill_overtakes_a_launch_of_a_batch() {
+    play("engine/batches", 1500, || {
+        let cluster = Arc::new(Cluster::default());
+        let slot = Arc::new(Mutex::new(None));
+        let killing = Box::new(KillingAtOnce(Arc::clone(&slot)));
+        let (engine, kernel) = start_with_batches(&cluster, killing, false, 2);
+        *slot.lock().unwrap() = Some(engine);
+        let sender = Arc::clone(&cluster);
+        let sender = thread::spawn(move || {
+            sender.register();
+            sender.offer(&["a1", "a2"]);
+            sender.register();
+            sender.offer(&["b1"]);
+        });
+        sender.join().unwrap();
+        let engine = slot.lock().unwrap().take().unwrap();
+        let report = engine.shutdown(Duration::MAX);
+        assert!(report.drained && report.unfinished.is_empty() && report.broken.is_none());
         cluster.flush_releases();
         let memory = cluster.memory.lock().unwrap();
         assert!(memory.launched.is_subset(&memory.killed), "launched and not killed");

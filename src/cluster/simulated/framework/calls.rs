@@ -95,7 +95,7 @@ impl AnswerSink for SimulatedCalls<'_, '_> {
 
     fn placed(&mut self, placed: Arc<PlacedBatch>) {
         self.placed += placed.len() as u32;
-        for executor in placed.executors() {
+        for executor in placed.executors(0..placed.len()) {
             self.notice(Notice::Placed(executor));
         }
     }
