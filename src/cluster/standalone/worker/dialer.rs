@@ -11,8 +11,9 @@ use crate::cluster::http_client::{Http, Master, SharedHttp};
 
 /// The maximum number of redirections that are followed in a row without waiting.
 const REDIRECTIONS_MAX: u32 = 4;
-/// A registration that lasted for this time resets the back-off.
-const STABLE_AFTER: Duration = Duration::from_secs(15);
+/// A registration that lasted for this time resets the back-off, so that a master that ends soon after its start again
+/// is found soon. A master that ends each connection at once is asked ever more rarely.
+const STABLE_AFTER: Duration = Duration::from_secs(2);
 
 /// Dials masters: the leader if one was named, otherwise one after the other, with pauses.
 pub(super) struct Dialer {
