@@ -1,6 +1,6 @@
 //! Who is offered what: first in, first out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use super::StandaloneMaster;
@@ -22,6 +22,26 @@ pub(super) const REFUSE_DEFAULT: Duration = Duration::from_secs(5);
 /// The longest such time.
 const REFUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
+/// What is offered, by worker, and how many cores more each framework may be offered. It is counted once for all offers
+/// that are made after a call.
+#[derive(Debug)]
+pub(super) struct OfferShares {
+    /// The frameworks that have an open offer of a worker, and the sum of these offers.
+    of_workers: HashMap<String, (BTreeSet<u64>, WorkerResources)>,
+    cores_left: HashMap<u64, Scalar>,
+}
+
+impl OfferShares {
+    fn add(&mut self, framework: u64, worker: &str, resources: &WorkerResources) {
+        let (frameworks, sum) = self.of_workers.entry(worker.to_owned()).or_default();
+        frameworks.insert(framework);
+        *sum = sum.plus(resources);
+        if let Some(left) = self.cores_left.get_mut(&framework) {
+            *left = left.saturating_sub(resources.cpus);
+        }
+    }
+}
+
 impl StandaloneMaster {
     /// Offers what is free.
     pub(super) fn allocate(&mut self, now: Duration) {
@@ -31,8 +51,10 @@ impl StandaloneMaster {
         }
         let mut made: BTreeMap<u64, Vec<Offer>> = BTreeMap::new();
         let ids: Vec<String> = self.workers.keys().cloned().collect();
+        let mut shares = self.offer_shares();
         for id in ids {
-            while let Some((framework, resources)) = self.next_offer(&id, now) {
+            while let Some((framework, resources)) = self.next_offer(&id, &shares, now) {
+                shares.add(framework, &id, &resources);
                 let offer = self.make_offer(framework, &id, resources, now);
                 made.entry(framework).or_default().push(offer);
             }
@@ -43,40 +65,58 @@ impl StandaloneMaster {
         }
     }
 
+    /// What is offered, counted anew.
+    pub(super) fn offer_shares(&self) -> OfferShares {
+        let most = self.settings.max_cores.unwrap_or(Scalar::MAX);
+        // Of frameworks with executors, by id.
+        let mut own_left: HashMap<&str, Scalar> = HashMap::new();
+        if self.settings.max_cores.is_some() {
+            let tasks = self.workers.values().flat_map(|worker| &worker.tasks);
+            for (key, task) in tasks.filter(|(_, task)| !task.has_ended) {
+                let left = own_left.entry(&key.framework).or_insert(most);
+                *left = left.saturating_sub(task.resources.cpus);
+            }
+        }
+        let left = |framework: &RegisteredFramework| {
+            own_left.get(framework.id.as_str()).copied().unwrap_or(most)
+        };
+        let cores_left = self.frameworks.iter().map(|(number, it)| (*number, left(it))).collect();
+        let mut shares = OfferShares { of_workers: HashMap::new(), cores_left };
+        for offer in self.offers.values() {
+            shares.add(offer.framework, &offer.worker, &offer.resources);
+        }
+        shares
+    }
+
     /// The first framework that is to be offered what is free on a worker, and how much of it.
-    pub(super) fn next_offer(&self, id: &str, now: Duration) -> Option<(u64, WorkerResources)> {
-        let free = self.free(id).filter(is_usable)?;
+    pub(super) fn next_offer(
+        &self,
+        id: &str,
+        shares: &OfferShares,
+        now: Duration,
+    ) -> Option<(u64, WorkerResources)> {
+        let free = self.free(id, shares).filter(is_usable)?;
+        let holders = shares.of_workers.get(id).map(|(frameworks, _)| frameworks);
         self.frameworks.iter().find_map(|(number, framework)| {
             let takes = framework.connection.is_some() && !framework.suppressed;
-            if !takes || self.offers.values().any(|it| it.framework == *number && it.worker == id) {
+            if !takes || holders.is_some_and(|holders| holders.contains(number)) {
                 return None;
             }
-            let cpus = free.cpus.min(self.cores_left(*number, framework));
-            let offered = WorkerResources { cpus, ..free.clone() };
+            let left = shares.cores_left.get(number).copied().unwrap_or_default();
+            let offered = WorkerResources { cpus: free.cpus.min(left), ..free.clone() };
             (is_usable(&offered) && !framework.has_declined(id, &offered, now))
                 .then_some((*number, offered))
         })
     }
 
-    /// How many cores more a framework may be offered.
-    pub(super) fn cores_left(&self, number: u64, framework: &RegisteredFramework) -> Scalar {
-        let Some(most) = self.settings.max_cores else { return Scalar::MAX };
-        let offered = self.offers.values().filter(|offer| offer.framework == number);
-        let offered = offered.map(|offer| offer.resources.cpus);
-        let tasks = self.workers.values().flat_map(|worker| &worker.tasks);
-        let own = tasks.filter(|(key, task)| key.framework == framework.id && !task.has_ended);
-        let used = own.map(|(_, task)| task.resources.cpus);
-        offered.chain(used).fold(most, Scalar::saturating_sub)
-    }
-
     /// What is free on a worker, if it may be offered.
-    pub(super) fn free(&self, id: &str) -> Option<WorkerResources> {
+    pub(super) fn free(&self, id: &str, shares: &OfferShares) -> Option<WorkerResources> {
         let worker = self.workers.get(id)?;
         if worker.connection.is_none() || worker.is_unreachable || worker.is_draining {
             return None;
         }
-        let offers = self.offers.values().filter(|offer| offer.worker == id);
-        let taken = offers.fold(worker.used(), |sum, offer| sum.plus(&offer.resources));
+        let used = worker.used();
+        let taken = shares.of_workers.get(id).map_or(used.clone(), |(_, sum)| used.plus(sum));
         Some(worker.total.minus(&taken))
     }
 
@@ -130,12 +170,12 @@ impl StandaloneMaster {
     ) {
         if let Some(framework) = self.frameworks.get_mut(&number) {
             let until = now + refuse.clamp(REFUSE_MIN, REFUSE_MAX);
-            framework.declined.retain(|it| {
-                let is_less = it.worker == worker && resources.covers(&it.resources);
+            let declined = framework.declined.entry(worker.to_owned()).or_default();
+            declined.retain(|it| {
+                let is_less = resources.covers(&it.resources);
                 it.until > now && !(is_less && it.until <= until)
             });
-            let worker = worker.to_owned();
-            framework.declined.push(DeclinedResources { worker, resources, until });
+            declined.push(DeclinedResources { resources, until });
         }
     }
 }

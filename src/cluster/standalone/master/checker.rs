@@ -24,8 +24,9 @@ impl StandaloneMaster {
             "{away:?} workers are away"
         );
         if !self.is_recovering() {
+            let shares = self.offer_shares();
             for id in self.workers.keys() {
-                let more = self.next_offer(id, self.allocated_at);
+                let more = self.next_offer(id, &shares, self.allocated_at);
                 assert_eq!(more, None, "{id} has more to offer");
             }
         }
@@ -118,6 +119,19 @@ impl StandaloneMaster {
                 );
             }
         }
+    }
+}
+
+impl StandaloneMaster {
+    /// How many cores more a framework may be offered.
+    fn cores_left(&self, number: u64, framework: &RegisteredFramework) -> Scalar {
+        let Some(most) = self.settings.max_cores else { return Scalar::MAX };
+        let offered = self.offers.values().filter(|offer| offer.framework == number);
+        let offered = offered.map(|offer| offer.resources.cpus);
+        let tasks = self.workers.values().flat_map(|worker| &worker.tasks);
+        let own = tasks.filter(|(key, task)| key.framework == framework.id && !task.has_ended);
+        let used = own.map(|(_, task)| task.resources.cpus);
+        offered.chain(used).fold(most, Scalar::saturating_sub)
     }
 }
 

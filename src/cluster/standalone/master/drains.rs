@@ -37,10 +37,11 @@ impl StandaloneMaster {
         true
     }
 
-    /// Tells a worker to leave that waits for the end of its executors, if it has none any more.
+    /// Tells a worker to leave that waits for the end of its executors, if it has none any more whose end isn't
+    /// acknowledged: that of a framework that is away would be lost with the worker.
     pub(super) fn end_decommission(&mut self, id: &str) {
         let Some(worker) = self.workers.get_mut(id) else { return };
-        let is_empty = worker.connection.is_some() && worker.living() == 0;
+        let is_empty = worker.connection.is_some() && worker.tasks.is_empty();
         let Some(drain) = worker.drain.as_mut().filter(|it| is_empty && it.grace.is_none()) else {
             return;
         };

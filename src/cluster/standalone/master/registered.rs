@@ -1,6 +1,6 @@
 //! What a master knows of a framework, a worker, an executor and an offer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use super::launch_tag::LaunchOrder;
@@ -17,7 +17,8 @@ pub(super) struct RegisteredFramework {
     pub(super) info: FrameworkInfo,
     pub(super) connection: Option<ConnectionNumber>,
     pub(super) suppressed: bool,
-    pub(super) declined: Vec<DeclinedResources>,
+    /// By worker.
+    pub(super) declined: HashMap<String, Vec<DeclinedResources>>,
     /// When it is torn down, if it has no connection and its clock runs.
     pub(super) gone_at: Option<Duration>,
 }
@@ -25,7 +26,6 @@ pub(super) struct RegisteredFramework {
 /// Resources that a framework gets no offer of until a time, unless there is more.
 #[derive(Debug)]
 pub(super) struct DeclinedResources {
-    pub(super) worker: String,
     pub(super) resources: WorkerResources,
     pub(super) until: Duration,
 }
@@ -37,7 +37,7 @@ impl RegisteredFramework {
             info,
             connection: None,
             suppressed: false,
-            declined: Vec::new(),
+            declined: HashMap::new(),
             gone_at: None,
         }
     }
@@ -61,8 +61,8 @@ impl RegisteredFramework {
     }
 
     pub(super) fn has_declined(&self, worker: &str, free: &WorkerResources, now: Duration) -> bool {
-        let mut declined = self.declined.iter();
-        declined.any(|it| it.worker == worker && it.until > now && it.resources.covers(free))
+        let declined = self.declined.get(worker);
+        declined.is_some_and(|all| all.iter().any(|it| it.until > now && it.resources.covers(free)))
     }
 }
 
@@ -82,6 +82,8 @@ pub(super) struct RegisteredWorker {
     pub(super) is_unreachable: bool,
     /// It takes no launches any more.
     pub(super) is_draining: bool,
+    /// It ends its executors, because it leaves.
+    pub(super) ends_executors: bool,
     /// The drain that it was told, or will be once its executors have ended.
     pub(super) drain: Option<WorkerDrain>,
     /// The number of launches on this connection.
@@ -107,6 +109,7 @@ impl RegisteredWorker {
             heard_at: now,
             is_unreachable: false,
             is_draining: said.leaving,
+            ends_executors: said.leaving,
             drain: None,
             launches: 0,
             tasks: BTreeMap::new(),

@@ -55,19 +55,26 @@ impl StandaloneMaster {
         self.tell_framework(number, Event { update, ..event(Type::Update) });
     }
 
-    /// Takes a worker's update: its resources are free if it is an end, and the framework is told.
-    pub(super) fn take_update(&mut self, worker: &str, update: ExecutorUpdate) {
+    /// Takes a worker's update: its resources are free if it is an end, and the framework is told. Returns whether
+    /// something has become free: workers repeat ends until they are acknowledged.
+    pub(super) fn take_update(&mut self, worker: &str, update: ExecutorUpdate) -> bool {
         let state = task_state(update.state);
         let own = self.workers.get_mut(worker).and_then(|it| it.tasks.get_mut(&update.key));
         let Some(task) = own else {
             // It was launched by somebody else, or its end is acknowledged: the framework isn't told.
-            return self.acknowledge_update(worker, &update.key, update.uuid, false);
+            self.acknowledge_update(worker, &update.key, update.uuid, false);
+            return false;
         };
+        let is_end = update.state.is_end();
+        let frees = is_end && !task.has_ended;
         if !task.has_ended {
             task.state = state;
-            task.has_ended = update.state.is_end();
-            task.end_uuid = update.state.is_end().then(|| update.uuid.clone());
+            task.has_ended = is_end;
             self.totals.count_end(state);
+        }
+        // That it has ended may be known from the list with which its worker came back.
+        if is_end && task.end_uuid.is_none() {
+            task.end_uuid = Some(update.uuid.clone());
             if matches!(update.state, ReportedState::Failed | ReportedState::Dropped) {
                 self.notices.push(MasterNotice::ExecutorFailed {
                     key: update.key.clone(),
@@ -77,15 +84,17 @@ impl StandaloneMaster {
                 });
             }
         }
-        let drains = self.workers.get(worker).is_some_and(|it| it.is_draining);
         // It isn't what the framework asked for, nor a failure of its own.
-        let is_drained = drains && matches!(state, TaskState::Killed | TaskState::Failed);
+        let is_unwanted =
+            task.kill_grace.is_none() && matches!(state, TaskState::Killed | TaskState::Failed);
+        let is_drained =
+            is_unwanted && self.workers.get(worker).is_some_and(|it| it.ends_executors);
         let Some(number) = self.framework_number(&update.key.framework) else {
             // During recovery it may still come back.
             if !self.is_recovering() {
-                self.acknowledge_update(worker, &update.key, update.uuid, update.state.is_end());
+                self.acknowledge_update(worker, &update.key, update.uuid, is_end);
             }
-            return;
+            return frees;
         };
         let is_aware =
             self.frameworks.get(&number).is_some_and(|framework| framework.is_partition_aware());
@@ -107,6 +116,7 @@ impl StandaloneMaster {
         };
         let update = Some(Update { status });
         self.tell_framework(number, Event { update, ..event(Type::Update) });
+        frees
     }
 
     /// Tells a worker that an update has arrived. An executor whose end is acknowledged is forgotten.
@@ -123,7 +133,7 @@ impl StandaloneMaster {
         }
     }
 
-    /// Forgets an executor.
+    /// Forgets an executor. A worker that waits for the last one leaves then.
     pub(super) fn forget_task(&mut self, worker: &str, key: &ExecutorKey) {
         if let Some(it) = self.workers.get_mut(worker) {
             it.tasks.remove(key);
@@ -131,6 +141,7 @@ impl StandaloneMaster {
         if self.placed.get(key).is_some_and(|placed| placed == worker) {
             self.placed.remove(key);
         }
+        self.end_decommission(worker);
     }
 }
 

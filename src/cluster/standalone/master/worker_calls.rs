@@ -17,12 +17,8 @@ impl StandaloneMaster {
         call: WorkerCall,
         now: Duration,
     ) -> Result<(), RefusedCall> {
-        // A heartbeat, and the start of an executor, free nothing.
-        let frees = match &call {
-            WorkerCall::Update(update) => update.state.is_end(),
-            WorkerCall::Heartbeat => false,
-            WorkerCall::Subscribe(_) | WorkerCall::Leaving | WorkerCall::Leave => true,
-        };
+        // A heartbeat frees nothing.
+        let mut frees = !matches!(&call, WorkerCall::Heartbeat);
         let id = match (self.connections.get(&connection), call) {
             (Some(Peer::Worker(_)), WorkerCall::Subscribe(_)) => {
                 return Err(RefusedCall("a connection subscribes once".to_owned()));
@@ -33,11 +29,8 @@ impl StandaloneMaster {
                     worker.heard_at = now;
                 }
                 match call {
-                    WorkerCall::Update(update) => {
-                        self.take_update(&id, update);
-                        self.end_decommission(&id);
-                    }
-                    WorkerCall::Leaving => self.worker_leaves(&id),
+                    WorkerCall::Update(update) => frees = self.take_update(&id, update),
+                    WorkerCall::Leaving => self.worker_ends_executors(&id),
                     WorkerCall::Leave => {
                         self.hang_up(connection);
                         self.forget_worker(&id, TaskState::Gone, "its worker has left");

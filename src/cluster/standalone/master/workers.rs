@@ -82,7 +82,7 @@ impl StandaloneMaster {
         self.compare_executors(&id, known, own, was_unreachable);
         self.notice_worker(&id, again);
         for update in said.unacknowledged {
-            self.take_update(&id, update);
+            let _offered_at_the_end = self.take_update(&id, update);
         }
         if !said.leaving {
             self.end_decommission(&id);
@@ -227,12 +227,15 @@ impl StandaloneMaster {
         }
         for (key, task) in known {
             self.placed.remove(&key);
-            if !task.has_ended && !task.is_called_lost {
-                let (state, message) = match task.state {
-                    TaskState::Staging => (TaskState::Dropped, "its launch didn't arrive"),
-                    _ => (TaskState::Gone, "its worker doesn't have it any more"),
-                };
-                self.totals.count_end(state);
+            if task.has_ended {
+                continue;
+            }
+            let (state, message) = match task.state {
+                TaskState::Staging => (TaskState::Dropped, "its launch didn't arrive"),
+                _ => (TaskState::Gone, "its worker doesn't have it any more"),
+            };
+            self.totals.count_end(state);
+            if !task.is_called_lost {
                 self.report(&key, Some(id), state, Reason::AgentReregistered, message);
             }
         }
@@ -301,7 +304,7 @@ impl StandaloneMaster {
             self.connections.remove(&connection);
         }
         for framework in self.frameworks.values_mut() {
-            framework.declined.retain(|declined| declined.worker != id);
+            framework.declined.remove(id);
         }
         for (key, task) in &worker.tasks {
             if !task.has_ended {
@@ -330,6 +333,14 @@ impl StandaloneMaster {
             let failed = Event { failure, ..super::statuses::event(Type::Failure) };
             self.tell_framework(number, failed);
         }
+    }
+
+    /// A worker leaves, and ends its executors.
+    pub(super) fn worker_ends_executors(&mut self, id: &str) {
+        if let Some(worker) = self.workers.get_mut(id) {
+            worker.ends_executors = true;
+        }
+        self.worker_leaves(id);
     }
 
     /// A worker takes no launches any more.

@@ -175,8 +175,9 @@ proptest! {
         let counts = world.master.counts();
         prop_assert_eq!((counts.workers, counts.frameworks), (4, 0));
         prop_assert_eq!((counts.executors, counts.offers), (0, 0));
+        let shares = world.master.offer_shares();
         for worker in &world.workers {
-            let free = world.master.free(worker.id.as_ref().unwrap()).unwrap();
+            let free = world.master.free(worker.id.as_ref().unwrap(), &shares).unwrap();
             prop_assert_eq!(free.cpus.thousandths(), 4000);
             prop_assert_eq!(free.ports.count(), 10);
         }

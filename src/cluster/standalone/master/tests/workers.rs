@@ -4,7 +4,11 @@ use super::cases::{launch, offer_of, seconds, small_task, with_worker};
 use super::world::TestWorld;
 use crate::cluster::standalone::master::workers_away::OWN_WORKERS_AWAY_MAX;
 use crate::cluster::standalone::master::{MasterAction, WorkerPresence};
-use crate::cluster::standalone::protocol::{ReportedState, WorkerEvent, WorkerSubscribe};
+use crate::cluster::standalone::protocol::{
+    ReportedState, WorkerCall, WorkerEvent, WorkerSubscribe,
+};
+use crate::mesos_v1::messages::call::{self, Type};
+use crate::mesos_v1::messages::{Call, Reason, TaskState};
 
 /// Goal: a worker with credentials of its own can't take over or end what runs on another one. Method: the master
 /// starts again, and first a worker is back, or registers for the first time, that claims to run the other one's
@@ -179,6 +183,104 @@ fn a_decommissioned_worker_lets_executors_end() {
     assert!(!world.master.decommission_worker("nobody", world.now));
     world.deliver();
     assert!(world.workers[0].leaving);
+}
+
+/// Goal: the end of an executor isn't lost with a worker that is decommissioned. Method: it ends while its framework is
+/// away, which is back later.
+#[test]
+fn a_decommissioned_worker_stays_until_ends_are_acknowledged() {
+    let mut world = TestWorld::new(1, 2, None);
+    world.frameworks[1].failover = 1e6;
+    world.subscribe_framework(1);
+    world.connect_worker(0);
+    launch(&mut world, 1);
+    let id = world.workers[0].id.clone().unwrap();
+    assert!(world.master.decommission_worker(&id, world.now));
+    world.deliver();
+    let key = world.workers[0].running.keys().next().cloned().unwrap();
+    world.disconnect_framework(1);
+    world.report(0, &key, ReportedState::Finished);
+    world.deliver();
+    world.pass(seconds(30));
+    assert!(!world.workers[0].leaving);
+    world.subscribe_framework(1);
+    let update = world.workers[0].unacknowledged[0].clone();
+    let connection = world.workers[0].connection.unwrap();
+    world.master.worker_calls(connection, WorkerCall::Update(update), world.now).unwrap();
+    world.deliver();
+    assert_eq!(world.frameworks[1].states[&key.executor], TaskState::Finished);
+    assert!(world.workers[0].leaving);
+}
+
+/// Goal: only executors that a leaving worker ends are said to have ended because of that. Method: one that fails on a
+/// worker that is decommissioned, one that its framework kills on a worker that leaves, and one that such a worker
+/// ends.
+#[test]
+fn only_what_a_leaving_worker_ends_is_drained() {
+    let ended = |leaves: bool, is_killed: bool, state: ReportedState| {
+        let mut world = with_worker(1);
+        launch(&mut world, 1);
+        let id = world.workers[0].id.clone().unwrap();
+        let key = world.workers[0].running.keys().next().cloned().unwrap();
+        match leaves {
+            true => world.begin_to_leave(0),
+            false => assert!(world.master.decommission_worker(&id, world.now)),
+        }
+        world.deliver();
+        if is_killed {
+            let kill =
+                call::Kill { task_id: key.executor.as_str().into(), ..call::Kill::default() };
+            let call = Call { kill: Some(kill), ..Call::default() };
+            assert!(world.call(1, Type::Kill, call));
+        } else {
+            world.report(0, &key, state);
+            world.deliver();
+        }
+        world.frameworks[1].reasons.get(&key.executor).copied()
+    };
+    assert_eq!(ended(false, false, ReportedState::Failed), None);
+    assert_eq!(ended(true, true, ReportedState::Killed), None);
+    assert_eq!(ended(true, false, ReportedState::Killed), Some(Reason::AgentDraining));
+    assert_eq!(ended(true, false, ReportedState::Finished), None);
+}
+
+/// Goal: an end that is repeated, as workers do until it is acknowledged, costs no look at what is free. Method: the
+/// time of the last look, before and after a repetition for a framework that is away.
+#[test]
+fn a_repeated_end_frees_nothing() {
+    let mut world = TestWorld::new(1, 2, None);
+    world.frameworks[1].failover = 1e6;
+    world.subscribe_framework(1);
+    world.connect_worker(0);
+    launch(&mut world, 1);
+    let key = world.workers[0].running.keys().next().cloned().unwrap();
+    world.disconnect_framework(1);
+    world.now += seconds(1);
+    world.report(0, &key, ReportedState::Finished);
+    world.deliver();
+    assert_eq!(world.master.allocated_at, world.now);
+    let first = world.now;
+    world.now += seconds(1);
+    let update = world.workers[0].unacknowledged[0].clone();
+    let connection = world.workers[0].connection.unwrap();
+    world.master.worker_calls(connection, WorkerCall::Update(update), world.now).unwrap();
+    assert_eq!(world.master.allocated_at, first);
+}
+
+/// Goal: an executor that was lost is counted once, whatever its framework knows of losses. Method: one of a framework
+/// that only knows `TASK_LOST` and one of another; the worker is silent for too long, and back without them.
+#[test]
+fn lost_executors_are_counted() {
+    for framework in [0, 1] {
+        let mut world = with_worker(framework);
+        launch(&mut world, framework);
+        world.workers[0].connection = None;
+        world.pass(seconds(61));
+        world.workers[0].running.clear();
+        world.connect_worker(0);
+        world.deliver();
+        assert_eq!(world.master.overview().totals.lost, 1, "framework {framework}");
+    }
 }
 
 /// Goal: a token can't fill the master with workers that come and go, and drives out neither others nor executors.

@@ -14,8 +14,8 @@ use crate::mesos_v1::messages::call::{self, Type};
 use crate::mesos_v1::messages::event::Type as EventType;
 use crate::mesos_v1::messages::{
     Call, Capability, CapabilityType, CommandInfo, Event, FrameworkId, FrameworkInfo, Launch,
-    Offer, Operation, OperationType, Range, Ranges, Resource, Scalar as WireScalar, TaskInfo,
-    TaskState, ValueType,
+    Offer, Operation, OperationType, Range, Ranges, Reason, Resource, Scalar as WireScalar,
+    TaskInfo, TaskState, ValueType,
 };
 use crate::resources::{PortRange, PortSet, Scalar};
 
@@ -40,6 +40,8 @@ pub(super) struct TestFramework {
     pub(super) connection: Option<u64>,
     pub(super) offers: BTreeMap<String, Offer>,
     pub(super) states: BTreeMap<String, TaskState>,
+    /// The reasons of these states, if any were told.
+    pub(super) reasons: BTreeMap<String, Reason>,
     pub(super) failover: f64,
 }
 
@@ -184,6 +186,9 @@ impl TestWorld {
             EventType::Update => {
                 let status = &event.update.as_ref().unwrap().status;
                 framework.states.insert(status.task_id.value.clone(), status.state());
+                if status.reason.is_some() {
+                    framework.reasons.insert(status.task_id.value.clone(), status.reason());
+                }
                 if let Some(uuid) = status.uuid.clone() {
                     let acknowledge = call::Acknowledge {
                         agent_id: status.agent_id.clone().unwrap(),
