@@ -119,6 +119,29 @@ fn pods_that_wait_are_made_anew() {
     assert!(server.count("DELETE") - before <= 1, "{}", server.count("DELETE") - before);
 }
 
+/// Goal: a pod that waits is made anew although the scheduler has looked at it meanwhile, as it does when a node comes;
+/// one that names the node already isn't. Method: the pod's version changes just before it is deleted; then a node
+/// loses the label and gets it again.
+#[test]
+fn pods_that_the_scheduler_looks_at_are_made_anew() {
+    let server = ApiServer::start();
+    server.label_node("a", &[("rack", "r1")]);
+    let framework = Framework::start(on_racks(&server), 1);
+    server.state().is_full = true;
+    framework.launch(1);
+    framework.wait_state("etl-1-0.0", TaskState::Staging);
+    server.state().schedules_again = true;
+    server.label_node("b", &[("rack", "r2")]);
+    framework.wait_state("etl-1-0.0", TaskState::Gone);
+    assert_eq!(next_named(&server, &framework), ["a", "b"]);
+    assert_eq!(server.count("DELETE"), 2);
+    server.label_node("b", &[]);
+    server.label_node("b", &[("rack", "r2")]);
+    // Longer than the pause between two replacements.
+    std::thread::sleep(std::time::Duration::from_secs(12));
+    assert_eq!(server.count("DELETE"), 2);
+}
+
 /// Goal: without the right to read nodes a run doesn't begin, and says which right is missing; it needs none for a
 /// constraint that affinities express. Method: each of the two rights denied.
 #[test]

@@ -275,6 +275,8 @@ impl KubernetesActor {
                 self.permits.created();
                 let changes = self.pods.created(&executor, &pod, now);
                 self.apply(changes);
+                // Nodes may have come while it was created, which it doesn't name.
+                self.look_for_unplaced(now);
             }
             RequestEnd::Created { executor, created: CreationEnd::Vanished(pod) } => {
                 self.creations.remove(&executor);
@@ -311,6 +313,7 @@ impl KubernetesActor {
                 self.acknowledging -= usize::from(how == Removal::Acknowledge);
                 match removed {
                     RemovalEnd::Accepted => {}
+                    RemovalEnd::Changed => self.stays(executor, pod, now),
                     RemovalEnd::Missing => {
                         let changes = self.pods.confirmed_gone(&executor, &pod, None);
                         self.apply(changes);
@@ -319,7 +322,9 @@ impl KubernetesActor {
                         let what = if how == Removal::Acknowledge { "label" } else { "deletion" };
                         let why = format!("{what} of the pod of {executor}: {why}");
                         self.events.send(Event::CallFailed { why });
-                        if self.pods.must_remove_again(&executor, &pod) {
+                        if matches!(how, Removal::IfUnplaced { .. }) {
+                            self.stays(executor, pod, now);
+                        } else if self.pods.must_remove_again(&executor, &pod) {
                             self.remove_after(executor, pod, how, REMOVAL_PAUSE);
                         }
                     }

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::api::Api;
 use super::objects::{Metadata, PodPage};
-use super::reflector::{Observation, Unheard, next_bytes};
+use super::reflector::{FRUITLESS_MAX, Observation, Unheard, next_bytes};
 use super::watch_stream::{LineTooLong, WatchEvent, WatchLineReader};
 use crate::backoff::Backoff;
 
@@ -65,9 +65,19 @@ impl NodeReflector {
                     String::new()
                 }
             };
+            let mut fruitless = 0;
             while !version.is_empty() {
                 let began = Instant::now();
-                let stopped = self.watch(&mut version).await;
+                let mut has_shown = false;
+                let stopped = self.watch(&mut version, &mut has_shown).await;
+                fruitless = match stopped {
+                    _ if has_shown => 0,
+                    Ok(()) => fruitless + 1,
+                    Err(_) => fruitless,
+                };
+                if fruitless >= FRUITLESS_MAX {
+                    break;
+                }
                 if began.elapsed() >= WATCH_WORTHWHILE {
                     backoff.reset();
                 }
@@ -107,8 +117,8 @@ impl NodeReflector {
         }
     }
 
-    /// Watches from a version, which it advances.
-    async fn watch(&self, version: &mut String) -> Result<(), Stopped> {
+    /// Watches from a version, which it advances. `has_shown` is set if the watch shows something, be it a bookmark.
+    async fn watch(&self, version: &mut String, has_shown: &mut bool) -> Result<(), Stopped> {
         let mut body = match self.api.watch_nodes(version).await {
             Ok((_, Some(body))) => body,
             Ok((answer, None)) if answer.status == 410 => return Err(Stopped::Expired),
@@ -123,6 +133,7 @@ impl NodeReflector {
                 Ok::<(), Stopped>(())
             })?;
             for event in events {
+                *has_shown = true;
                 self.apply(event, version).await?;
             }
         }

@@ -1,5 +1,7 @@
 //! One pod of the run: what is known of it, and what its changes lead to.
 
+use std::sync::Arc;
+
 use super::pod_state::{KnownPod, PodState};
 use crate::engine::cluster_manager::{AgentFacts, Update};
 use crate::status::{ProcessReport, TaskState};
@@ -34,6 +36,9 @@ pub(super) struct Entry {
     pub(super) name: String,
     /// `None` until the server has answered its creation, or a watch has shown it.
     pub(super) uid: Option<String>,
+    /// The nodes that met the constraint when it was created, in order, if it was checked on their labels and this
+    /// manager has created it.
+    pub(super) nodes: Option<Arc<[String]>>,
     /// Empty until the scheduler has chosen one.
     pub(super) node: String,
     /// The version in which the pod was seen last.
@@ -61,6 +66,7 @@ impl Entry {
         Entry {
             name: name.to_owned(),
             uid: None,
+            nodes: None,
             node: String::new(),
             version: String::new(),
             is_bound_reported: false,

@@ -82,6 +82,14 @@ impl Nodes {
         &self.selection
     }
 
+    /// The names of the nodes that meet the constraint, if it is checked on their labels.
+    pub(super) fn names(&self) -> Option<Arc<[String]>> {
+        match &self.selection {
+            NodeSelection::Named(names) => Some(Arc::clone(names)),
+            _ => None,
+        }
+    }
+
     /// Another constraint counts from now on.
     pub(super) fn place(&mut self, placement: PodPlacement) {
         self.placement = placement;

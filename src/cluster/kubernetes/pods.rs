@@ -5,6 +5,7 @@
 //! deleted when the engine acknowledges it, not before. So an end that no run has applied is found by the next.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::leaving::LeavingPods;
@@ -79,11 +80,18 @@ impl Pods {
     }
 
     /// The creation of a pod begins. False if there is a pod of this executor.
-    pub(super) fn create(&mut self, executor: &str, name: &str) -> bool {
+    /// `nodes` are those that meet the constraint, if it is checked on their labels.
+    pub(super) fn create(
+        &mut self,
+        executor: &str,
+        name: &str,
+        nodes: Option<Arc<[String]>>,
+    ) -> bool {
         if self.entries.contains_key(executor) {
             return false;
         }
-        self.entries.insert(executor.to_owned(), Entry::new(name, u64::MAX));
+        let entry = Entry { nodes, ..Entry::new(name, u64::MAX) };
+        self.entries.insert(executor.to_owned(), entry);
         self.creating.insert(executor.to_owned());
         true
     }
@@ -306,11 +314,22 @@ impl Pods {
         }
     }
 
-    /// The executors whose pods wait for a node, each with its pod and the version of it.
-    pub(super) fn unplaced(&self) -> Vec<(String, PodRef, String)> {
+    /// The executors whose pods wait for a node although one of these meets the constraint that didn't when they were
+    /// created, each with its pod and the version of it. Of pods of a former run it isn't known; they count as created
+    /// now.
+    pub(super) fn unplaced(&mut self, nodes: &Arc<[String]>) -> Vec<(String, PodRef, String)> {
+        for executor in &self.pending {
+            if let Some(entry) = self.entries.get_mut(executor) {
+                entry.nodes.get_or_insert_with(|| Arc::clone(nodes));
+            }
+        }
+        let lacks = |entry: &Entry| {
+            let own = entry.nodes.as_deref().unwrap_or_default();
+            nodes.iter().any(|node| own.binary_search(node).is_err())
+        };
         let pending = self.pending.iter().filter_map(|it| Some((it, self.entries.get(it)?)));
         pending
-            .filter(|(_, entry)| entry.node.is_empty() && !entry.is_end_requested)
+            .filter(|(_, it)| it.node.is_empty() && !it.is_end_requested && lacks(it))
             .map(|(executor, entry)| (executor.clone(), entry.pod_ref(), entry.version.clone()))
             .collect()
     }
@@ -347,6 +366,13 @@ impl Pods {
     pub(super) fn must_remove_again(&self, executor: &str, pod: &PodRef) -> bool {
         let must_end = |entry: &Entry| entry.has_ended() || entry.is_replaced;
         self.entries.get(executor).is_some_and(|entry| must_end(entry) && entry.uid == pod.uid)
+    }
+
+    /// Whether a pod is to be deleted, and with which grace period, in seconds.
+    pub(super) fn due_removal(&self, executor: &str, pod: &PodRef) -> Option<Option<u64>> {
+        let entry = self.entries.get(executor).filter(|entry| entry.uid == pod.uid)?;
+        let is_due = entry.is_end_requested || entry.has_ended() || entry.is_replaced;
+        is_due.then_some(entry.grace)
     }
 
     /// Ends the executors whose image or configuration has kept them from starting for too long.

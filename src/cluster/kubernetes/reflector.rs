@@ -30,7 +30,7 @@ const WATCH_WORTHWHILE: Duration = Duration::from_secs(1);
 
 /// The maximum number of watches in a row that show nothing, no bookmark either: a server may keep a connection open
 /// and forget what is to be sent on it.
-const FRUITLESS_MAX: u32 = 3;
+pub(super) const FRUITLESS_MAX: u32 = 3;
 
 /// What the reflector has seen.
 #[derive(Debug)]

@@ -35,6 +35,8 @@ pub(super) enum RemovalEnd {
     Accepted,
     /// There is no such pod.
     Missing,
+    /// It has changed since it was looked at, and stays.
+    Changed,
     /// It wasn't removed.
     Failed(String),
 }
@@ -61,9 +63,8 @@ pub(super) async fn remove(
     for _attempt in 0..ATTEMPTS_MAX {
         let pause = match validity.during(request()).await {
             Ok(answer) if answer.is_success() => return RemovalEnd::Accepted,
-            // It has changed, and stays.
             Ok(answer) if answer.status == 409 && matches!(how, Removal::IfUnplaced { .. }) => {
-                return RemovalEnd::Accepted;
+                return RemovalEnd::Changed;
             }
             // The precondition failed: the name belongs to another pod now.
             Ok(answer) if matches!(answer.status, 404 | 409) => return RemovalEnd::Missing,

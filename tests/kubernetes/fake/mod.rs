@@ -73,6 +73,8 @@ pub(crate) struct State {
     pub(crate) quota: Option<usize>,
     /// Whether pods get no node.
     pub(crate) is_full: bool,
+    /// The scheduler looks at the pod again just before the next deletion that wants it unchanged, without success.
+    pub(crate) schedules_again: bool,
     pub(crate) watches: Watches,
     /// What lists show that needn't be up to date: the pods as they were when this was set.
     pub(crate) cache: Option<BTreeMap<String, Value>>,
@@ -301,6 +303,14 @@ impl State {
             return (409, objects::failure(409, "the UID in the precondition does not match"));
         }
         let version = &options["preconditions"]["resourceVersion"];
+        if !version.is_null() && std::mem::take(&mut self.schedules_again) {
+            let mut pod = pod.clone();
+            pod["status"]["conditions"] = json!([{ "type": "PodScheduled", "status": "False",
+                "reason": "Unschedulable", "message": "0/6 nodes are available" }]);
+            self.put(name, pod);
+            let why = "the ResourceVersion in the precondition does not match";
+            return (409, objects::failure(409, why));
+        }
         if !version.is_null() && *version != pod["metadata"]["resourceVersion"] {
             return (
                 409,

@@ -32,7 +32,10 @@ impl KubernetesActor {
                 self.rescind(void);
             }
             ActorCommand::Request(request) => self.request_executors(request),
-            ActorCommand::Avoid(nodes) => self.avoided = nodes,
+            ActorCommand::Avoid(nodes) => {
+                self.avoided = nodes;
+                self.tell_no_node();
+            }
             ActorCommand::Kill { executor, .. } if self.is_refused => {
                 let end = Update::new(&executor, TaskState::Gone)
                     .with_message("this run doesn't hold its lease: the pod is left to others");
@@ -68,7 +71,11 @@ impl KubernetesActor {
                     self.remove(executor, pod, how);
                 }
             }
-            ActorCommand::Place(placement) => self.places.nodes.place(placement),
+            ActorCommand::Place(placement) => {
+                self.places.nodes.place(placement);
+                self.tell_no_node();
+                self.look_for_unplaced(now);
+            }
             // Those of an earlier subscription, which are made again if they are needed.
             ActorCommand::Revive(_) | ActorCommand::Suppress(_) => {}
             ActorCommand::Reconcile(_) | ActorCommand::Stop => {}
@@ -124,7 +131,7 @@ impl KubernetesActor {
                 return;
             }
         };
-        if !self.pods.create(&launch.executor, &name) {
+        if !self.pods.create(&launch.executor, &name, self.places.nodes.names()) {
             return;
         }
         let executor = launch.executor;

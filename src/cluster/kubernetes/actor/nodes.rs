@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::KubernetesActor;
 use crate::cluster::kubernetes::pod_placement::{Nodes, PodPlacement};
+use crate::cluster::kubernetes::pods::PodRef;
 use crate::cluster::kubernetes::reflector::Observation;
 use crate::cluster::kubernetes::removal::Removal;
 use crate::engine::cluster_manager::Event;
@@ -84,12 +85,28 @@ impl KubernetesActor {
     }
 
     /// Says once that executors wait because no node meets the constraint.
-    fn tell_no_node(&mut self) {
+    pub(super) fn tell_no_node(&mut self) {
         let has_place = self.has_place();
         if !std::mem::replace(&mut self.places.is_nowhere_told, !has_place) && !has_place {
             let why =
                 "no node meets the constraint, or all that do are excluded: no pod is created";
             self.events.send(Event::CallFailed { why: why.to_owned() });
+        }
+    }
+
+    /// Looks soon for pods that wait for a node although another meets the constraint now.
+    pub(super) fn look_for_unplaced(&mut self, now: Instant) {
+        if self.places.must_read {
+            self.places.grown(now);
+        }
+    }
+
+    /// A pod wasn't deleted that was to be if it had no node. It has one now, or only what the scheduler says of it has
+    /// changed; and its end may have been asked for meanwhile.
+    pub(super) fn stays(&mut self, executor: String, pod: PodRef, now: Instant) {
+        match self.pods.due_removal(&executor, &pod) {
+            Some(grace) => self.remove(executor, pod, Removal::Delete(grace)),
+            None => self.look_for_unplaced(now),
         }
     }
 
@@ -100,7 +117,8 @@ impl KubernetesActor {
             return;
         }
         self.places.replace_at = None;
-        let unplaced = self.pods.unplaced();
+        let Some(nodes) = self.places.nodes.names() else { return };
+        let unplaced = self.pods.unplaced(&nodes);
         if unplaced.is_empty() {
             return;
         }

@@ -52,8 +52,8 @@ fn confirmed(pods: &mut Pods, changes: Vec<PodChange>) -> Vec<PodChange> {
 fn a_late_answer_changes_nothing() {
     let now = Instant::now();
     let mut pods = Pods::default();
-    assert!(pods.create("e-1-0.0", "e-1-0-0"));
-    assert!(!pods.create("e-1-0.0", "e-1-0-0"));
+    assert!(pods.create("e-1-0.0", "e-1-0-0", None));
+    assert!(!pods.create("e-1-0.0", "e-1-0-0", None));
     assert_eq!((pods.creating(), pods.pending()), (1, 0));
     let running = pods.observe(&pod("e-1-0.0", "u1", "Running"), now);
     assert_eq!(states(&running), [TaskState::Running]);
@@ -124,7 +124,7 @@ fn another_uid_is_another_pod() {
 fn only_the_own_pod_ends_an_executor() {
     let now = Instant::now();
     let mut pods = Pods::default();
-    pods.create("e-1-0.0", "e-1-0-0");
+    pods.create("e-1-0.0", "e-1-0-0", None);
     pods.observe(&pod("e-1-0.0", "u1", "Running"), now);
     assert_eq!(pods.not_created("e-1-0.0", "denied"), [], "it was shown");
     let other = PodRef { name: "e-1-0-0".to_owned(), uid: Some("u2".to_owned()) };
