@@ -151,8 +151,8 @@ fn update(executor: &str, state: TaskState) -> Event {
     Event::Update(Update::new(executor, state).with_uuid(vec![1]))
 }
 
-/// An engine with two handlers, and batches of one offer. With `slack` the schedule chooses all deadlines of its shutdown; without, they never
-/// pass.
+/// An engine with two handlers, and batches of one offer. With `slack` the schedule chooses all deadlines of its
+/// shutdown; without, they never pass.
 fn start(cluster: &Arc<Cluster>, observer: Box<dyn Observer>, slack: bool) -> (Engine, Kernel) {
     start_with_batches(cluster, observer, slack, 1)
 }

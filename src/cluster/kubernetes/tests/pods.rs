@@ -69,7 +69,7 @@ fn a_list_knows_what_it_cant_show() {
     let now = Instant::now();
     let mut pods = Pods::default();
     for executor in ["e-1-0.0", "e-1-1.0", "e-1-2.0"] {
-        pods.create(executor, &pod_name(executor));
+        pods.create(executor, &pod_name(executor), None);
     }
     pods.created("e-1-0.0", &pod("e-1-0.0", "u0", "Pending"), now);
     pods.begin_list();
@@ -180,7 +180,7 @@ proptest! {
             }
             let changes = match step {
                 CreationStep::Create => {
-                    pods.create(&executor, &pod_name(&executor));
+                    pods.create(&executor, &pod_name(&executor), None);
                     Vec::new()
                 }
                 CreationStep::ApiAnswer => pods.created(&executor, &pod(&executor, &uid, "Pending"), now),

@@ -28,7 +28,8 @@ const REFUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 pub(super) struct OfferShares {
     /// The frameworks that have an open offer of a worker, and the sum of these offers.
     of_workers: HashMap<String, (BTreeSet<u64>, WorkerResources)>,
-    cores_left: HashMap<u64, Scalar>,
+    /// `None` without a cap.
+    cores_left: Option<HashMap<u64, Scalar>>,
 }
 
 impl OfferShares {
@@ -36,7 +37,8 @@ impl OfferShares {
         let (frameworks, sum) = self.of_workers.entry(worker.to_owned()).or_default();
         frameworks.insert(framework);
         *sum = sum.plus(resources);
-        if let Some(left) = self.cores_left.get_mut(&framework) {
+        let left = self.cores_left.as_mut().and_then(|left| left.get_mut(&framework));
+        if let Some(left) = left {
             *left = left.saturating_sub(resources.cpus);
         }
     }
@@ -67,25 +69,25 @@ impl StandaloneMaster {
 
     /// What is offered, counted anew.
     pub(super) fn offer_shares(&self) -> OfferShares {
-        let most = self.settings.max_cores.unwrap_or(Scalar::MAX);
-        // Of frameworks with executors, by id.
-        let mut own_left: HashMap<&str, Scalar> = HashMap::new();
-        if self.settings.max_cores.is_some() {
-            let tasks = self.workers.values().flat_map(|worker| &worker.tasks);
-            for (key, task) in tasks.filter(|(_, task)| !task.has_ended) {
-                let left = own_left.entry(&key.framework).or_insert(most);
-                *left = left.saturating_sub(task.resources.cpus);
-            }
-        }
-        let left = |framework: &RegisteredFramework| {
-            own_left.get(framework.id.as_str()).copied().unwrap_or(most)
-        };
-        let cores_left = self.frameworks.iter().map(|(number, it)| (*number, left(it))).collect();
+        let cores_left = self.settings.max_cores.map(|most| self.cores_left(most));
         let mut shares = OfferShares { of_workers: HashMap::new(), cores_left };
         for offer in self.offers.values() {
             shares.add(offer.framework, &offer.worker, &offer.resources);
         }
         shares
+    }
+
+    /// How many cores more each framework may have.
+    fn cores_left(&self, most: Scalar) -> HashMap<u64, Scalar> {
+        // Of frameworks with executors, by id.
+        let mut own: HashMap<&str, Scalar> = HashMap::new();
+        let tasks = self.workers.values().flat_map(|worker| &worker.tasks);
+        for (key, task) in tasks.filter(|(_, task)| !task.has_ended) {
+            let left = own.entry(&key.framework).or_insert(most);
+            *left = left.saturating_sub(task.resources.cpus);
+        }
+        let left = |it: &RegisteredFramework| own.get(it.id.as_str()).copied().unwrap_or(most);
+        self.frameworks.iter().map(|(number, it)| (*number, left(it))).collect()
     }
 
     /// The first framework that is to be offered what is free on a worker, and how much of it.
@@ -102,7 +104,8 @@ impl StandaloneMaster {
             if !takes || holders.is_some_and(|holders| holders.contains(number)) {
                 return None;
             }
-            let left = shares.cores_left.get(number).copied().unwrap_or_default();
+            let left = shares.cores_left.as_ref().map(|left| left.get(number).copied());
+            let left = left.map_or(Scalar::MAX, Option::unwrap_or_default);
             let offered = WorkerResources { cpus: free.cpus.min(left), ..free.clone() };
             (is_usable(&offered) && !framework.has_declined(id, &offered, now))
                 .then_some((*number, offered))

@@ -108,7 +108,7 @@ impl StandaloneMaster {
                     .offers
                     .values()
                     .any(|it| it.framework == *before && it.worker == made.worker);
-                let cpus = made.resources.cpus.min(self.cores_left(*before, framework));
+                let cpus = made.resources.cpus.min(self.cores_that_are_left(*before, framework));
                 let cut = WorkerResources { cpus, ..made.resources.clone() };
                 assert!(
                     has_one
@@ -124,7 +124,7 @@ impl StandaloneMaster {
 
 impl StandaloneMaster {
     /// How many cores more a framework may be offered.
-    fn cores_left(&self, number: u64, framework: &RegisteredFramework) -> Scalar {
+    fn cores_that_are_left(&self, number: u64, framework: &RegisteredFramework) -> Scalar {
         let Some(most) = self.settings.max_cores else { return Scalar::MAX };
         let offered = self.offers.values().filter(|offer| offer.framework == number);
         let offered = offered.map(|offer| offer.resources.cpus);

@@ -30,7 +30,7 @@ impl StandaloneMaster {
                 }
                 match call {
                     WorkerCall::Update(update) => frees = self.take_update(&id, update),
-                    WorkerCall::Leaving => self.worker_ends_executors(&id),
+                    WorkerCall::Leaving => frees = self.worker_ends_executors(&id),
                     WorkerCall::Leave => {
                         self.hang_up(connection);
                         self.forget_worker(&id, TaskState::Gone, "its worker has left");

@@ -335,12 +335,12 @@ impl StandaloneMaster {
         }
     }
 
-    /// A worker leaves, and ends its executors.
-    pub(super) fn worker_ends_executors(&mut self, id: &str) {
-        if let Some(worker) = self.workers.get_mut(id) {
-            worker.ends_executors = true;
-        }
+    /// A worker leaves, and ends its executors. Returns whether that is news.
+    pub(super) fn worker_ends_executors(&mut self, id: &str) -> bool {
+        let worker = self.workers.get_mut(id);
+        let is_news = worker.is_some_and(|it| !std::mem::replace(&mut it.ends_executors, true));
         self.worker_leaves(id);
+        is_news
     }
 
     /// A worker takes no launches any more.
