@@ -141,7 +141,7 @@ pub(crate) enum Action {
     Run(Box<RunArguments>),
     /// Send a command to a running `offermill run` or `offermill master`
     Ctl(CtlArguments),
-    /// Delete what a run on Kubernetes has left that was killed
+    /// Delete what a killed run has left behind on Kubernetes
     Clean(CleanArguments),
     /// Print what an executor on a local agent has printed
     Logs(LogsArguments),

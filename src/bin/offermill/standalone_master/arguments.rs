@@ -74,13 +74,13 @@ pub(crate) struct MasterArguments {
     #[arg(long, value_name = "FILE")]
     pub(super) principals_file: Option<PathBuf>,
 
-    /// Only workers with one of these tokens may register: a token a line [default: all programs
-    /// that reach the master may]
+    /// Only workers with one of these tokens may register: lines with a token, or with a name, a
+    /// blank and a token [default: all programs that reach the master may]
     #[arg(long, value_name = "FILE")]
     pub(super) worker_tokens_file: Option<PathBuf>,
 
-    /// Accept commands of `offermill ctl SOCKET` at a socket with this path: status, drain; only
-    /// this user can connect
+    /// Accept commands of `offermill ctl SOCKET` at a socket with this path: status, drain,
+    /// decommission; only this user can connect
     #[arg(long, value_name = "SOCKET")]
     pub(super) control: Option<PathBuf>,
 

@@ -22,14 +22,14 @@ ends the worker. So does the master when it drains the worker.
 
 Example:
     offermill worker --master https://m1:5050,m2:5050 --token-file worker.token \\
-        --ca-file masters.pem --work-dir /var/lib/offermill --attributes 'zone:east;rack:7'
+        --ca-file masters.pem --work-dir /var/lib/offermill-worker --attributes 'zone:east;rack:7'
 
 Exit codes:
     0  the worker was stopped or drained, and all executors ended within their grace period
-    2  a flag or variable is invalid; nothing was started
+    2  a flag or variable is invalid, or another worker uses the folder; nothing was started
     3  the worker was stopped or drained, and executors had to be killed after their grace
        period
-    4  the master refused the worker, or its token
+    4  the master refused the token, or wants a certificate that the worker lacks
     7  internal error: please report it
   130  a second Ctrl-C ended the worker at once; executors were killed";
 
