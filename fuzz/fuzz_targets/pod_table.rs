@@ -86,7 +86,7 @@ impl Checked {
         let is_over = self.last.get(&executor).is_some_and(|last| is_end(last.state));
         let changes = match word {
             "create" if !is_over => {
-                if self.pods.create(&executor, &format!("e-1-{number}-0")) {
+                if self.pods.create(&executor, &format!("e-1-{number}-0"), None) {
                     self.unanswered.insert(executor);
                 }
                 Vec::new()

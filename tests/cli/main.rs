@@ -21,6 +21,7 @@
 //! | [`spark_pods`] | Spark's executors as pods of a fake API server |
 //! | [`standalone`] | `offermill master`, with runs as frameworks |
 //! | [`standalone_crowds`] | what clients of a master can't take from others, and what its operator reads |
+//! | [`standalone_drills`] | a worker's place taken twice, a master without room on its disk |
 //! | [`standalone_tls`] | a master, workers and runs over TLS |
 //! | [`kubernetes`] | the settings of runs on Kubernetes, and their secrets |
 //! | [`pods`] | runs on a fake API server, and `offermill clean` |
@@ -67,6 +68,7 @@ mod spark_pods;
 mod spark_startup;
 mod standalone;
 mod standalone_crowds;
+mod standalone_drills;
 mod standalone_logs;
 mod standalone_page;
 mod standalone_standby;

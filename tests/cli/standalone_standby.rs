@@ -46,24 +46,29 @@ impl MasterPair {
 }
 
 /// A worker whose log is a file.
-struct LoggedWorker {
+pub(crate) struct LoggedWorker {
     child: Child,
     log: PathBuf,
 }
 
 impl LoggedWorker {
     /// A worker of the masters at these ports.
-    fn start(folder: &Folder, ports: &str) -> LoggedWorker {
+    pub(crate) fn start(folder: &Folder, ports: &str) -> LoggedWorker {
+        LoggedWorker::start_in(folder, "w", ports)
+    }
+
+    /// A worker with a work folder of this name.
+    pub(crate) fn start_in(folder: &Folder, name: &str, ports: &str) -> LoggedWorker {
         let url = format!("http://127.0.0.1:{ports}");
         let sizes = ["--cores", "1", "--memory", "64m"];
-        let worker = ["worker", "--master", &url, "--work-dir", "w"];
-        let log = folder.0.join("worker.log");
+        let worker = ["worker", "--master", &url, "--work-dir", name];
+        let log = folder.0.join(format!("{name}.log"));
         let mut program = offermill(&folder.0, &[&worker[..], &sizes].concat());
         let program = program.stdout(Stdio::null()).stderr(File::create(&log).unwrap());
         LoggedWorker { child: program.spawn().unwrap(), log }
     }
 
-    fn wait_for(&self, words: &str) {
+    pub(crate) fn wait_for(&self, words: &str) {
         eventually(Duration::from_secs(60), words, || {
             match fs::read_to_string(&self.log).unwrap() {
                 log if log.contains(words) => Ok(()),
@@ -72,7 +77,7 @@ impl LoggedWorker {
         });
     }
 
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         send_signal("TERM", self.child.id());
         assert_eq!(self.child.wait().unwrap().code(), Some(0));
     }
@@ -86,7 +91,7 @@ impl Drop for LoggedWorker {
 }
 
 /// The user of the tests, who is that of the workers.
-fn user() -> String {
+pub(crate) fn user() -> String {
     let id = std::process::Command::new("id").arg("-un").output().unwrap();
     String::from_utf8(id.stdout).unwrap().trim().to_owned()
 }
@@ -96,7 +101,7 @@ fn is_alive(process: u32) -> bool {
 }
 
 /// Ends a run by its command, and checks that its executor lived until then.
-fn end(folder: &Folder, run: Run, process: u32) {
+pub(crate) fn end(folder: &Folder, run: Run, process: u32) {
     assert!(is_alive(process), "the executor has ended");
     let stopped = finish(folder, &["ctl", "control", "stop"]);
     assert_eq!(stopped.code, Some(0), "{}", stopped.errors);

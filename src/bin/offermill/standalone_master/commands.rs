@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::control::command::MASTER_COMMANDS;
 use crate::model::reply::ControlReply;
-use crate::text::format::count;
+use crate::text::format::{count, printable};
 
 /// The grace period of a drain.
 const GRACE_DEFAULT: Duration = Duration::from_secs(10);
@@ -127,7 +127,7 @@ fn describe_worker(worker: &WorkerReport) -> String {
     // One that the journal names has no host name before it is back.
     let place = match hostname.as_str() {
         "" => "on an unknown host".to_owned(),
-        hostname => format!("on {hostname}"),
+        hostname => format!("on {}", printable(hostname)),
     };
     format!(
         "worker {id} {place}: {state}, {executors}; used {} of {} cores and {} of {} MiB, offered {} and {}",
@@ -144,5 +144,30 @@ fn describe_framework(framework: &FrameworkReport) -> String {
     };
     let executors = count(*executors as u64, "executor");
     let noun = if *cores == 1.0 { "core" } else { "cores" };
+    // Clients choose names and host names, so these could have lines of their own.
+    let name = printable(name);
     format!("framework {id} ({name}): {state}, {executors} with {cores} {noun}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: no name of a framework looks like a line about something else. Method: a name with a line feed.
+    #[test]
+    fn names_have_no_lines_of_their_own() {
+        let framework = FrameworkReport {
+            id: "c-1-F1".to_owned(),
+            name: "x\nworker c-1-W7 on trusted-host: active".to_owned(),
+            user: String::new(),
+            principal: None,
+            connected: true,
+            suppressed: false,
+            executors: 0,
+            cores: 0.0,
+            offers: 0,
+        };
+        let line = describe_framework(&framework);
+        assert!(line.lines().count() == 1 && line.contains("x\\nworker"), "{line}");
+    }
 }

@@ -90,7 +90,7 @@ pub(crate) fn run_master(arguments: &MasterArguments) -> ExitStatus {
     let exit = match serve_master(listener, journal, plan.options, requests, stopped) {
         Ok(()) => ExitStatus::Done,
         Err(why) => {
-            remark(&why);
+            log.write(LogLevel::Error, &why);
             ExitStatus::Internal
         }
     };

@@ -350,7 +350,7 @@ impl MasterNotice {
             }
             MasterNotice::StoodStill { time } => write!(
                 f,
-                "this master stood still for {:.0} s; that doesn't count as silence of workers",
+                "this master stood still for {:.1} s; that doesn't count as silence of workers",
                 time.as_secs_f64()
             ),
             MasterNotice::RefusalsOmitted { refusals } => {

@@ -10,10 +10,13 @@ use crate::cluster::standalone::protocol::WorkerEvent;
 use crate::mesos_v1::messages::TaskState;
 use crate::mesos_v1::messages::event::Type;
 
-/// The silence after which a worker is forgotten.
-const FORGOTTEN_AFTER: Duration = Duration::from_secs(16 * 60);
+/// How long an unreachable worker is remembered.
+const REMEMBERED_FOR: Duration = Duration::from_secs(15 * 60);
 /// The time for which an offer is open.
 const OFFER_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The shortest time without a tick that is a standstill: some ticks.
+const STANDSTILL_MIN: Duration = Duration::from_secs(1);
 
 impl StandaloneMaster {
     /// Does what is due. To be called once a second or more often.
@@ -38,7 +41,7 @@ impl StandaloneMaster {
     fn notice_standstill(&mut self, now: Duration) {
         let still = now.saturating_sub(self.ticked_at);
         self.ticked_at = now;
-        if still >= self.settings.heartbeat() {
+        if still >= self.settings.heartbeat().max(STANDSTILL_MIN) {
             self.notices.push(MasterNotice::StoodStill { time: still });
             for worker in self.workers.values_mut() {
                 worker.heard_at = now.min(worker.heard_at.saturating_add(still));
@@ -75,7 +78,7 @@ impl StandaloneMaster {
         });
         let silent: Vec<_> = silent.collect();
         for (id, silence, is_unreachable) in silent {
-            if silence >= FORGOTTEN_AFTER {
+            if silence >= self.settings.worker_timeout.saturating_add(REMEMBERED_FOR) {
                 self.forget_worker(&id, TaskState::Unreachable, "it was silent for too long");
             } else if !is_unreachable {
                 self.give_up_worker(&id);

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::world::{TestWorld, task_info};
-use crate::cluster::standalone::master::MasterAction;
+use crate::cluster::standalone::master::{
+    MasterAction, MasterNotice, MasterSettings, StandaloneMaster,
+};
 use crate::cluster::standalone::protocol::{
     EXECUTORS_MAX, ExecutorKey, ExecutorUpdate, HeldExecutor, ReportedState, WorkerCall,
     WorkerEvent, WorkerResources, WorkerSubscribe,
@@ -398,6 +400,26 @@ fn a_standstill_is_no_silence() {
         world.master.tick(world.now);
     }
     assert_eq!(world.master.counts().workers, 0);
+}
+
+/// Goal: ticks at their usual interval are no standstill, however short the silence is after which workers are
+/// unreachable. Method: the shortest, with ticks as the server makes them.
+#[test]
+fn ticks_are_no_standstill() {
+    let settings = MasterSettings {
+        cluster: "c".to_owned(),
+        term: 1,
+        launch_key: "0".repeat(64).try_into().unwrap(),
+        max_cores: None,
+        recovery_timeout: Duration::ZERO,
+        worker_timeout: seconds(1),
+    };
+    let mut master = StandaloneMaster::new(settings, Vec::new());
+    for tick in 1..40 {
+        master.tick(Duration::from_millis(tick * 251));
+    }
+    let stood_still = |notice: &MasterNotice| matches!(notice, MasterNotice::StoodStill { .. });
+    assert!(!master.take_notices().iter().any(stood_still));
 }
 
 /// Goal: an end is acknowledged although its framework is torn down before it could do that. Method: an end while the

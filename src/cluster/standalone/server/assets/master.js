@@ -18,7 +18,7 @@ function showMaster({ cluster, term, recovering, workers }) {
   document.title = `${printable(cluster)} – Offermill master`;
   setText(at("about"), `Cluster ${cluster}, term ${term}`);
   at("recovering").hidden = !recovering;
-  if (recovering) setText(at("recovering"), "Recovering: the workers and frameworks of the journal are waited for, 15 s at most. No offers are made until then.");
+  if (recovering) setText(at("recovering"), "Recovering: the workers and frameworks of the journal are waited for, for as long as --recovery-timeout says. No offers are made until then.");
   const draining = workers.filter((it) => it.state === "draining");
   at("draining").hidden = draining.length === 0;
   if (draining.length > 0) {
