@@ -124,20 +124,22 @@ fn required(terms: Vec<Value>) -> Option<Value> {
     })
 }
 
-/// A term for each of these nodes without the excluded ones; if they are too many, for those that follow a place which
-/// depends on the executor.
+/// A term for each of these nodes without the excluded ones, in order. If they are too many, for as many as may be,
+/// which are others for each executor and lie anywhere: nodes with similar names are often alike, and full together.
 fn named(names: &[String], excluded: &HashSet<&str>, executor: &str) -> Vec<Value> {
-    let allowed: Vec<&String> =
+    let mut chosen: Vec<&String> =
         names.iter().filter(|name| !excluded.contains(name.as_str())).collect();
-    let from = match allowed.len() {
-        0..=NAMED_MAX => 0,
-        count => (fnv_1a(executor.bytes()) % count as u64) as usize,
-    };
-    let (before, after) = allowed.split_at(from);
-    let chosen = after.iter().chain(before).take(NAMED_MAX);
+    if chosen.len() > NAMED_MAX {
+        // The hash mixes its low bits best: they decide the order.
+        let rank =
+            |name: &&String| fnv_1a(executor.bytes().chain([0]).chain(name.bytes())).swap_bytes();
+        chosen.sort_by_cached_key(rank);
+        chosen.truncate(NAMED_MAX);
+        chosen.sort_unstable();
+    }
     let term =
-        |name: &&String| json!({ "matchFields": [requirement("metadata.name", "In", Some(name))] });
-    chosen.map(term).collect()
+        |name: &String| json!({ "matchFields": [requirement("metadata.name", "In", Some(name))] });
+    chosen.into_iter().map(term).collect()
 }
 
 impl NodeTerm {
