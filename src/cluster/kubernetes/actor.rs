@@ -77,7 +77,8 @@ pub(super) struct KubernetesActor {
     work: JoinSet<RequestEnd>,
     /// By executor: tells a creation what has happened meanwhile.
     creations: HashMap<String, watch::Sender<CreationSignal>>,
-    removing: HashSet<PodRef>,
+    /// The pods that are being removed, each with what was asked for meanwhile.
+    removing: HashMap<PodRef, Option<Removal>>,
     /// How many of them are being labelled, to stay.
     acknowledging: usize,
     /// The pods that are looked at, because they aren't shown any more.
@@ -124,7 +125,7 @@ impl KubernetesActor {
             request: None,
             work: JoinSet::new(),
             creations: HashMap::new(),
-            removing: HashSet::new(),
+            removing: HashMap::new(),
             acknowledging: 0,
             confirming: HashSet::new(),
             removals: Arc::new(Semaphore::new(REMOVALS_MAX)),
@@ -309,11 +310,11 @@ impl KubernetesActor {
                 self.apply(changes);
             }
             RequestEnd::Removed { executor, pod, how, removed } => {
-                self.removing.remove(&pod);
+                let waiting = self.removing.remove(&pod).flatten();
                 self.acknowledging -= usize::from(how == Removal::Acknowledge);
                 match removed {
                     RemovalEnd::Accepted => {}
-                    RemovalEnd::Changed => self.stays(executor, pod, now),
+                    RemovalEnd::Changed => self.stays(executor, pod, waiting, now),
                     RemovalEnd::Missing => {
                         let changes = self.pods.confirmed_gone(&executor, &pod, None);
                         self.apply(changes);
@@ -323,7 +324,7 @@ impl KubernetesActor {
                         let why = format!("{what} of the pod of {executor}: {why}");
                         self.events.send(Event::CallFailed { why });
                         if matches!(how, Removal::IfUnplaced { .. }) {
-                            self.stays(executor, pod, now);
+                            self.stays(executor, pod, waiting, now);
                         } else if self.pods.must_remove_again(&executor, &pod) {
                             self.remove_after(executor, pod, how, REMOVAL_PAUSE);
                         }

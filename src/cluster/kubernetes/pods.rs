@@ -368,13 +368,6 @@ impl Pods {
         self.entries.get(executor).is_some_and(|entry| must_end(entry) && entry.uid == pod.uid)
     }
 
-    /// Whether a pod is to be deleted, and with which grace period, in seconds.
-    pub(super) fn due_removal(&self, executor: &str, pod: &PodRef) -> Option<Option<u64>> {
-        let entry = self.entries.get(executor).filter(|entry| entry.uid == pod.uid)?;
-        let is_due = entry.is_end_requested || entry.has_ended() || entry.is_replaced;
-        is_due.then_some(entry.grace)
-    }
-
     /// Ends the executors whose image or configuration has kept them from starting for too long.
     pub(super) fn expire_blocked(&mut self, timeout: Duration, now: Instant) -> Vec<PodChange> {
         let is_due = |since: &Instant| now.saturating_duration_since(*since) >= timeout;

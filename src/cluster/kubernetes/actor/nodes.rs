@@ -102,10 +102,16 @@ impl KubernetesActor {
     }
 
     /// A pod wasn't deleted that was to be if it had no node. It has one now, or only what the scheduler says of it has
-    /// changed; and its end may have been asked for meanwhile.
-    pub(super) fn stays(&mut self, executor: String, pod: PodRef, now: Instant) {
-        match self.pods.due_removal(&executor, &pod) {
-            Some(grace) => self.remove(executor, pod, Removal::Delete(grace)),
+    /// changed. What was asked for meanwhile is done: its end waits for its acknowledgement as ever.
+    pub(super) fn stays(
+        &mut self,
+        executor: String,
+        pod: PodRef,
+        waiting: Option<Removal>,
+        now: Instant,
+    ) {
+        match waiting {
+            Some(how) => self.remove(executor, pod, how),
             None => self.look_for_unplaced(now),
         }
     }

@@ -25,9 +25,14 @@ impl KubernetesActor {
         how: Removal,
         pause: Duration,
     ) {
-        if self.is_refused || !self.removing.insert(pod.clone()) {
+        if self.is_refused {
             return;
         }
+        if let Some(waiting) = self.removing.get_mut(&pod) {
+            *waiting = Some(how);
+            return;
+        }
+        self.removing.insert(pod.clone(), None);
         self.acknowledging += usize::from(how == Removal::Acknowledge);
         let mut validity = self.term.validity();
         let (api, removals) = (self.api.clone(), Arc::clone(&self.removals));
