@@ -6,6 +6,7 @@
 //! | `accept` | the loop that accepts connections, and the time that each part of a connection may take |
 //! | `connections` | how many connections there are, and which of them give way to others |
 //! | `host` | the names that requests may be for |
+//! | `metrics_text` | figures in the text form of Prometheus |
 //! | `open_files` | how many files may be open, and how many of them connections may take |
 //! | `page` | what the pages of a run and of a master share, and the headers of all answers to browsers |
 //! | `tls` | the server's certificate and key, and the certificates of clients |
@@ -15,6 +16,7 @@
 mod accept;
 mod connections;
 mod host;
+mod metrics_text;
 mod open_files;
 mod page;
 mod tls;
@@ -22,6 +24,7 @@ mod tls;
 pub use accept::{ServerLimits, accept};
 pub use connections::{ClientConnection, ConnectionRank, ConnectionUse, WhenFull};
 pub use host::{HostProblem, check_host, single_header};
+pub use metrics_text::MetricsText;
 pub use open_files::{connections_within_files, raise_open_files};
 pub use page::{PAGE_CODE, PAGE_STYLE, protect};
 pub use tls::{ServerTls, server_tls};

@@ -3,9 +3,8 @@
 //! Written here rather than by a crate: what a crate such as `prometheus-client` adds are counters that a program
 //! counts with, and these are the run's own, which would have to be copied into them.
 
-use std::fmt::{Display, Write};
-
 use offermill::ResourceSums;
+use offermill::http_server::MetricsText;
 
 use crate::model::figures::RunFigures;
 use crate::output::json::key;
@@ -19,9 +18,9 @@ pub(super) struct RunLabels {
 
 /// The metrics as text, a family after the other.
 pub(super) fn metrics_text(labels: &RunLabels, figures: &RunFigures) -> String {
-    let mut text = MetricsText(String::with_capacity(4096));
-    let RunLabels { name, master } = labels;
-    let info = [("name", &**name), ("master", master), ("version", env!("CARGO_PKG_VERSION"))];
+    let mut text = MetricsText::default();
+    let [name, master] = [&labels.name, &labels.master].map(|label| printable(label));
+    let info = [("name", &*name), ("master", &*master), ("version", env!("CARGO_PKG_VERSION"))];
     text.family("offermill_run_info", "gauge", "The run: its name, its master, its program.");
     text.sample("offermill_run_info", &info, 1);
     text.gauge(
@@ -35,7 +34,7 @@ pub(super) fn metrics_text(labels: &RunLabels, figures: &RunFigures) -> String {
     executors(&mut text, figures);
     offers(&mut text, figures);
     cluster(&mut text, figures);
-    text.0
+    text.into_string()
 }
 
 fn executors(text: &mut MetricsText, figures: &RunFigures) {
@@ -93,40 +92,6 @@ fn cluster(text: &mut MetricsText, figures: &RunFigures) {
         sums.memory.get() as f64 * 1_048_576.0
     });
     family("offermill_gpus", &format!("GPUs: {how}."), |sums| f64::from(sums.gpus.get()));
-}
-
-/// Metrics as they are written.
-struct MetricsText(String);
-
-impl MetricsText {
-    fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
-        self.family(name, "gauge", help);
-        self.sample(name, &[], value);
-    }
-
-    fn counter(&mut self, name: &str, help: &str, value: impl Display) {
-        self.family(name, "counter", help);
-        self.sample(name, &[], value);
-    }
-
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
-        let _infallible = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
-    }
-
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
-        let labels: Vec<String> =
-            labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escaped(value))).collect();
-        let labels = match labels.is_empty() {
-            true => String::new(),
-            false => format!("{{{}}}", labels.join(",")),
-        };
-        let _infallible = writeln!(self.0, "{name}{labels} {value}");
-    }
-}
-
-/// A label's value: printable, and with escapes for what would end it.
-fn escaped(value: &str) -> String {
-    printable(value).replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 #[cfg(test)]
