@@ -277,7 +277,7 @@ impl KubernetesActor {
                 let changes = self.pods.created(&executor, &pod, now);
                 self.apply(changes);
                 // Nodes may have come while it was created, which it doesn't name.
-                self.look_for_unplaced(now);
+                self.check_unplaced_soon(now);
             }
             RequestEnd::Created { executor, created: CreationEnd::Vanished(pod) } => {
                 self.creations.remove(&executor);
@@ -314,7 +314,7 @@ impl KubernetesActor {
                 self.acknowledging -= usize::from(how == Removal::Acknowledge);
                 match removed {
                     RemovalEnd::Accepted => {}
-                    RemovalEnd::Changed => self.stays(executor, pod, waiting, now),
+                    RemovalEnd::Changed => self.after_refused_removal(executor, pod, waiting, now),
                     RemovalEnd::Missing => {
                         let changes = self.pods.confirmed_gone(&executor, &pod, None);
                         self.apply(changes);
@@ -324,7 +324,7 @@ impl KubernetesActor {
                         let why = format!("{what} of the pod of {executor}: {why}");
                         self.events.send(Event::CallFailed { why });
                         if matches!(how, Removal::IfUnplaced { .. }) {
-                            self.stays(executor, pod, waiting, now);
+                            self.after_refused_removal(executor, pod, waiting, now);
                         } else if self.pods.must_remove_again(&executor, &pod) {
                             self.remove_after(executor, pod, how, REMOVAL_PAUSE);
                         }

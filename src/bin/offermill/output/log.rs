@@ -87,9 +87,8 @@ impl Log {
     /// [`write_remarks_aside`](crate::output::write_remarks_aside) it doesn't wait until the line is read.
     pub(crate) fn write(self, level: LogLevel, text: &str) {
         if level <= self.level {
-            let (time, text) =
-                (rfc3339(SystemTime::now()), StyledText::plain(text).as_str().to_owned());
-            write_remark(&format!("{time} {level} {text}\n"));
+            let time = rfc3339(SystemTime::now());
+            write_remark(&format!("{time} {level} {}\n", StyledText::plain(text)));
         }
     }
 }

@@ -68,12 +68,9 @@ pub(super) fn read(arguments: &MasterArguments) -> Result<MasterPlan, Vec<String
         }
     };
     let (tls, remark) = tls.map_or((None, None), |tls| (Some(tls.acceptor), tls.remark));
-    let (worker_timeout, recovery_timeout) =
-        (&arguments.worker_timeout, &arguments.recovery_timeout);
-    let worker_timeout =
-        read_time("--worker-timeout", worker_timeout, WORKER_TIMEOUT_MIN, &mut problems);
-    let recovery_timeout =
-        read_time("--recovery-timeout", recovery_timeout, Duration::ZERO, &mut problems);
+    let mut time = |flag, text, least| read_time(flag, text, least, &mut problems);
+    let worker_timeout = time("--worker-timeout", &arguments.worker_timeout, WORKER_TIMEOUT_MIN);
+    let recovery_timeout = time("--recovery-timeout", &arguments.recovery_timeout, Duration::ZERO);
     let options = MasterOptions {
         max_cores,
         recovery_timeout,
@@ -106,16 +103,15 @@ type AddCredentials = fn(MasterAccess, &std::path::Path) -> Result<MasterAccess,
 /// Reads where the master is reached: the address of one master.
 fn read_advertised(arguments: &MasterArguments, problems: &mut Vec<String>) -> Option<String> {
     let text = arguments.advertise.as_ref()?.trim();
-    let is_one = format!("http://{text}").parse::<Masters>().is_ok_and(|it| it.all().len() == 1);
-    if !is_one || text.contains('/') {
-        problems.push(format!("--advertise is {text:?}, but must be HOST:PORT"));
+    let masters = format!("http://{text}").parse::<Masters>().ok();
+    match masters.as_ref().map(Masters::all) {
+        // Without a port it is that of masters, as for workers.
+        Some([master]) if !text.contains('/') => Some(master.to_string()),
+        _ => {
+            problems.push(format!("--advertise is {text:?}, but must be HOST:PORT"));
+            None
+        }
     }
-    // Without a port it is that of masters, as for workers.
-    Some(if text.rsplit(']').next().is_some_and(|it| it.contains(':')) {
-        text.to_owned()
-    } else {
-        format!("{text}:5050")
-    })
 }
 
 fn read_cores(arguments: &MasterArguments, problems: &mut Vec<String>) -> Option<Scalar> {

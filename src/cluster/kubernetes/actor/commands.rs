@@ -34,7 +34,7 @@ impl KubernetesActor {
             ActorCommand::Request(request) => self.request_executors(request),
             ActorCommand::Avoid(nodes) => {
                 self.avoided = nodes;
-                self.tell_no_node();
+                self.report_no_node();
             }
             ActorCommand::Kill { executor, .. } if self.is_refused => {
                 let end = Update::new(&executor, TaskState::Gone)
@@ -73,8 +73,8 @@ impl KubernetesActor {
             }
             ActorCommand::Place(placement) => {
                 self.places.nodes.place(placement);
-                self.tell_no_node();
-                self.look_for_unplaced(now);
+                self.report_no_node();
+                self.check_unplaced_soon(now);
             }
             // Those of an earlier subscription, which are made again if they are needed.
             ActorCommand::Revive(_) | ActorCommand::Suppress(_) => {}

@@ -42,7 +42,7 @@ impl Places {
     }
 
     /// There is another node for pods.
-    fn grown(&mut self, now: Instant) {
+    fn plan_replacement(&mut self, now: Instant) {
         let earliest = self.replaced_last.map_or(now, |last| now.max(last + REPLACEMENT_PAUSE));
         self.replace_at.get_or_insert(earliest);
     }
@@ -72,9 +72,9 @@ impl KubernetesActor {
         };
         self.places.is_lack_told = false;
         if is_more {
-            self.places.grown(now);
+            self.places.plan_replacement(now);
         }
-        self.tell_no_node();
+        self.report_no_node();
     }
 
     /// Whether there are nodes for pods, as far as is known. If the constraint is checked on nodes' labels, no pod is
@@ -85,7 +85,7 @@ impl KubernetesActor {
     }
 
     /// Says once that executors wait because no node meets the constraint.
-    pub(super) fn tell_no_node(&mut self) {
+    pub(super) fn report_no_node(&mut self) {
         let has_place = self.has_place();
         if !std::mem::replace(&mut self.places.is_nowhere_told, !has_place) && !has_place {
             let why =
@@ -95,15 +95,15 @@ impl KubernetesActor {
     }
 
     /// Looks soon for pods that wait for a node although another meets the constraint now.
-    pub(super) fn look_for_unplaced(&mut self, now: Instant) {
+    pub(super) fn check_unplaced_soon(&mut self, now: Instant) {
         if self.places.must_read {
-            self.places.grown(now);
+            self.places.plan_replacement(now);
         }
     }
 
     /// A pod wasn't deleted that was to be if it had no node. It has one now, or only what the scheduler says of it has
     /// changed. What was asked for meanwhile is done: its end waits for its acknowledgement as ever.
-    pub(super) fn stays(
+    pub(super) fn after_refused_removal(
         &mut self,
         executor: String,
         pod: PodRef,
@@ -112,7 +112,7 @@ impl KubernetesActor {
     ) {
         match waiting {
             Some(how) => self.remove(executor, pod, how),
-            None => self.look_for_unplaced(now),
+            None => self.check_unplaced_soon(now),
         }
     }
 

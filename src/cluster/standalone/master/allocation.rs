@@ -33,6 +33,14 @@ pub(super) struct OfferShares {
 }
 
 impl OfferShares {
+    /// How many cores more a framework may be offered.
+    fn cores_left_of(&self, framework: u64) -> Scalar {
+        match &self.cores_left {
+            None => Scalar::MAX,
+            Some(left) => left.get(&framework).copied().unwrap_or_default(),
+        }
+    }
+
     fn add(&mut self, framework: u64, worker: &str, resources: &WorkerResources) {
         let (frameworks, sum) = self.of_workers.entry(worker.to_owned()).or_default();
         frameworks.insert(framework);
@@ -104,9 +112,8 @@ impl StandaloneMaster {
             if !takes || holders.is_some_and(|holders| holders.contains(number)) {
                 return None;
             }
-            let left = shares.cores_left.as_ref().map(|left| left.get(number).copied());
-            let left = left.map_or(Scalar::MAX, Option::unwrap_or_default);
-            let offered = WorkerResources { cpus: free.cpus.min(left), ..free.clone() };
+            let cpus = free.cpus.min(shares.cores_left_of(*number));
+            let offered = WorkerResources { cpus, ..free.clone() };
             (is_usable(&offered) && !framework.has_declined(id, &offered, now))
                 .then_some((*number, offered))
         })
@@ -118,9 +125,11 @@ impl StandaloneMaster {
         if worker.connection.is_none() || worker.is_unreachable || worker.is_draining {
             return None;
         }
-        let used = worker.used();
-        let taken = shares.of_workers.get(id).map_or(used.clone(), |(_, sum)| used.plus(sum));
-        Some(worker.total.minus(&taken))
+        let unused = worker.total.minus(&worker.used());
+        Some(match shares.of_workers.get(id) {
+            None => unused,
+            Some((_, offered)) => unused.minus(offered),
+        })
     }
 
     fn make_offer(

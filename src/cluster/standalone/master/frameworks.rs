@@ -204,9 +204,10 @@ impl StandaloneMaster {
     /// Tears a framework down that has this principal, as an operator asks. Returns whether there was one.
     pub fn tear_down_of(&mut self, id: &str, principal: Option<&str>, now: Duration) -> bool {
         let is_of = |it: &RegisteredFramework| {
-            it.id == id && (principal.is_none() || it.info.principal.as_deref() == principal)
+            principal.is_none() || it.info.principal.as_deref() == principal
         };
-        let meant = self.frameworks.iter().find(|(_, it)| is_of(it)).map(|(number, _)| *number);
+        let found = self.framework_number(id);
+        let meant = found.filter(|number| self.frameworks.get(number).is_some_and(is_of));
         if let Some(number) = meant {
             self.tear_down(number, "an operator has asked for that");
             self.allocate(now);

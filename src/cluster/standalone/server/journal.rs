@@ -77,11 +77,7 @@ impl MasterJournal {
     /// If another master holds it, if it is of another version or damaged before its last line, or if it can't be read
     /// or written.
     pub fn open(folder: &Path) -> Result<MasterJournal, JournalError> {
-        let failed = |error: io::Error| {
-            JournalError(format!("the folder {} can't be used: {error}", folder.display()))
-        };
-        PrivateFolder::open(folder).map_err(failed)?;
-        let lock = open_lock(&folder.join("master.lock")).map_err(failed)?;
+        let lock = lock_of(folder)?;
         lock_with_retry(&lock).map_err(|error| locked(folder, &error))?;
         MasterJournal::begin(folder, lock)
     }
@@ -91,11 +87,7 @@ impl MasterJournal {
     /// # Errors
     /// As there, but not if another master holds it.
     pub fn try_open(folder: &Path) -> Result<Option<MasterJournal>, JournalError> {
-        let failed = |error: io::Error| {
-            JournalError(format!("the folder {} can't be used: {error}", folder.display()))
-        };
-        PrivateFolder::open(folder).map_err(failed)?;
-        let lock = open_lock(&folder.join("master.lock")).map_err(failed)?;
+        let lock = lock_of(folder)?;
         match lock.try_lock() {
             Ok(()) => MasterJournal::begin(folder, lock).map(Some),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -105,9 +97,7 @@ impl MasterJournal {
 
     /// Begins a new term in a folder whose lock this master has.
     fn begin(folder: &Path, lock: File) -> Result<MasterJournal, JournalError> {
-        let failed = |error: io::Error| {
-            JournalError(format!("the folder {} can't be used: {error}", folder.display()))
-        };
+        let failed = |error| unusable(folder, &error);
         let path = folder.join("master.journal");
         let (head, entries) = match open_file(&path) {
             Ok(file) => read(&path, file)?,
@@ -244,6 +234,16 @@ pub(super) fn leader_of(folder: &Path) -> Option<String> {
     let address = line.strip_suffix('\n')?;
     let is_address = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
     (!address.is_empty() && address.bytes().all(is_address)).then(|| address.to_owned())
+}
+
+/// The lock of a folder, which is made if it isn't there.
+fn lock_of(folder: &Path) -> Result<File, JournalError> {
+    let lock = PrivateFolder::open(folder).and_then(|_| open_lock(&folder.join("master.lock")));
+    lock.map_err(|error| unusable(folder, &error))
+}
+
+fn unusable(folder: &Path, error: &io::Error) -> JournalError {
+    JournalError(format!("the folder {} can't be used: {error}", folder.display()))
 }
 
 fn locked(folder: &Path, error: &TryLockError) -> JournalError {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::world::{TestWorld, task_info};
+use super::world::{TestWorld, settings, task_info};
 use crate::cluster::standalone::master::{
     MasterAction, MasterNotice, MasterSettings, StandaloneMaster,
 };
@@ -406,14 +406,7 @@ fn a_standstill_is_no_silence() {
 /// unreachable. Method: the shortest, with ticks as the server makes them.
 #[test]
 fn ticks_are_no_standstill() {
-    let settings = MasterSettings {
-        cluster: "c".to_owned(),
-        term: 1,
-        launch_key: "0".repeat(64).try_into().unwrap(),
-        max_cores: None,
-        recovery_timeout: Duration::ZERO,
-        worker_timeout: seconds(1),
-    };
+    let settings = MasterSettings { worker_timeout: seconds(1), ..settings(1, None) };
     let mut master = StandaloneMaster::new(settings, Vec::new());
     for tick in 1..40 {
         master.tick(Duration::from_millis(tick * 251));

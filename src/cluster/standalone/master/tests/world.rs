@@ -438,7 +438,8 @@ impl TestWorld {
     }
 }
 
-fn settings(term: u64, max_cores: Option<Scalar>) -> MasterSettings {
+/// The settings of a master of this term.
+pub(super) fn settings(term: u64, max_cores: Option<Scalar>) -> MasterSettings {
     let recovery_timeout = Duration::from_secs(15);
     let launch_key = LaunchKey::try_from("0f".repeat(32)).unwrap();
     MasterSettings {
