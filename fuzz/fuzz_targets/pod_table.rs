@@ -25,6 +25,11 @@ mod pods;
 #[path = "../../src/cluster/kubernetes/resources_annotation.rs"]
 mod resources_annotation;
 
+/// Which nodes a pod may get is of no interest here.
+mod node_choice {
+    #[derive(Debug)]
+    pub(crate) struct NodeChoice;
+}
 /// What the files above know by these names.
 mod status {
     pub(crate) use offermill::{ProcessExit, ProcessReport, TaskState, UpdateReason};

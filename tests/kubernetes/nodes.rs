@@ -1,8 +1,10 @@
 //! Constraints that node affinities can't express: they are checked on the labels of nodes.
 
+use std::time::Duration;
+
 use offermill::cluster::kubernetes::KubernetesConfig;
 use offermill::config::ExecutorCores;
-use offermill::engine::cluster_manager::Event;
+use offermill::engine::cluster_manager::{AvoidedAgent, Call, ClusterManager, Event};
 use offermill::resources::MilliCpus;
 use offermill::{Config, Constraint, TaskState};
 use serde_json::Value;
@@ -78,7 +80,7 @@ fn no_node_meets_the_constraint() {
     framework.wait_event("why there is none", is_said);
     server.label_node("b", &[]);
     server.remove_node("b");
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    std::thread::sleep(Duration::from_secs(1));
     assert_eq!(framework.events().iter().filter(|event| is_said(event)).count(), 1);
     assert_eq!(server.count("POST /api/v1/namespaces/jobs/pods"), 0);
     server.label_node("a", &[("rack", "r1")]);
@@ -88,7 +90,7 @@ fn no_node_meets_the_constraint() {
 
 /// Goal: a pod that waits for a node is made anew when another node meets the constraint, and one that has a node
 /// isn't; what doesn't concern it makes none anew. Method: one pod that runs and one that waits; a node that doesn't
-/// meet the constraint, one that does, and one that ceases to.
+/// meet the constraint, one that is gone, and one that meets it.
 #[test]
 fn pods_that_wait_are_made_anew() {
     let server = ApiServer::start();
@@ -101,11 +103,13 @@ fn pods_that_wait_are_made_anew() {
     framework.launch(1);
     framework.wait_state("etl-1-1.0", TaskState::Staging);
     server.label_node("b", &[("rack", "x")]);
-    server.label_node("c", &[("rack", "x")]);
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    server.remove_node("c");
+    std::thread::sleep(Duration::from_secs(2));
     assert_eq!(server.count("DELETE"), 0);
     server.label_node("b", &[("rack", "r2")]);
     framework.wait_state("etl-1-1.0", TaskState::Gone);
+    let message = framework.updates("etl-1-1.0").pop().unwrap().message;
+    assert!(message.ends_with("it is made anew"), "{message}");
     assert_eq!(next_named(&server, &framework), ["a", "b"]);
     assert_eq!(framework.states("etl-1-0.0").last(), Some(&TaskState::Running));
     // Nodes that come again and again don't make pods anew each time.
@@ -115,7 +119,7 @@ fn pods_that_wait_are_made_anew() {
         server.label_node(&name, &[("rack", "r4")]);
         server.remove_node(&name);
     }
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    std::thread::sleep(Duration::from_secs(2));
     assert!(server.count("DELETE") - before <= 1, "{}", server.count("DELETE") - before);
 }
 
@@ -138,8 +142,152 @@ fn pods_that_the_scheduler_looks_at_are_made_anew() {
     server.label_node("b", &[]);
     server.label_node("b", &[("rack", "r2")]);
     // Longer than the pause between two replacements.
-    std::thread::sleep(std::time::Duration::from_secs(12));
+    std::thread::sleep(Duration::from_secs(12));
     assert_eq!(server.count("DELETE"), 2);
+}
+
+/// A run with the constraint, a node `a` that meets it, and a pod that waits.
+fn waiting_pod(server: &ApiServer, config: KubernetesConfig) -> Framework {
+    server.label_node("a", &[("rack", "r1")]);
+    server.state().is_full = true;
+    let framework = Framework::start(config, 1);
+    framework.launch(1);
+    framework.wait_state("etl-1-0.0", TaskState::Staging);
+    framework
+}
+
+/// The requests of this kind when they are this many, which they stay for a while.
+#[track_caller]
+fn stays(server: &ApiServer, kind: &str, count: usize) {
+    eventually(PATIENCE, kind, || {
+        let now = server.count(kind);
+        if now == count { Ok(()) } else { Err(format!("{now}")) }
+    });
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(server.count(kind), count, "{kind}");
+}
+
+/// Goal: a pod that gets a node and ends while it is about to be made anew is an end like any other: it is deleted once
+/// if its end was acknowledged, labelled if ended pods stay, and otherwise left alone. Method: the deletion is held in
+/// the server, the pod runs and ends, and the deletion is refused then.
+#[test]
+fn a_pod_that_ends_while_it_is_to_be_made_anew() {
+    for (is_acknowledged, stays_after) in [(true, false), (true, true), (false, false)] {
+        let server = ApiServer::start();
+        let mut config = on_racks(&server);
+        config.keeps_ended = stays_after;
+        let framework = waiting_pod(&server, config);
+        if !is_acknowledged {
+            framework.withhold_acknowledgements();
+        }
+        server.state().holds_conditional = true;
+        server.label_node("b", &[("rack", "r2")]);
+        let kind = "DELETE /api/v1/namespaces/jobs/pods/";
+        eventually(PATIENCE, "a deletion", || {
+            if server.count(kind) == 1 { Ok(()) } else { Err(String::new()) }
+        });
+        server.place("etl-1-0-0", "a");
+        framework.wait_state("etl-1-0.0", TaskState::Running);
+        server.exit("etl-1-0-0", 0);
+        framework.wait_state("etl-1-0.0", TaskState::Finished);
+        server.release_conditional();
+        let deletions = if is_acknowledged && !stays_after { 2 } else { 1 };
+        stays(&server, kind, deletions);
+        assert_eq!(server.count("PATCH"), usize::from(stays_after));
+        assert_eq!(server.state().pods.contains_key("etl-1-0-0"), deletions == 1);
+        assert_eq!(framework.states("etl-1-0.0").last(), Some(&TaskState::Finished));
+    }
+}
+
+/// Goal: a pod that waits is made anew when the exclusion of a node has ended that it doesn't name, but not when
+/// another node is excluded. Method: with a constraint that is checked on labels, and without a constraint.
+#[test]
+fn an_exclusion_ends_while_a_pod_waits() {
+    for is_on_racks in [true, false] {
+        let server = ApiServer::start();
+        server.label_node("b", &[("rack", "r2")]);
+        let config = if is_on_racks { on_racks(&server) } else { config(&server.url) };
+        let avoid = |framework: &Framework, names: &[&str]| {
+            let avoided: Vec<_> = names.iter().map(|it| AvoidedAgent::new(it, None)).collect();
+            framework.cluster.call(Call::Avoid(&avoided)).unwrap();
+        };
+        let framework = Framework::start(config, 1);
+        framework.wait_epoch(1);
+        avoid(&framework, &["b"]);
+        server.label_node("a", &[("rack", "r1")]);
+        server.state().is_full = true;
+        framework.launch(1);
+        framework.wait_state("etl-1-0.0", TaskState::Staging);
+        avoid(&framework, &["a", "b"]);
+        stays(&server, "DELETE", 0);
+        avoid(&framework, &[]);
+        framework.wait_state("etl-1-0.0", TaskState::Gone);
+        framework.launch(1);
+        framework.wait_state("etl-1-1.0", TaskState::Staging);
+        let affinity = server.state().created[1]["spec"]["affinity"].to_string();
+        assert!(!affinity.contains("NotIn"), "{affinity}");
+        stays(&server, "DELETE", 1);
+    }
+}
+
+/// Goal: a pod that waits and was created by a former run is made anew if this run would give it other nodes, and
+/// otherwise adopted as it is. Method: a run that is killed; the next one finds the same nodes or one more, or has
+/// another constraint.
+#[test]
+fn a_waiting_pod_of_a_former_run() {
+    let of_zone = |server: &ApiServer, zone: &str| {
+        let cores = ExecutorCores::Fixed(MilliCpus::from_cores(1));
+        let constraint = Constraint::parse(&format!("zone:{zone}")).unwrap();
+        let kernel = Config::builder().executor_cores(cores).constraint(constraint);
+        config(&server.url).for_kernel(&kernel.build().unwrap()).unwrap()
+    };
+    let server = ApiServer::start();
+    let first = waiting_pod(&server, on_racks(&server));
+    let abandon = |framework: Framework, server: &ApiServer| {
+        server.state().leases.clear();
+        framework.wait_event("a refusal", |event| matches!(event, Event::Refused { .. }));
+    };
+    abandon(first, &server);
+    let second = Framework::start(on_racks(&server), 2);
+    second.wait_event("adopted", |event| matches!(event, Event::Recovered { .. }));
+    stays(&server, "DELETE", 0);
+    server.label_node("b", &[("rack", "r2")]);
+    second.wait_state("etl-1-0.0", TaskState::Gone);
+    second.launch(1);
+    second.wait_state("etl-2-0.0", TaskState::Staging);
+    abandon(second, &server);
+    server.remove_node("b");
+    let third = Framework::start(on_racks(&server), 3);
+    third.wait_state("etl-2-0.0", TaskState::Gone);
+    third.launch(1);
+    third.wait_state("etl-3-0.0", TaskState::Staging);
+    abandon(third, &server);
+    let fourth = Framework::start(of_zone(&server, "eu"), 4);
+    fourth.wait_state("etl-3-0.0", TaskState::Gone);
+    stays(&server, "DELETE", 3);
+}
+
+/// Goal: when the constraint becomes another, pods that wait are made anew if they could get a node that doesn't meet
+/// it, or lack one that does. Method: a constraint that is checked on labels becomes narrower, then one that affinities
+/// express, which becomes another.
+#[test]
+fn the_constraint_changes_while_a_pod_waits() {
+    let server = ApiServer::start();
+    server.label_node("b", &[("rack", "r2")]);
+    let framework = waiting_pod(&server, on_racks(&server));
+    let mut executor = 0;
+    for text in ["expr:: rack like r1*", "zone:eu", "zone:us"] {
+        let cores = ExecutorCores::Fixed(MilliCpus::from_cores(1));
+        let constraint = Constraint::parse(text).unwrap();
+        let kernel = Config::builder().executor_cores(cores).constraint(constraint);
+        framework.cluster.reconfigure(&kernel.build().unwrap()).unwrap();
+        framework.wait_state(&format!("etl-1-{executor}.0"), TaskState::Gone);
+        framework.launch(1);
+        executor += 1;
+        framework.wait_state(&format!("etl-1-{executor}.0"), TaskState::Staging);
+    }
+    let last = server.state().created.last().unwrap()["spec"]["affinity"].to_string();
+    assert!(last.contains("\"us\"") && !last.contains("metadata.name"), "{last}");
 }
 
 /// Goal: without the right to read nodes a run doesn't begin, and says which right is missing; it needs none for a

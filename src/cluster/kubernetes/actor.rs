@@ -70,7 +70,6 @@ pub(super) struct KubernetesActor {
     epoch: Epoch,
     creator: String,
     places: Places,
-    avoided: Vec<String>,
     pods: Pods,
     permits: Permits,
     request: Option<ExecutorRequest>,
@@ -90,8 +89,8 @@ pub(super) struct KubernetesActor {
     /// Until when it is surely held.
     term: LeaseTerm,
     renew_at: Instant,
-    /// The task of the reflector, and the last version that it has read.
-    reflector: AbortHandle,
+    /// The tasks that read pods and nodes, and the last version that the former has read.
+    reflectors: Vec<AbortHandle>,
     version: watch::Receiver<String>,
     /// Whether the server was reachable when it was last asked.
     is_connected: bool,
@@ -113,13 +112,12 @@ impl KubernetesActor {
         epoch: Epoch,
         creator: String,
         (lease, held_since): (Lease, Instant),
-        (reflector, version): (AbortHandle, watch::Receiver<String>),
+        (reflectors, version): (Vec<AbortHandle>, watch::Receiver<String>),
     ) -> KubernetesActor {
         let limits =
             PermitLimits { window_max: config.creations_max, pending_max: config.pending_max };
         KubernetesActor {
             places: Places::new(config.placement.clone()),
-            avoided: Vec::new(),
             pods: Pods::new(config.pod_names()),
             permits: Permits::new(limits),
             request: None,
@@ -133,7 +131,7 @@ impl KubernetesActor {
             renew_at: held_since + lease.interval(),
             lease,
             is_renewing: false,
-            reflector,
+            reflectors,
             version,
             is_connected: false,
             is_registered: false,
@@ -195,8 +193,9 @@ impl KubernetesActor {
         let expiry = self.pods.next_expiry(self.config.start_timeout);
         let expiry = expiry.filter(|_| self.holds_lease(now));
         let may_create = self.may_create(now);
-        let permits = (may_create && self.has_place()).then(|| self.permits.next_at()).flatten();
-        let replacement = self.places.replace_at.filter(|_| may_create);
+        let may_open = may_create && self.places.has_place();
+        let permits = may_open.then(|| self.permits.next_at()).flatten();
+        let replacement = self.places.next_look().filter(|_| may_create);
         let leaving = self.pods.leaving().next(now);
         let times = [renewal, connection, expiry, permits, replacement, leaving];
         let longest = now + Duration::from_secs(60);
@@ -215,7 +214,7 @@ impl KubernetesActor {
 
     fn open_permits(&mut self) {
         let now = Instant::now();
-        let may_create = self.may_create(now) && self.has_place();
+        let may_create = self.may_create(now) && self.places.has_place();
         let Some(request) = self.request.filter(|_| may_create) else { return };
         self.permits.set_leaving(self.pods.leaving().count(now));
         let opened = self.permits.open(self.pods.creating(), self.pods.pending(), now);
@@ -276,8 +275,8 @@ impl KubernetesActor {
                 self.permits.created();
                 let changes = self.pods.created(&executor, &pod, now);
                 self.apply(changes);
-                // Nodes may have come while it was created, which it doesn't name.
-                self.check_unplaced_soon(now);
+                // The nodes that it may get may be others since.
+                self.nodes_changed(now);
             }
             RequestEnd::Created { executor, created: CreationEnd::Vanished(pod) } => {
                 self.creations.remove(&executor);
@@ -424,6 +423,8 @@ impl KubernetesActor {
         let changes = self.pods.listed(pods, now);
         self.end_shown_creations();
         self.apply(changes);
+        // A former run may have created pods that wait with other nodes.
+        self.nodes_changed(now);
     }
 
     /// Ends all that the run does: no request of it is under way any more, and none begins until the stop.
@@ -431,7 +432,7 @@ impl KubernetesActor {
         self.is_refused = true;
         self.work.abort_all();
         self.is_renewing = false;
-        self.reflector.abort();
+        self.reflectors.iter().for_each(AbortHandle::abort);
         let void = self.permits.void();
         self.rescind(void);
         self.events.send(Event::Refused { why });
@@ -478,7 +479,7 @@ impl KubernetesActor {
     /// Ends all requests, then [cleans up](clean_up).
     async fn stop(mut self) -> Result<(), String> {
         let deadline = Instant::now() + STOP_TIMEOUT;
-        self.reflector.abort();
+        self.reflectors.iter().for_each(AbortHandle::abort);
         // What isn't labelled is deleted.
         let labelled_by = Instant::now() + STOP_TIMEOUT / 4;
         while self.acknowledging > 0 {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use http::{Method, Request, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
@@ -365,6 +365,29 @@ impl Api {
         path: String,
         body: Option<&Value>,
     ) -> Result<(ApiAnswer, Body), String> {
+        let body = body.map(|body| body.to_string().into_bytes());
+        let mut response = self.respond(&method, &path, body.clone()).await?;
+        // Refused before it was looked at. Another token may be in the file by now.
+        if let (StatusCode::UNAUTHORIZED, Some(token_file)) =
+            (response.0.status(), &self.token_file)
+            && response.1.is_some_and(|token| token_file.refused(&token))
+        {
+            response = self.respond(&method, &path, body).await?;
+        }
+        let (response, _) = response;
+        let retry_after = response.headers().get(header::RETRY_AFTER);
+        let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
+        let status = response.status().as_u16();
+        Ok((ApiAnswer { status, retry_after, body: Vec::new() }, response.into_body()))
+    }
+
+    /// The response to a request, and the token that was sent with it, if it is a file's.
+    async fn respond(
+        &self,
+        method: &Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<(Response<Body>, Option<HeaderValue>), String> {
         let content = if method == Method::PATCH {
             "application/merge-patch+json"
         } else {
@@ -375,21 +398,14 @@ impl Api {
             .uri(path)
             .header(header::ACCEPT, "application/json")
             .header(header::CONTENT_TYPE, content);
-        if let Some(token_file) = &self.token_file {
-            request = request.header(header::AUTHORIZATION, token_file.header()?);
+        let token = self.token_file.as_ref().map(TokenFile::header).transpose()?;
+        if let Some(token) = &token {
+            request = request.header(header::AUTHORIZATION, token);
         }
-        let request = request
-            .body(body.map_or_else(Body::empty, |body| Body::from(body.to_string().into_bytes())));
+        let request = request.body(body.map_or_else(Body::empty, Body::from));
         let request = request.map_err(|error| error.to_string())?;
         let response = self.client.send(request).await.map_err(|error| chain(&error))?;
-        let status: StatusCode = response.status();
-        if let (StatusCode::UNAUTHORIZED, Some(token_file)) = (status, &self.token_file) {
-            token_file.refused();
-        }
-        let retry_after = response.headers().get(header::RETRY_AFTER);
-        let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
-        let answer = ApiAnswer { status: status.as_u16(), retry_after, body: Vec::new() };
-        Ok((answer, response.into_body()))
+        Ok((response, token))
     }
 
     fn too_slow(&self) -> String {

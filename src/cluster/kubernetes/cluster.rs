@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::runtime;
 use tokio::sync::{mpsc, watch};
+use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
 use super::access;
@@ -186,16 +187,15 @@ async fn run(
             let (version, versions) = watch::channel(String::new());
             let nodes = config.placement.reads_nodes();
             let nodes = nodes.then(|| NodeReflector { api: api.clone(), seen: seen.clone() });
-            let reflector = tokio::spawn(Reflector { api: api.clone(), seen, version }.run());
-            let watching = (reflector.abort_handle(), versions);
-            let nodes = nodes.map(|nodes| tokio::spawn(nodes.run()));
+            let reflector =
+                tokio::spawn(Reflector { api: api.clone(), seen, version }.run()).abort_handle();
+            let nodes = nodes.map(|nodes| tokio::spawn(nodes.run()).abort_handle());
+            let reflectors: Vec<AbortHandle> = nodes.into_iter().chain([reflector]).collect();
+            let watching = (reflectors.clone(), versions);
             let held = (lease, since);
             let actor = KubernetesActor::new(api, config, events, epoch, creator, held, watching);
             let ended = actor.run(commands, observations).await;
-            reflector.abort();
-            if let Some(nodes) = nodes {
-                nodes.abort();
-            }
+            reflectors.iter().for_each(AbortHandle::abort);
             ended
         }
         Some(Err(why)) => {

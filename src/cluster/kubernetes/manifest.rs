@@ -10,18 +10,22 @@
 
 use serde_json::{Map, Value, json};
 
-use super::affinity::NodeSelection;
 use super::config::{KubernetesConfig, Toleration, with_executor};
 use super::expansion::{AGENT_ID, HOSTNAME, escaped};
 use super::names::{
     CREATOR_LABEL, EXECUTOR_LABEL, MANAGER, MANAGER_LABEL, RUN_LABEL, is_label_key, is_label_value,
 };
+use super::node_choice::NodeChoice;
 use super::pod_state::EXECUTOR_CONTAINER;
 use super::quantity::{of_cores, of_memory};
 use super::resources_annotation::{RESOURCES_ANNOTATION, written_resources};
 use super::volumes::PodVolume;
 use crate::launch::{Command, CommandForm, Container, ContainerKind, SecretSource, Setup, Volume};
 use crate::resources::{ExecutorResources, Gpus};
+
+/// Where a pod says which nodes it may get.
+const NODE_AFFINITY: &str = "nodeAffinity";
+const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
 /// The resource name of GPUs.
 const GPU_RESOURCE: &str = "nvidia.com/gpu";
@@ -41,9 +45,7 @@ pub(super) struct PodLaunch {
 #[derive(Debug)]
 pub(super) struct PodContext<'a> {
     pub(super) config: &'a KubernetesConfig,
-    pub(super) selection: &'a NodeSelection,
-    /// Names of nodes to avoid, the latest first.
-    pub(super) avoided: &'a [String],
+    pub(super) nodes: &'a NodeChoice,
     /// The id of this program, as the pods' creator.
     pub(super) creator: &'a str,
     /// The run's lease: its name and uid.
@@ -61,7 +63,7 @@ pub(super) fn pod(
 ) -> Result<Value, String> {
     let config = context.config;
     let setup = launch.command.setup.as_deref();
-    if context.selection.is_empty(context.avoided) {
+    if context.nodes.is_empty() {
         return Err("no node meets the constraint".to_owned());
     }
     if let Some(what) = setup.and_then(unsupported) {
@@ -73,7 +75,7 @@ pub(super) fn pod(
     });
     let grace = setup.and_then(|it| it.kill_grace).or(config.termination_grace);
     set(&mut spec, "terminationGracePeriodSeconds", grace.map(|it| it.as_secs().max(1).into()));
-    set(&mut spec, "affinity", affinity(context, &launch.executor));
+    set(&mut spec, "affinity", affinity(context.nodes, &launch.executor));
     set(&mut spec, "nodeSelector", map(&config.node_selector));
     set(&mut spec, "schedulerName", config.scheduler.clone().map(Value::from));
     set(&mut spec, "priorityClassName", config.priority_class.clone().map(Value::from));
@@ -250,10 +252,18 @@ fn requests(config: &KubernetesConfig, resources: &ExecutorResources) -> Value {
     json!({ "requests": requests, "limits": limits })
 }
 
-fn affinity(context: &PodContext<'_>, executor: &str) -> Option<Value> {
-    let avoided = context.avoided.iter().map(String::as_str);
-    let affinity = context.selection.affinity(avoided, executor);
-    affinity.map(|affinity| json!({ "nodeAffinity": affinity }))
+fn affinity(nodes: &NodeChoice, executor: &str) -> Option<Value> {
+    nodes.affinity(executor).map(|affinity| json!({ NODE_AFFINITY: affinity }))
+}
+
+/// Whether a pod with this affinity may get the same nodes as the one that would be created now for its executor.
+pub(super) fn names_nodes(context: &PodContext<'_>, executor: &str, pods: &Value) -> bool {
+    let mut pod = json!({ "metadata": {}, "spec": { "containers": [{}] } });
+    set(&mut pod["spec"], "affinity", affinity(context.nodes, executor));
+    if let Some(template) = &context.config.template {
+        template.apply(&mut pod);
+    }
+    pod["spec"]["affinity"][NODE_AFFINITY][REQUIRED] == pods[NODE_AFFINITY][REQUIRED]
 }
 
 /// What of a setup pods of this manager don't have.

@@ -74,6 +74,7 @@ mod lease_validity;
 mod leaving;
 mod manifest;
 mod names;
+mod node_choice;
 mod node_reflector;
 mod objects;
 mod permits;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 /// Reads null as the default value: servers write null for some empty lists and maps.
 fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
@@ -45,13 +46,15 @@ pub(super) struct Metadata {
     pub(super) annotations: BTreeMap<String, String>,
 }
 
-/// What of a pod's specification changes after its creation.
+/// What of a pod's specification is read.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct PodSpec {
     /// The node, once the scheduler has chosen one.
     #[serde(deserialize_with = "or_default")]
     pub(super) node_name: String,
+    /// Where it may be placed, as it was created.
+    pub(super) affinity: Value,
 }
 
 /// A pod's status.

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
+use super::node_choice::NodeChoice;
 use super::pod_state::{KnownPod, PodState};
 use crate::engine::cluster_manager::{AgentFacts, Update};
 use crate::status::{ProcessReport, TaskState};
@@ -36,9 +39,12 @@ pub(super) struct Entry {
     pub(super) name: String,
     /// `None` until the server has answered its creation, or a watch has shown it.
     pub(super) uid: Option<String>,
-    /// The nodes that met the constraint when it was created, in order, if it was checked on their labels and this
-    /// manager has created it.
-    pub(super) nodes: Option<Arc<[String]>>,
+    /// The nodes that it may get, if this manager has created it or compared them.
+    pub(super) choice: Option<Arc<NodeChoice>>,
+    /// As long as that isn't known, the affinity with which a former run has created it.
+    pub(super) affinity: Option<Value>,
+    /// Whether it is deleted if it has no node, because it would now be created with others.
+    pub(super) is_made_anew: bool,
     /// Empty until the scheduler has chosen one.
     pub(super) node: String,
     /// The version in which the pod was seen last.
@@ -66,7 +72,9 @@ impl Entry {
         Entry {
             name: name.to_owned(),
             uid: None,
-            nodes: None,
+            choice: None,
+            affinity: None,
+            is_made_anew: false,
             node: String::new(),
             version: String::new(),
             is_bound_reported: false,
@@ -84,6 +92,7 @@ impl Entry {
     pub(super) fn known(&self) -> KnownPod<'_> {
         KnownPod {
             is_end_requested: self.is_end_requested,
+            is_made_anew: self.is_made_anew,
             container_id: self.container_id.as_deref(),
             pod_ip: &self.pod_ip,
         }
@@ -104,6 +113,11 @@ impl Entry {
     pub(super) fn is_pending(&self) -> bool {
         let state = self.last.as_ref().map(|last| last.state);
         self.uid.is_some() && matches!(state, None | Some(TaskState::Staging | TaskState::Starting))
+    }
+
+    /// Whether it waits for a node, and nobody has asked for its end.
+    pub(super) fn is_unplaced(&self) -> bool {
+        self.is_pending() && self.node.is_empty() && !self.is_end_requested
     }
 
     /// The report of its state. Ends have a token if the pod is still there.

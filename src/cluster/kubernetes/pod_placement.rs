@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::affinity::{NodeSelection, REGION_LABEL, ZONE_LABEL};
+use super::node_choice::NodeChoice;
 use super::objects::Metadata;
 use crate::constraint::Constraint;
 use crate::offer::{Attribute, Offer};
@@ -58,41 +59,57 @@ pub(super) fn meets(
     constraint.check(&offer).is_ok()
 }
 
-/// The nodes of the cluster with their labels, and those of them that meet the constraint.
+/// The nodes of the cluster with their labels, and those of them that pods may get.
 #[derive(Debug)]
 pub(super) struct Nodes {
     placement: PodPlacement,
     labels: BTreeMap<String, BTreeMap<String, String>>,
     meeting: BTreeSet<String>,
-    /// As a selection, made anew when they change.
-    selection: NodeSelection,
+    /// What pods are created with, made anew when it changes.
+    choice: Arc<NodeChoice>,
 }
 
 impl Nodes {
     /// No nodes so far.
     pub(super) fn new(placement: PodPlacement) -> Nodes {
         let (labels, meeting) = (BTreeMap::new(), BTreeSet::new());
-        let mut nodes = Nodes { placement, labels, meeting, selection: NodeSelection::Everywhere };
+        let nowhere = NodeChoice { selection: NodeSelection::Nowhere, avoided: Vec::new() };
+        let mut nodes = Nodes { placement, labels, meeting, choice: Arc::new(nowhere) };
         nodes.select();
         nodes
     }
 
-    /// Where pods may be placed now.
-    pub(super) fn selection(&self) -> &NodeSelection {
-        &self.selection
+    /// The nodes that pods may get now.
+    pub(super) fn choice(&self) -> &Arc<NodeChoice> {
+        &self.choice
     }
 
-    /// The names of the nodes that meet the constraint, if it is checked on their labels.
-    pub(super) fn names(&self) -> Option<Arc<[String]>> {
-        match &self.selection {
-            NodeSelection::Named(names) => Some(Arc::clone(names)),
-            _ => None,
-        }
+    /// Whether there is a node of this name, as far as nodes were read.
+    pub(super) fn is_there(&self, name: &str) -> bool {
+        self.labels.contains_key(name)
+    }
+
+    /// Whether nodes must be read for it.
+    pub(super) fn must_be_read(&self) -> bool {
+        matches!(self.placement, PodPlacement::Labels(_))
     }
 
     /// Another constraint counts from now on.
     pub(super) fn place(&mut self, placement: PodPlacement) {
         self.placement = placement;
+        self.meet();
+    }
+
+    /// These nodes are excluded, the latest first.
+    pub(super) fn avoid(&mut self, avoided: Vec<String>) {
+        if avoided != self.choice.avoided {
+            let selection = self.choice.selection.clone();
+            self.choice = Arc::new(NodeChoice { selection, avoided });
+        }
+    }
+
+    /// Checks all nodes.
+    fn meet(&mut self) {
         self.meeting = self
             .labels
             .iter()
@@ -102,16 +119,14 @@ impl Nodes {
         self.select();
     }
 
-    /// These are all nodes. Whether one meets the constraint now that didn't before.
-    pub(super) fn listed(&mut self, nodes: Vec<Metadata>) -> bool {
-        let before = std::mem::take(&mut self.meeting);
+    /// These are all nodes.
+    pub(super) fn listed(&mut self, nodes: Vec<Metadata>) {
         self.labels = nodes.into_iter().map(|node| (node.name, node.labels)).collect();
-        self.place(self.placement.clone());
-        !self.meeting.is_subset(&before)
+        self.meet();
     }
 
-    /// A node is there, or has other labels. Whether it meets the constraint now and didn't before.
-    pub(super) fn seen(&mut self, node: Metadata) -> bool {
+    /// A node is there, or has other labels.
+    pub(super) fn seen(&mut self, node: Metadata) {
         let Metadata { name, labels, .. } = node;
         let is_met = self.is_met(&name, &labels);
         self.labels.insert(name.clone(), labels);
@@ -120,7 +135,6 @@ impl Nodes {
         if is_changed {
             self.select();
         }
-        is_met && is_changed
     }
 
     /// A node is gone.
@@ -139,11 +153,15 @@ impl Nodes {
     }
 
     fn select(&mut self) {
-        self.selection = match &self.placement {
+        let selection = match &self.placement {
             PodPlacement::Affinity(selection) => selection.clone(),
             PodPlacement::Labels(_) => {
                 NodeSelection::Named(self.meeting.iter().cloned().collect::<Arc<[String]>>())
             }
         };
+        if selection != self.choice.selection {
+            let avoided = self.choice.avoided.clone();
+            self.choice = Arc::new(NodeChoice { selection, avoided });
+        }
     }
 }

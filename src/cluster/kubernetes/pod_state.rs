@@ -29,6 +29,8 @@ use crate::status::{ProcessExit, TaskState, UpdateReason};
 pub(super) struct KnownPod<'a> {
     /// Whether this manager has asked for the pod's deletion.
     pub(super) is_end_requested: bool,
+    /// Whether this manager deletes the pod because it would be created with other nodes now.
+    pub(super) is_made_anew: bool,
     /// The executor's container when it was first seen.
     pub(super) container_id: Option<&'a str>,
     /// The pod's address when it was first seen; empty if it had none yet.
@@ -65,11 +67,15 @@ impl PodState {
     }
 
     /// The end of an executor whose pod isn't there any more, and whose last state isn't known.
-    pub(super) fn vanished(is_end_requested: bool) -> PodState {
-        if is_end_requested {
+    pub(super) fn vanished(known: KnownPod<'_>) -> PodState {
+        if known.is_end_requested {
             return PodState::new(TaskState::Killed);
         }
-        PodState::new(TaskState::Gone).saying("its pod was deleted by others".to_owned())
+        let why = match known.is_made_anew {
+            true => "its pod had no node yet and may get others now: it is made anew",
+            false => "its pod was deleted by others",
+        };
+        PodState::new(TaskState::Gone).saying(why.to_owned())
     }
 
     /// The end of an executor whose image or configuration has kept it from starting.
@@ -173,7 +179,7 @@ pub(super) fn read_deleted(pod: &Pod, known: KnownPod<'_>) -> PodState {
     }
     let disrupted = disruption(pod).filter(|_| !known.is_end_requested);
     disrupted.map_or_else(
-        || PodState::vanished(known.is_end_requested),
+        || PodState::vanished(known),
         |(cause, why)| PodState::new(TaskState::Failed).because(cause).saying(why),
     )
 }

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use super::leaving::LeavingPods;
 use super::names::{CREATOR_LABEL, EXECUTOR_LABEL, PodNames};
+use super::node_choice::NodeChoice;
 use super::objects::Pod;
-use super::pod_entry::Entry;
-pub(super) use super::pod_entry::{PodChange, PodRef};
+pub(super) use super::pod_entry::{Entry, PodChange, PodRef};
 use super::pod_state::{self, PodState};
 use super::resources_annotation::{RESOURCES_ANNOTATION, read_resources};
 use crate::engine::cluster_manager::{RecoveredExecutor, Update};
@@ -79,18 +79,17 @@ impl Pods {
         &self.leaving
     }
 
-    /// The creation of a pod begins. False if there is a pod of this executor.
-    /// `nodes` are those that meet the constraint, if it is checked on their labels.
+    /// The creation of a pod begins, which may get these nodes. False if there is a pod of this executor.
     pub(super) fn create(
         &mut self,
         executor: &str,
         name: &str,
-        nodes: Option<Arc<[String]>>,
+        choice: Option<Arc<NodeChoice>>,
     ) -> bool {
         if self.entries.contains_key(executor) {
             return false;
         }
-        let entry = Entry { nodes, ..Entry::new(name, u64::MAX) };
+        let entry = Entry { choice, ..Entry::new(name, u64::MAX) };
         self.entries.insert(executor.to_owned(), entry);
         self.creating.insert(executor.to_owned());
         true
@@ -150,10 +149,10 @@ impl Pods {
             return Vec::new();
         }
         let lists = self.lists;
-        let entry = self
-            .entries
-            .entry(executor.clone())
-            .or_insert_with(|| Entry::new(&pod.metadata.name, lists + 1));
+        let entry = self.entries.entry(executor.clone()).or_insert_with(|| Entry {
+            affinity: Some(pod.spec.affinity.clone()),
+            ..Entry::new(&pod.metadata.name, lists + 1)
+        });
         let uid = &pod.metadata.uid;
         if entry.uid.as_ref().is_some_and(|known| known != uid) {
             // Another pod under the name of this one, which only others can have created.
@@ -163,8 +162,9 @@ impl Pods {
         }
         entry.uid.get_or_insert_with(|| uid.clone());
         entry.listed_from = entry.listed_from.min(lists + 1);
-        if entry.node.is_empty() {
+        if entry.node.is_empty() && !pod.spec.node_name.is_empty() {
             entry.node.clone_from(&pod.spec.node_name);
+            (entry.choice, entry.affinity) = (None, None);
         }
         entry.version.clone_from(&pod.metadata.resource_version);
         entry.is_over = pod_state::has_ended(pod);
@@ -249,7 +249,7 @@ impl Pods {
         if entry.has_ended() {
             return Vec::new();
         }
-        let state = state.unwrap_or_else(|| PodState::vanished(entry.is_end_requested));
+        let state = state.unwrap_or_else(|| PodState::vanished(entry.known()));
         let update = entry.update(executor, &state, false);
         vec![PodChange::Updated(update), PodChange::Ended]
     }
@@ -314,24 +314,25 @@ impl Pods {
         }
     }
 
-    /// The executors whose pods wait for a node although one of these meets the constraint that didn't when they were
-    /// created, each with its pod and the version of it. Of pods of a former run it isn't known; they count as created
-    /// now.
-    pub(super) fn unplaced(&mut self, nodes: &Arc<[String]>) -> Vec<(String, PodRef, String)> {
-        for executor in &self.pending {
-            if let Some(entry) = self.entries.get_mut(executor) {
-                entry.nodes.get_or_insert_with(|| Arc::clone(nodes));
-            }
+    /// The pods that wait for a node, each with its executor.
+    pub(super) fn unplaced(&self) -> impl Iterator<Item = (&String, &Entry)> {
+        let pending = self.pending.iter().filter_map(|it| self.entries.get_key_value(it));
+        pending.filter(|(_, entry)| entry.is_unplaced())
+    }
+
+    /// The pod of an executor may get these nodes, it was found.
+    pub(super) fn set_choice(&mut self, executor: &str, choice: &Arc<NodeChoice>) {
+        if let Some(entry) = self.entries.get_mut(executor) {
+            (entry.choice, entry.affinity) = (Some(Arc::clone(choice)), None);
         }
-        let lacks = |entry: &Entry| {
-            let own = entry.nodes.as_deref().unwrap_or_default();
-            nodes.iter().any(|node| own.binary_search(node).is_err())
-        };
-        let pending = self.pending.iter().filter_map(|it| Some((it, self.entries.get(it)?)));
-        pending
-            .filter(|(_, it)| it.node.is_empty() && !it.is_end_requested && lacks(it))
-            .map(|(executor, entry)| (executor.clone(), entry.pod_ref(), entry.version.clone()))
-            .collect()
+    }
+
+    /// The pod of an executor is deleted if it has no node (or isn't any more), because it would be created with other
+    /// nodes now.
+    pub(super) fn set_made_anew(&mut self, executor: &str, is_made_anew: bool) {
+        if let Some(entry) = self.entries.get_mut(executor) {
+            entry.is_made_anew = is_made_anew;
+        }
     }
 
     /// The ids of all executors.

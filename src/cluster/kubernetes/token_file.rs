@@ -45,11 +45,14 @@ impl TokenFile {
         }
     }
 
-    /// The server has refused the token: the next request reads the file.
-    pub(super) fn refused(&self) {
-        if let Some((_, until)) = &mut *self.read.lock().unwrap_or_else(PoisonError::into_inner) {
+    /// The server has refused a token: the file is read again. Whether there is another in it.
+    pub(super) fn refused(&self, token: &HeaderValue) -> bool {
+        if let Some((read, until)) = &mut *self.read.lock().unwrap_or_else(PoisonError::into_inner)
+            && read == token
+        {
             *until = Instant::now();
         }
+        self.header().is_ok_and(|now| now != token)
     }
 
     fn read(&self) -> Result<HeaderValue, String> {
@@ -93,8 +96,11 @@ mod tests {
         expire();
         assert_eq!(file.header().unwrap(), "Bearer two");
         fs::write(&path, "three").unwrap();
-        file.refused();
-        assert_eq!(file.header().unwrap(), "Bearer three");
+        let two = file.header().unwrap();
+        assert!(file.refused(&two) && file.refused(&two), "each request is told of the other one");
+        let three = file.header().unwrap();
+        assert_eq!(three, "Bearer three");
+        assert!(!file.refused(&three));
         fs::remove_file(&path).unwrap();
         expire();
         assert_eq!(file.header().unwrap(), "Bearer three");

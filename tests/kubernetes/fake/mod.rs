@@ -75,6 +75,8 @@ pub(crate) struct State {
     pub(crate) is_full: bool,
     /// The scheduler looks at the pod again just before the next deletion that wants it unchanged, without success.
     pub(crate) schedules_again: bool,
+    /// Whether deletions that want a pod unchanged wait, and haven't had an effect, until this is unset.
+    pub(crate) holds_conditional: bool,
     pub(crate) watches: Watches,
     /// What lists show that needn't be up to date: the pods as they were when this was set.
     pub(crate) cache: Option<BTreeMap<String, Value>>,
@@ -162,6 +164,20 @@ impl ApiServer {
 
     pub(crate) fn remove_node(&self, name: &str) {
         self.state().put_node(name, None);
+        self.shared.1.notify_all();
+    }
+
+    /// A pod gets a node, and runs there.
+    pub(crate) fn place(&self, name: &str, node: &str) {
+        self.change(name, |pod| {
+            pod["spec"]["nodeName"] = node.into();
+            objects::run(pod, "fake://1");
+        });
+    }
+
+    /// Deletions that want a pod unchanged go on.
+    pub(crate) fn release_conditional(&self) {
+        self.state().holds_conditional = false;
         self.shared.1.notify_all();
     }
 
@@ -363,6 +379,11 @@ fn serve(shared: &Arc<Shared>, mut stream: TcpStream) {
             }
             "POST" if request.path.ends_with("/pods") => create(shared, &mut stream, &request.body),
             _ => {
+                if !request.body["preconditions"]["resourceVersion"].is_null() {
+                    let state = shared.0.lock().unwrap();
+                    let is_held = |state: &mut State| state.holds_conditional && !state.is_stopped;
+                    drop(shared.1.wait_while(state, is_held));
+                }
                 let (status, body) = answer(shared, &request);
                 respond(&mut stream, status, &body)
             }

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use super::{KubernetesActor, RequestEnd};
 use crate::cluster::kubernetes::command::ActorCommand;
 use crate::cluster::kubernetes::creation::{CreationSignal, PodCreation, WaitingNotice};
-use crate::cluster::kubernetes::manifest::{self, PodContext, PodLaunch};
+use crate::cluster::kubernetes::manifest::{self, PodLaunch};
 use crate::cluster::kubernetes::removal::Removal;
 use crate::engine::cluster_manager::{Event, ExecutorRequest, Update};
 use crate::status::{TaskState, UpdateReason};
@@ -33,8 +33,8 @@ impl KubernetesActor {
             }
             ActorCommand::Request(request) => self.request_executors(request),
             ActorCommand::Avoid(nodes) => {
-                self.avoided = nodes;
-                self.report_no_node();
+                self.places.nodes.avoid(nodes);
+                self.nodes_changed(now);
             }
             ActorCommand::Kill { executor, .. } if self.is_refused => {
                 let end = Update::new(&executor, TaskState::Gone)
@@ -73,8 +73,7 @@ impl KubernetesActor {
             }
             ActorCommand::Place(placement) => {
                 self.places.nodes.place(placement);
-                self.report_no_node();
-                self.check_unplaced_soon(now);
+                self.nodes_changed(now);
             }
             // Those of an earlier subscription, which are made again if they are needed.
             ActorCommand::Revive(_) | ActorCommand::Suppress(_) => {}
@@ -111,13 +110,7 @@ impl KubernetesActor {
     }
 
     fn launch(&mut self, launch: PodLaunch, now: Instant) {
-        let context = PodContext {
-            config: &self.config,
-            selection: self.places.nodes.selection(),
-            avoided: &self.avoided,
-            creator: &self.creator,
-            lease: (&self.config.name, &self.lease.uid),
-        };
+        let context = self.pod_context();
         let name = self.pods.names().name(&launch.executor);
         let named = name.ok_or_else(|| "its id can't be the name of a pod".to_owned());
         let built = named.and_then(|name| {
@@ -131,7 +124,8 @@ impl KubernetesActor {
                 return;
             }
         };
-        if !self.pods.create(&launch.executor, &name, self.places.nodes.names()) {
+        if !self.pods.create(&launch.executor, &name, Some(Arc::clone(self.places.nodes.choice())))
+        {
             return;
         }
         let executor = launch.executor;

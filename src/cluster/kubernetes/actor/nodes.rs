@@ -1,10 +1,14 @@
-//! What changes of nodes lead to, if the constraint is checked on their labels.
+//! What changes of the nodes that pods may get lead to: of nodes and labels, of exclusions, and of the constraint.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::KubernetesActor;
+use crate::cluster::kubernetes::manifest::{self, PodContext};
+use crate::cluster::kubernetes::node_choice::NodeChoice;
 use crate::cluster::kubernetes::pod_placement::{Nodes, PodPlacement};
-use crate::cluster::kubernetes::pods::PodRef;
+use crate::cluster::kubernetes::pods::{Entry, PodRef};
 use crate::cluster::kubernetes::reflector::Observation;
 use crate::cluster::kubernetes::removal::Removal;
 use crate::engine::cluster_manager::Event;
@@ -12,92 +16,101 @@ use crate::engine::cluster_manager::Event;
 /// The least time between two replacements of pods that wait for a node.
 const REPLACEMENT_PAUSE: Duration = Duration::from_secs(10);
 
+/// The least time between two looks at pods that wait for a node.
+const LOOK_PAUSE: Duration = Duration::from_secs(1);
+
 /// The nodes, and what is to be done about them.
 pub(super) struct Places {
     pub(super) nodes: Nodes,
-    /// Whether the nodes must be read, and were.
-    must_read: bool,
     were_read: bool,
     /// Whether it was said that they can't be read.
     is_lack_told: bool,
     /// Whether it was said that no node meets the constraint.
     is_nowhere_told: bool,
-    /// When pods that wait for a node are replaced, and when they were last.
-    pub(super) replace_at: Option<Instant>,
-    replaced_last: Option<Instant>,
+    /// When pods that wait for a node are looked at next.
+    look_at: Option<Instant>,
+    /// The earliest time for that.
+    look_from: Option<Instant>,
 }
 
 impl Places {
     /// No nodes so far.
     pub(super) fn new(placement: PodPlacement) -> Places {
         Places {
-            must_read: placement.reads_nodes(),
             nodes: Nodes::new(placement),
             were_read: false,
             is_lack_told: false,
             is_nowhere_told: false,
-            replace_at: None,
-            replaced_last: None,
+            look_at: None,
+            look_from: None,
         }
     }
 
-    /// There is another node for pods.
-    fn plan_replacement(&mut self, now: Instant) {
-        let earliest = self.replaced_last.map_or(now, |last| now.max(last + REPLACEMENT_PAUSE));
-        self.replace_at.get_or_insert(earliest);
+    /// Whether there are nodes for pods, as far as is known. If the constraint is checked on nodes' labels, no pod is
+    /// created before they were read.
+    pub(super) fn has_place(&self) -> bool {
+        !self.is_unknown() && !self.nodes.choice().is_empty()
+    }
+
+    /// Whether the nodes must be read first.
+    fn is_unknown(&self) -> bool {
+        self.nodes.must_be_read() && !self.were_read
+    }
+
+    /// When pods that wait for a node are to be looked at.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        self.look_at.filter(|_| self.has_place())
+    }
+
+    /// Pods that wait for a node are to be looked at.
+    fn plan_look(&mut self, now: Instant) {
+        let earliest = self.look_from.map_or(now, |from| now.max(from));
+        self.look_at.get_or_insert(earliest);
     }
 }
 
 impl KubernetesActor {
     /// Takes over what was seen of nodes.
     pub(super) fn nodes_seen(&mut self, seen: Observation, now: Instant) {
-        let is_more = match seen {
+        let places = &mut self.places;
+        match seen {
             Observation::Nodes(nodes) => {
-                self.places.were_read = true;
-                self.places.nodes.listed(nodes)
+                places.were_read = true;
+                places.nodes.listed(nodes);
             }
-            Observation::Node(node) => self.places.nodes.seen(*node),
-            Observation::NodeDeleted(name) => {
-                self.places.nodes.deleted(&name);
-                false
-            }
+            Observation::Node(node) => places.nodes.seen(*node),
+            Observation::NodeDeleted(name) => places.nodes.deleted(&name),
             Observation::NodesUnread(why) => {
-                if !std::mem::replace(&mut self.places.is_lack_told, true) {
+                if !std::mem::replace(&mut places.is_lack_told, true) {
                     let why = format!("labels of nodes: {why}");
                     self.events.send(Event::CallFailed { why });
                 }
                 return;
             }
             _ => return,
-        };
-        self.places.is_lack_told = false;
-        if is_more {
-            self.places.plan_replacement(now);
         }
-        self.report_no_node();
+        places.is_lack_told = false;
+        self.nodes_changed(now);
     }
 
-    /// Whether there are nodes for pods, as far as is known. If the constraint is checked on nodes' labels, no pod is
-    /// created before they were read.
-    pub(super) fn has_place(&self) -> bool {
-        let places = &self.places;
-        !places.must_read || places.were_read && !places.nodes.selection().is_empty(&self.avoided)
-    }
-
-    /// Says once that executors wait because no node meets the constraint.
-    pub(super) fn report_no_node(&mut self) {
-        let has_place = self.has_place();
-        if !std::mem::replace(&mut self.places.is_nowhere_told, !has_place) && !has_place {
+    /// The nodes that pods may get are perhaps others now.
+    pub(super) fn nodes_changed(&mut self, now: Instant) {
+        self.places.plan_look(now);
+        let is_nowhere = !self.places.is_unknown() && !self.places.has_place();
+        if !std::mem::replace(&mut self.places.is_nowhere_told, is_nowhere) && is_nowhere {
             let why =
                 "no node meets the constraint, or all that do are excluded: no pod is created";
             self.events.send(Event::CallFailed { why: why.to_owned() });
         }
     }
 
-    /// Looks soon for pods that wait for a node although another meets the constraint now.
-    pub(super) fn check_unplaced_soon(&mut self, now: Instant) {
-        if self.places.must_read {
-            self.places.plan_replacement(now);
+    /// What a pod that is created now has in common with all others.
+    pub(super) fn pod_context(&self) -> PodContext<'_> {
+        PodContext {
+            config: &self.config,
+            nodes: self.places.nodes.choice(),
+            creator: &self.creator,
+            lease: (&self.config.name, &self.lease.uid),
         }
     }
 
@@ -110,27 +123,61 @@ impl KubernetesActor {
         waiting: Option<Removal>,
         now: Instant,
     ) {
+        self.pods.set_made_anew(&executor, false);
         match waiting {
             Some(how) => self.remove(executor, pod, how),
-            None => self.check_unplaced_soon(now),
+            None => self.places.plan_look(now),
         }
     }
 
-    /// Deletes pods that wait for a node although another meets the constraint now, which they don't name: they are
-    /// lost as if they had been deleted by others, and replaced. One that gets a node meanwhile stays.
+    /// Deletes pods that wait for a node and [would get others](NodeChoice::is_outdated) if they were created now: they
+    /// are lost as if others had deleted them, and replaced. One that gets a node meanwhile stays.
     pub(super) fn replace_unplaced(&mut self, now: Instant) {
-        if self.places.replace_at.is_none_or(|at| now < at) || !self.may_create(now) {
+        if self.places.next_look().is_none_or(|at| now < at) || !self.may_create(now) {
             return;
         }
-        self.places.replace_at = None;
-        let Some(nodes) = self.places.nodes.names() else { return };
-        let unplaced = self.pods.unplaced(&nodes);
-        if unplaced.is_empty() {
-            return;
+        self.places.look_at = None;
+        let (outdated, current) = self.outdated_pods();
+        let choice = Arc::clone(self.places.nodes.choice());
+        for executor in current {
+            self.pods.set_choice(&executor, &choice);
         }
-        self.places.replaced_last = Some(now);
-        for (executor, pod, version) in unplaced {
+        let pause = if outdated.is_empty() { LOOK_PAUSE } else { REPLACEMENT_PAUSE };
+        self.places.look_from = Some(now + pause);
+        for (executor, pod, version) in outdated {
+            self.pods.set_made_anew(&executor, true);
             self.remove(executor, pod, Removal::IfUnplaced { version });
         }
+    }
+
+    /// The pods that wait for a node and would get others now, each with its executor and its version; and the
+    /// executors of those that a former run has created as this one would.
+    fn outdated_pods(&self) -> (Vec<(String, PodRef, String)>, Vec<String>) {
+        let nodes = &self.places.nodes;
+        let context = self.pod_context();
+        let (mut outdated, mut current) = (Vec::new(), Vec::new());
+        // Most pods were created with one of a few choices.
+        let mut known: HashMap<*const NodeChoice, bool> = HashMap::new();
+        let mut is_outdated =
+            |executor: &String, entry: &Entry| match (&entry.choice, &entry.affinity) {
+                (Some(choice), _) => *known.entry(Arc::as_ptr(choice)).or_insert_with(|| {
+                    choice.is_outdated(nodes.choice(), |name| nodes.is_there(name))
+                }),
+                (None, Some(affinity)) => {
+                    let is_other = !manifest::names_nodes(&context, executor, affinity);
+                    if !is_other {
+                        current.push(executor.clone());
+                    }
+                    is_other
+                }
+                (None, None) => false,
+            };
+        for (executor, entry) in self.pods.unplaced() {
+            let pod = entry.pod_ref();
+            if !self.removing.contains_key(&pod) && is_outdated(executor, entry) {
+                outdated.push((executor.clone(), pod, entry.version.clone()));
+            }
+        }
+        (outdated, current)
     }
 }

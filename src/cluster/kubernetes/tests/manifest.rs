@@ -10,6 +10,7 @@ use crate::cluster::kubernetes::affinity::NodeSelection;
 use crate::cluster::kubernetes::config::{KubernetesConfig, Toleration};
 use crate::cluster::kubernetes::expansion::tests::expanded;
 use crate::cluster::kubernetes::manifest::{PodContext, PodLaunch, pod};
+use crate::cluster::kubernetes::node_choice::NodeChoice;
 use crate::cluster::kubernetes::resources_annotation::{RESOURCES_ANNOTATION, read_resources};
 use crate::launch::{
     Command, CommandForm, Container, ContainerKind, SecretSource, Setup, Uri, Volume,
@@ -19,8 +20,7 @@ use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 fn build(config: &KubernetesConfig, launch: &PodLaunch) -> Result<Value, String> {
     let context = PodContext {
         config,
-        selection: &NodeSelection::Everywhere,
-        avoided: &[],
+        nodes: &NodeChoice { selection: NodeSelection::Everywhere, avoided: Vec::new() },
         creator: "c1",
         lease: ("etl", "uid-1"),
     };

@@ -6,7 +6,8 @@ use crate::cluster::kubernetes::objects::Pod;
 use crate::cluster::kubernetes::pod_state::{KnownPod, PodState, read, read_deleted};
 use crate::status::{ProcessExit, TaskState, UpdateReason};
 
-const OURS: KnownPod<'_> = KnownPod { is_end_requested: true, container_id: None, pod_ip: "" };
+const OURS: KnownPod<'_> =
+    KnownPod { is_end_requested: true, is_made_anew: false, container_id: None, pod_ip: "" };
 
 fn pod(node: &str, status: Value) -> Pod {
     let pod =
