@@ -10,7 +10,7 @@ use offermill::{Config, Constraint, TaskState};
 use serde_json::Value;
 
 use crate::eventually::eventually;
-use crate::fake::ApiServer;
+use crate::fake::{ApiServer, Watches};
 use crate::framework::{Framework, PATIENCE, config};
 
 /// The settings of a run whose racks begin with `r`.
@@ -65,6 +65,33 @@ fn nodes_come_and_go() {
     server.remove_node("b");
     server.end_watches();
     becomes(&["d"]);
+}
+
+/// Goal: watches of nodes that show nothing aren't believed for ever. Method: silent ones that end, one after another,
+/// while a node comes: it is found by a list.
+#[test]
+fn watches_of_nodes_show_nothing() {
+    let server = ApiServer::start();
+    server.label_node("a", &[("rack", "r1")]);
+    let framework = Framework::start(on_racks(&server), 1);
+    assert_eq!(next_named(&server, &framework), ["a"]);
+    server.state().watches = Watches::Silent;
+    server.label_node("b", &[("rack", "r2")]);
+    let (watch, list) = ("WATCH /api/v1/nodes", "LIST /api/v1/nodes");
+    let before = server.count(list);
+    eventually(PATIENCE, "nodes are listed again", || {
+        let watches = server.count(watch);
+        server.end_watches();
+        eventually(PATIENCE, "another watch, or a list", || {
+            let is_more = server.count(watch) > watches || server.count(list) > before;
+            if is_more { Ok(()) } else { Err(String::new()) }
+        });
+        if server.count(list) > before { Ok(()) } else { Err(format!("{watches} watches")) }
+    });
+    eventually(PATIENCE, "the nodes are both", || {
+        let named = next_named(&server, &framework);
+        if named == ["a", "b"] { Ok(()) } else { Err(format!("{named:?}")) }
+    });
 }
 
 /// Goal: while no node meets the constraint no pod is created, that is said once, and the first node that does ends it.
