@@ -1,6 +1,7 @@
 //! Tests of what `offermill master` and `offermill worker` log.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -8,9 +9,12 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::eventually::eventually;
 use crate::standalone::{HandWorker, RunningMaster, subscribe};
 use crate::support::{Ended, Folder, Run, finish, offermill, send_signal, small};
 
+/// Far longer than any step takes.
+const PATIENCE: Duration = Duration::from_secs(60);
 const TOKEN: &str = "0123456789abcdef";
 
 fn private(folder: &Folder, name: &str, text: &str) {
@@ -131,6 +135,35 @@ fn an_unread_log_stops_no_master() {
     send_signal("TERM", master.run.id());
     assert_eq!(master.run.end().code, Some(0));
     drop(errors);
+}
+
+/// Goal: a master serves although nobody reads what it says from the beginning. Method: its standard output and error
+/// are a pipe that is full; the folder names its address.
+#[test]
+fn full_pipes_stop_no_master() {
+    let folder = Folder::new();
+    let (unread, mut full) = std::io::pipe().unwrap();
+    // As much as Linux keeps.
+    full.write_all(&[b'.'; 64 * 1024]).unwrap();
+    let arguments = ["master", "--listen", "127.0.0.1:0", "--state-dir", "master"];
+    let mut command = offermill(&folder.0, &arguments);
+    command.stdout(full.try_clone().unwrap()).stderr(full);
+    let mut master = command.spawn().unwrap();
+    let state = eventually(PATIENCE, "a master that serves", || {
+        let why = |error: std::io::Error| error.to_string();
+        let address = std::fs::read_to_string(folder.0.join("master/master.leader"));
+        let mut stream = TcpStream::connect(address.map_err(why)?.trim()).map_err(why)?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(why)?;
+        let get = "GET /state HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        stream.write_all(get.as_bytes()).map_err(why)?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).map_err(why)?;
+        Ok(answer)
+    });
+    assert!(state.starts_with("HTTP/1.1 200"), "{state}");
+    send_signal("TERM", master.id());
+    assert_eq!(master.wait().unwrap().code(), Some(0));
+    drop(unread);
 }
 
 /// The end of a pipe whose other end is closed.

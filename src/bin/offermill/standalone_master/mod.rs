@@ -7,7 +7,8 @@ mod settings;
 
 use std::convert::Infallible;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use offermill::cluster::standalone::server::{
@@ -31,8 +32,22 @@ use crate::text::styled::StyledText;
 /// How long the last lines of the log may take to be written.
 const LAST_LINES_WITHIN: Duration = Duration::from_secs(1);
 
+/// How long a sentence on standard output may take before the master goes on without it.
+const ANNOUNCED_WITHIN: Duration = Duration::from_secs(1);
+
 /// `offermill master`.
 pub(crate) fn run_master(arguments: &MasterArguments) -> ExitStatus {
+    // The master must not wait for those who read what it says.
+    if let Err(error) = write_remarks_aside() {
+        remark(&format!("no thread can be started: {error}"));
+        return ExitStatus::Internal;
+    }
+    let exit = lead_and_serve(arguments);
+    drain_remarks(LAST_LINES_WITHIN, || false);
+    exit
+}
+
+fn lead_and_serve(arguments: &MasterArguments) -> ExitStatus {
     let mut plan = match read(arguments) {
         Ok(plan) => plan,
         Err(problems) => return refuse(&problems),
@@ -58,22 +73,14 @@ pub(crate) fn run_master(arguments: &MasterArguments) -> ExitStatus {
     }
     let address = listener.local_addr().unwrap_or(plan.address);
     say_remarks(&plan, address);
-    // The master must not wait for those who read its log.
-    if let Err(error) = write_remarks_aside() {
-        remark(&format!("no thread can be started: {error}"));
-        return ExitStatus::Internal;
-    }
     let leads = Arc::new(OnceLock::new());
     let _sockets = match open_sockets(arguments, &leads) {
         Ok(sockets) => sockets,
-        Err(problem) => return refuse_aside(&[problem]),
+        Err(problem) => return refuse(&[problem]),
     };
     let journal = match lead(arguments, &plan, &listener, log, &mut stopped) {
         Ok(journal) => journal,
-        Err(exit) => {
-            drain_remarks(LAST_LINES_WITHIN, || false);
-            return exit;
-        }
+        Err(exit) => return exit,
     };
     let (operator, requests) = unbounded_channel();
     let _first = leads.set(operator);
@@ -95,7 +102,6 @@ pub(crate) fn run_master(arguments: &MasterArguments) -> ExitStatus {
         }
     };
     log.write(LogLevel::Info, "the master has ended");
-    drain_remarks(LAST_LINES_WITHIN, || false);
     exit
 }
 
@@ -163,10 +169,16 @@ fn lead(
     Ok(journal)
 }
 
-/// Says a sentence on standard output and in the log. Returns whether it could be written.
+/// Says a sentence on standard output and in the log. Returns whether it could be written, or may yet be: nobody need
+/// read it.
 fn announce(log: Log, sentence: &str) -> bool {
     log.write(LogLevel::Info, sentence);
-    print_result(&StyledText::lines(&format!("{sentence}\n"))) != PrintOutcome::Failed
+    let line = StyledText::lines(&format!("{sentence}\n"));
+    let (written, outcome) = mpsc::channel();
+    let _printing = thread::spawn(move || {
+        let _late = written.send(print_result(&line));
+    });
+    outcome.recv_timeout(ANNOUNCED_WITHIN) != Ok(PrintOutcome::Failed)
 }
 
 fn scheme(plan: &MasterPlan) -> &'static str {
@@ -183,13 +195,6 @@ fn say_remarks(plan: &MasterPlan, address: SocketAddr) {
             "--insecure: who reaches {address} may read what is sent, or run commands on workers"
         ));
     }
-}
-
-/// Refuses once lines are written by a thread of their own.
-fn refuse_aside(problems: &[String]) -> ExitStatus {
-    let exit = refuse(problems);
-    drain_remarks(LAST_LINES_WITHIN, || false);
-    exit
 }
 
 fn refuse(problems: &[String]) -> ExitStatus {

@@ -25,6 +25,17 @@ const LAST_REMARKS_WITHIN: Duration = Duration::from_secs(1);
 
 /// Runs a worker.
 pub(crate) fn run_worker(arguments: &WorkerArguments) -> ExitStatus {
+    // The worker must not wait for those who read what it says.
+    if let Err(error) = write_remarks_aside() {
+        remark(&format!("no thread can be started: {error}"));
+        return ExitStatus::Internal;
+    }
+    let exit = start(arguments);
+    drain_remarks(LAST_REMARKS_WITHIN, || false);
+    exit
+}
+
+fn start(arguments: &WorkerArguments) -> ExitStatus {
     let config = match read_settings(arguments) {
         Ok(config) => config,
         Err(problems) => {
@@ -32,7 +43,7 @@ pub(crate) fn run_worker(arguments: &WorkerArguments) -> ExitStatus {
             return ExitStatus::BadInput;
         }
     };
-    let start = introduction(&config);
+    let introduction = introduction(&config);
     let worker = match StandaloneWorker::new(config) {
         Ok(worker) => worker,
         Err(error) => {
@@ -43,21 +54,14 @@ pub(crate) fn run_worker(arguments: &WorkerArguments) -> ExitStatus {
     if arguments.token_file.is_some() {
         hide_memory();
     }
-    // The worker must not wait for those who read what it says.
-    if let Err(error) = write_remarks_aside() {
-        remark(&format!("no thread can be started: {error}"));
-        return ExitStatus::Internal;
-    }
     if WorkerConfig::memory_is_unknown() && arguments.memory.is_none() {
         remark(
             "this machine doesn't say how much memory it has; 2 GiB are taken for it (--memory)",
         );
     }
     let log = Log::new(LogLevel::chosen(arguments.log_level));
-    log.write(LogLevel::Info, &start);
-    let exit = run(worker, log);
-    drain_remarks(LAST_REMARKS_WITHIN, || false);
-    exit
+    log.write(LogLevel::Info, &introduction);
+    run(worker, log)
 }
 
 fn run(worker: StandaloneWorker, log: Log) -> ExitStatus {
