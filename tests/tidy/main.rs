@@ -79,7 +79,7 @@ fn functions_fit_a_screen() {
             let indent = line.len() - code.len();
             let starts =
                 code.split(' ').take(4).any(|word| word == "fn") && !code.starts_with("//");
-            if !starts || code.ends_with(';') {
+            if !starts || code.ends_with([';', '}']) {
                 continue;
             }
             let end = lines[start..]

@@ -200,8 +200,10 @@ function showCards(figures) {
 
 async function read(path) {
   const response = await fetch(path, { signal: AbortSignal.timeout(GIVE_UP_MS), cache: "no-store" });
-  if (!response.ok) throw new Error((await response.text()).trim() || `status ${response.status}`);
-  return response.json();
+  if (response.ok) return response.json();
+  const error = new Error((await response.text()).trim() || `status ${response.status}`);
+  error.isRefused = response.status === 401 || response.status === 403;
+  throw error;
 }
 
 function setConnection(text, className) {
@@ -210,7 +212,12 @@ function setConnection(text, className) {
   shown.className = className;
 }
 
-// Keeps a page up to date, until it is paused or hidden. `who` is what can't be reached; `readState` returns what `show`
+function setPaused(paused) {
+  view.paused = paused;
+  at("pause").setAttribute("aria-pressed", String(paused));
+}
+
+// Keeps a page up to date, until it is paused or hidden; refused credentials pause it, too. `who` is what can't be reached; `readState` returns what `show`
 // is given, and `showSamples` is given the last hour.
 function keepUpToDate({ who, readState, show, showSamples }) {
   async function refresh() {
@@ -225,7 +232,10 @@ function keepUpToDate({ who, readState, show, showSamples }) {
       setConnection("up to date", "good");
     } catch (error) {
       const why = error instanceof TypeError || error.name === "TimeoutError" ? `${who} can't be reached` : error.message;
-      setConnection(view.state ? `${why}; shown as it was last` : why, "bad");
+      const last = view.state ? "; shown as it was last" : "";
+      // To ask on would only fill the log of who refuses.
+      if (error.isRefused) setPaused(true);
+      setConnection(`${why}${last}${error.isRefused ? "; paused" : ""}`, "bad");
     }
   }
   async function repeat() {
@@ -233,8 +243,7 @@ function keepUpToDate({ who, readState, show, showSamples }) {
     setTimeout(repeat, REFRESH_MS);
   }
   at("pause").addEventListener("click", () => {
-    view.paused = !view.paused;
-    at("pause").setAttribute("aria-pressed", String(view.paused));
+    setPaused(!view.paused);
     setConnection(view.paused ? "paused" : "connecting", "");
     refresh();
   });

@@ -16,7 +16,8 @@ impl StandaloneMaster {
     }
 
     /// Decommissions a worker: it takes no launches any more, and leaves once its executors have ended by themselves.
-    /// Returns whether there is such a worker, with a connection.
+    /// One that is drained goes on to be: it must end them within its grace period. Returns whether there is such a
+    /// worker, with a connection.
     pub fn decommission_worker(&mut self, id: &str, now: Duration) -> bool {
         self.begin_drain(id, None, now)
     }
@@ -24,6 +25,11 @@ impl StandaloneMaster {
     fn begin_drain(&mut self, id: &str, grace: Option<u64>, now: Duration) -> bool {
         let connected = self.workers.get_mut(id).filter(|worker| worker.connection.is_some());
         let Some(worker) = connected else { return false };
+        let current = worker.drain.as_ref().filter(|it| it.session == worker.session);
+        if grace.is_none() && current.is_some() {
+            // It leaves in any case, and no later.
+            return true;
+        }
         worker.drain = Some(WorkerDrain { session: worker.session.clone(), grace });
         let entry = worker.entry(id);
         self.actions.push(MasterAction::Record(entry));

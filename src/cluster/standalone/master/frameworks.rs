@@ -53,7 +53,8 @@ impl StandaloneMaster {
                         Some(_) => "Framework has another principal",
                         None => "Framework has been removed",
                     };
-                    self.notices.push(MasterNotice::FrameworkRefused { id, why });
+                    let principal = subscribe.framework_info.principal.clone();
+                    self.notices.push(MasterNotice::FrameworkRefused { id, principal, why });
                     return self.end_stream(connection, why);
                 }
             },
@@ -161,8 +162,12 @@ impl StandaloneMaster {
         framework.connection = None;
         let failover_timeout = framework.failover_timeout();
         framework.gone_at = Some(now.saturating_add(failover_timeout));
-        let (id, name) = (framework.id.clone(), framework.info.name.clone());
-        self.notices.push(MasterNotice::FrameworkDisconnected { id, name, failover_timeout });
+        self.notices.push(MasterNotice::FrameworkDisconnected {
+            id: framework.id.clone(),
+            name: framework.info.name.clone(),
+            principal: framework.info.principal.clone(),
+            failover_timeout,
+        });
         self.rescind(|offer| offer.framework == number);
         self.remove_gone_frameworks(now);
         self.bound_frameworks_away();
@@ -225,8 +230,9 @@ impl StandaloneMaster {
             self.hang_up(connection);
         }
         self.shut_down_executors(&framework.id);
-        let (id, name) = (framework.id, framework.info.name);
-        self.notices.push(MasterNotice::FrameworkTornDown { id, name, why });
+        let FrameworkInfo { name, principal, .. } = framework.info;
+        let id = framework.id;
+        self.notices.push(MasterNotice::FrameworkTornDown { id, name, principal, why });
     }
 
     /// Ends the executors of a framework that is gone. Ends that wait for its acknowledgement are forgotten.

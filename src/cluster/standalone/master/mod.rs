@@ -61,7 +61,7 @@ use crate::resources::Scalar;
 pub use action::{ConnectionNumber, MasterAction, RefusedCall, RegistryEntry, WorkerDrain};
 pub(crate) use frameworks::description_problem;
 pub use launch_tag::LaunchKey;
-pub use notice::{MasterNotice, NoticeLevel};
+pub use notice::{MasterNotice, NoticeLevel, NoticeSource};
 pub use report::{
     ExecutorReport, ExecutorReports, FrameworkReport, MasterReport, WorkerPresence, WorkerReport,
 };

@@ -1,7 +1,7 @@
 //! [`MasterNotice`]: what a master tells its operator.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use crate::cluster::standalone::protocol::{ExecutorKey, WorkerResources};
@@ -114,6 +114,8 @@ pub enum MasterNotice {
     FrameworkRefused {
         /// The id that it asked for.
         id: String,
+        /// Whose credentials it has, if any are needed.
+        principal: Option<String>,
         /// Why, in a sentence.
         why: &'static str,
     },
@@ -123,6 +125,8 @@ pub enum MasterNotice {
         id: String,
         /// Its name.
         name: String,
+        /// Whose credentials it has, if any are needed.
+        principal: Option<String>,
         /// Its failover time-out.
         failover_timeout: Duration,
     },
@@ -132,6 +136,8 @@ pub enum MasterNotice {
         id: String,
         /// Its name.
         name: String,
+        /// Whose credentials it has, if any are needed.
+        principal: Option<String>,
         /// Why, in a few words.
         why: &'static str,
     },
@@ -139,6 +145,8 @@ pub enum MasterNotice {
     OffersRescinded {
         /// The framework's id.
         framework: String,
+        /// Whose credentials it has, if any are needed.
+        principal: Option<String>,
         /// The number of offers.
         offers: usize,
     },
@@ -179,10 +187,12 @@ pub enum MasterNotice {
         /// Why, in the words of TLS.
         why: String,
     },
-    /// Further refusals weren't told, because there were too many.
-    RefusalsOmitted {
+    /// Further notices weren't told, because one source has caused too many.
+    NoticesOmitted {
+        /// Who has caused them.
+        source: NoticeSource,
         /// How many.
-        refusals: u64,
+        notices: u64,
     },
     /// A client's connection is closed, because it doesn't read what it is sent.
     ClientTooSlow,
@@ -198,6 +208,49 @@ pub enum MasterNotice {
     },
 }
 
+/// Who causes notices, and may cause many.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NoticeSource {
+    /// A client at this address, or with IPv6 those whose addresses begin with the same 64 bits.
+    Peer(IpAddr),
+    /// Workers that aren't registered.
+    RefusedWorkers,
+    /// The frameworks of a principal, or all if none is needed.
+    Frameworks {
+        /// The principal.
+        principal: Option<String>,
+    },
+    /// All others.
+    Others,
+}
+
+impl NoticeSource {
+    fn of_peer(address: IpAddr) -> NoticeSource {
+        NoticeSource::Peer(match address.to_canonical() {
+            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+            address => address,
+        })
+    }
+}
+
+impl fmt::Display for NoticeSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoticeSource::Peer(IpAddr::V6(address)) => {
+                write!(f, "refusals of clients at {address}/64")
+            }
+            NoticeSource::Peer(address) => write!(f, "refusals of clients at {address}"),
+            NoticeSource::RefusedWorkers => f.write_str("workers that are refused"),
+            NoticeSource::Frameworks { principal: Some(principal) } => {
+                write!(f, "frameworks of principal {}", named(principal))
+            }
+            NoticeSource::Frameworks { principal: None } => f.write_str("frameworks"),
+            NoticeSource::Others => f.write_str("other clients"),
+        }
+    }
+}
+
 impl MasterNotice {
     /// How important it is.
     #[must_use]
@@ -211,7 +264,7 @@ impl MasterNotice {
             | MasterNotice::StoodStill { .. }
             | MasterNotice::CredentialsRefused { .. }
             | MasterNotice::HandshakeFailed { .. }
-            | MasterNotice::RefusalsOmitted { .. }
+            | MasterNotice::NoticesOmitted { .. }
             | MasterNotice::ClientTooSlow
             | MasterNotice::JournalKept { .. } => NoticeLevel::Warn,
             MasterNotice::ExecutorLaunched { .. } | MasterNotice::ExecutorFailed { .. } => {
@@ -221,16 +274,23 @@ impl MasterNotice {
         }
     }
 
-    /// Whether any client can cause it, also one without credentials, as often as it likes.
+    /// Who can cause it as often as it likes; `None` if nobody can.
     #[must_use]
-    pub fn is_refusal(&self) -> bool {
-        matches!(
-            self,
-            MasterNotice::WorkerRefused { .. }
-                | MasterNotice::FrameworkRefused { .. }
-                | MasterNotice::CredentialsRefused { .. }
-                | MasterNotice::HandshakeFailed { .. }
-        )
+    pub fn source(&self) -> Option<NoticeSource> {
+        match self {
+            MasterNotice::CredentialsRefused { from: Some(from), .. }
+            | MasterNotice::HandshakeFailed { from, .. } => Some(NoticeSource::of_peer(from.ip())),
+            MasterNotice::CredentialsRefused { from: None, .. } => Some(NoticeSource::Others),
+            MasterNotice::WorkerRefused { .. } => Some(NoticeSource::RefusedWorkers),
+            MasterNotice::FrameworkRegistered { principal, .. }
+            | MasterNotice::FrameworkRefused { principal, .. }
+            | MasterNotice::FrameworkDisconnected { principal, .. }
+            | MasterNotice::FrameworkTornDown { principal, .. }
+            | MasterNotice::OffersRescinded { principal, .. } => {
+                Some(NoticeSource::Frameworks { principal: principal.clone() })
+            }
+            _ => None,
+        }
     }
 }
 
@@ -253,7 +313,10 @@ impl fmt::Display for MasterNotice {
                 counted(*workers, "worker"),
                 counted(*frameworks, "framework")
             ),
-            notice if notice.is_refusal() => notice.refusal(f),
+            MasterNotice::WorkerRefused { .. }
+            | MasterNotice::FrameworkRefused { .. }
+            | MasterNotice::CredentialsRefused { .. }
+            | MasterNotice::HandshakeFailed { .. } => self.refusal(f),
             notice => notice.member(f),
         }
     }
@@ -264,10 +327,10 @@ impl MasterNotice {
     fn refusal(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             MasterNotice::WorkerRefused { address, why } => {
-                write!(f, "a worker with the address {} is refused: {}", shown(address), shown(why))
+                write!(f, "a worker with the address {} is refused: {}", named(address), shown(why))
             }
-            MasterNotice::FrameworkRefused { id, why } => {
-                write!(f, "a framework that asks for the id {} is refused: {why}", shown(id))
+            MasterNotice::FrameworkRefused { id, why, .. } => {
+                write!(f, "a framework that asks for the id {} is refused: {why}", named(id))
             }
             MasterNotice::CredentialsRefused { from: Some(from), why } => {
                 write!(f, "a request from {from} is refused: {why}")
@@ -311,22 +374,22 @@ impl MasterNotice {
             }
             MasterNotice::FrameworkRegistered { id, name, principal, again } => {
                 let how = if *again { "is back" } else { "is registered" };
-                write!(f, "framework {} ({}) {how}", shown(id), shown(name))?;
-                principal.as_ref().map_or(Ok(()), |it| write!(f, " as principal {}", shown(it)))
+                write!(f, "framework {} ({}) {how}", named(id), named(name))?;
+                principal.as_ref().map_or(Ok(()), |it| write!(f, " as principal {}", named(it)))
             }
-            MasterNotice::FrameworkDisconnected { id, name, failover_timeout } => write!(
+            MasterNotice::FrameworkDisconnected { id, name, failover_timeout, .. } => write!(
                 f,
                 "framework {} ({}) is disconnected; its failover time-out is {} s",
-                shown(id),
-                shown(name),
+                named(id),
+                named(name),
                 failover_timeout.as_secs_f64()
             ),
-            MasterNotice::FrameworkTornDown { id, name, why } => {
-                write!(f, "framework {} ({}) is torn down: {why}", shown(id), shown(name))
+            MasterNotice::FrameworkTornDown { id, name, why, .. } => {
+                write!(f, "framework {} ({}) is torn down: {why}", named(id), named(name))
             }
-            MasterNotice::OffersRescinded { framework, offers } => {
+            MasterNotice::OffersRescinded { framework, offers, .. } => {
                 let offers = counted(*offers, "offer");
-                let framework = shown(framework);
+                let framework = named(framework);
                 write!(f, "framework {framework} didn't answer {offers} in time: rescinded")
             }
             notice => notice.incident(f),
@@ -338,13 +401,13 @@ impl MasterNotice {
         match self {
             MasterNotice::ExecutorLaunched { key, worker } => {
                 let ExecutorKey { framework, executor } = key;
-                let [executor, framework] = [executor, framework].map(|it| shown(it));
-                write!(f, "executor {executor} of {framework} is launched on {}", shown(worker))
+                let [executor, framework] = [executor, framework].map(|it| named(it));
+                write!(f, "executor {executor} of {framework} is launched on {}", named(worker))
             }
             MasterNotice::ExecutorFailed { key, worker, state, message } => {
                 let ExecutorKey { framework, executor } = key;
-                let [executor, framework] = [executor, framework].map(|it| shown(it));
-                let (worker, state) = (shown(worker), format!("{state:?}").to_lowercase());
+                let [executor, framework] = [executor, framework].map(|it| named(it));
+                let (worker, state) = (named(worker), format!("{state:?}").to_lowercase());
                 write!(f, "executor {executor} of {framework} on {worker} has ended: {state}")?;
                 if message.is_empty() { Ok(()) } else { write!(f, ": {}", shown(message)) }
             }
@@ -353,8 +416,9 @@ impl MasterNotice {
                 "this master stood still for {:.1} s; that doesn't count as silence of workers",
                 time.as_secs_f64()
             ),
-            MasterNotice::RefusalsOmitted { refusals } => {
-                write!(f, "{} more, which aren't shown", counted(*refusals as usize, "refusal"))
+            MasterNotice::NoticesOmitted { source, notices } => {
+                let lines = if *notices == 1 { "line" } else { "lines" };
+                write!(f, "{notices} more {lines} about {source} in 10 s, which aren't shown")
             }
             MasterNotice::ClientTooSlow => f.write_str(
                 "a connection is closed, because its client doesn't read what it is sent",
@@ -368,20 +432,58 @@ impl MasterNotice {
     }
 }
 
-/// A text of a client, bounded and printable.
+/// A sentence of a client, bounded and printable.
 fn shown(text: &str) -> String {
     Printable(&cut(text.to_owned(), SHOWN_BYTES_MAX)).to_string()
+}
+
+/// A name that a client has chosen, bounded and printable, and in quotation marks if it could be taken for a part of
+/// the sentence.
+fn named(name: &str) -> String {
+    let is_word = |c: char| !c.is_whitespace() && !"\"\\(),;:".contains(c);
+    let shown = shown(name);
+    if !shown.is_empty() && shown.chars().all(is_word) {
+        return shown;
+    }
+    format!("\"{}\"", shown.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// A worker and its host. One that only the journal names has no host name.
 fn placed(id: &str, hostname: &str) -> String {
     match hostname {
-        "" => shown(id),
-        hostname => format!("{} on {}", shown(id), shown(hostname)),
+        "" => named(id),
+        hostname => format!("{} on {}", named(id), named(hostname)),
     }
 }
 
 /// As in `2 workers`.
 fn counted(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: what clients choose isn't taken for a part of a sentence about them. Method: names that end a sentence and
+    /// begin another, or look like one of the log's own words.
+    #[test]
+    fn names_stand_out() {
+        let came = |id: &str, name: &str| {
+            let (id, name) = (id.to_owned(), name.to_owned());
+            MasterNotice::FrameworkRegistered { id, name, principal: None, again: false }
+        };
+        let sentence = came("a-1-F1", "etl@h1/x").to_string();
+        assert_eq!(sentence, "framework a-1-F1 (etl@h1/x) is registered");
+        for (name, shown) in [
+            ("a b", "\"a b\""),
+            ("", "\"\""),
+            ("x) is torn down: y (", "\"x) is torn down: y (\""),
+            ("a\"b\\", "\"a\\\"b\\\\\""),
+            ("a\n2026", "\"a\\\\n2026\""),
+        ] {
+            let expected = format!("framework 1 ({shown}) is registered");
+            assert_eq!(came("1", name).to_string(), expected);
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! What a master has, for people and for programs: workers, frameworks, and how much is free.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use super::registered::{RegisteredFramework, RegisteredWorker};
@@ -133,19 +135,22 @@ impl StandaloneMaster {
     /// Returns a picture of all that is known.
     #[must_use]
     pub fn overview(&self) -> MasterReport {
+        let sums = ReportSums::of(self);
         MasterReport {
             cluster: self.settings.cluster.clone(),
             term: self.settings.term,
             recovering: self.is_recovering(),
             counts: self.counts(),
             totals: self.totals,
-            workers: self.workers.iter().map(|(id, it)| self.worker_report(id, it)).collect(),
-            frameworks: self
-                .frameworks
-                .iter()
-                .map(|(at, it)| self.framework_report(*at, it))
-                .collect(),
+            workers: self.workers.iter().map(|(id, it)| sums.worker(id, it)).collect(),
+            frameworks: self.frameworks.iter().map(|(at, it)| sums.framework(*at, it)).collect(),
         }
+    }
+
+    /// The number of workers, frameworks and executors, those included whose ends aren't acknowledged.
+    #[must_use]
+    pub fn items(&self) -> usize {
+        self.workers.len() + self.frameworks.len() + self.placed.len()
     }
 
     /// Returns the executors that haven't ended, of which at most `most` are listed.
@@ -165,9 +170,37 @@ impl StandaloneMaster {
         });
         ExecutorReports { executors: executors.collect(), not_listed: all.count() }
     }
+}
 
-    fn worker_report(&self, id: &str, worker: &RegisteredWorker) -> WorkerReport {
-        let offers = self.offers.values().filter(|offer| offer.worker == id);
+/// What a report adds up, in one pass over offers and executors.
+#[derive(Default)]
+struct ReportSums<'a> {
+    /// By worker.
+    offered: HashMap<&'a str, WorkerResources>,
+    /// By the number of a framework.
+    offers: HashMap<u64, usize>,
+    /// By the id of a framework: its executors, and their thousandths of cores.
+    executors: HashMap<&'a str, (usize, u64)>,
+}
+
+impl<'a> ReportSums<'a> {
+    fn of(master: &'a StandaloneMaster) -> ReportSums<'a> {
+        let mut sums = ReportSums::default();
+        for offer in master.offers.values() {
+            let offered = sums.offered.entry(&offer.worker).or_default();
+            *offered = offered.plus(&offer.resources);
+            *sums.offers.entry(offer.framework).or_default() += 1;
+        }
+        let tasks = master.workers.values().flat_map(|worker| &worker.tasks);
+        for (key, task) in tasks.filter(|(_, task)| !task.has_ended) {
+            let (executors, cores) = sums.executors.entry(&key.framework).or_default();
+            *executors += 1;
+            *cores += task.resources.cpus.thousandths();
+        }
+        sums
+    }
+
+    fn worker(&self, id: &str, worker: &RegisteredWorker) -> WorkerReport {
         let state = match worker {
             it if it.is_unreachable => WorkerPresence::Unreachable,
             it if it.connection.is_none() => WorkerPresence::Disconnected,
@@ -181,15 +214,14 @@ impl StandaloneMaster {
             state,
             total: worker.total.clone(),
             used: worker.used(),
-            offered: offers.fold(WorkerResources::default(), |sum, it| sum.plus(&it.resources)),
+            offered: self.offered.get(id).cloned().unwrap_or_default(),
             executors: worker.living(),
         }
     }
 
-    fn framework_report(&self, number: u64, framework: &RegisteredFramework) -> FrameworkReport {
-        let tasks = self.workers.values().flat_map(|worker| &worker.tasks);
-        let own = tasks.filter(|(key, task)| key.framework == framework.id && !task.has_ended);
-        let cores: Vec<u64> = own.map(|(_, task)| task.resources.cpus.thousandths()).collect();
+    fn framework(&self, number: u64, framework: &RegisteredFramework) -> FrameworkReport {
+        let sum = self.executors.get(framework.id.as_str()).copied();
+        let (executors, cores) = sum.unwrap_or_default();
         FrameworkReport {
             id: framework.id.clone(),
             name: framework.info.name.clone(),
@@ -197,9 +229,9 @@ impl StandaloneMaster {
             principal: framework.info.principal.clone(),
             connected: framework.connection.is_some(),
             suppressed: framework.suppressed,
-            executors: cores.len(),
-            cores: cores.iter().sum::<u64>() as f64 / 1000.0,
-            offers: self.offers.values().filter(|offer| offer.framework == number).count(),
+            executors,
+            cores: cores as f64 / 1000.0,
+            offers: self.offers.get(&number).copied().unwrap_or_default(),
         }
     }
 }

@@ -58,8 +58,10 @@ impl StandaloneMaster {
         let mut unanswered = BTreeMap::<u64, usize>::new();
         old.iter().for_each(|(framework, ..)| *unanswered.entry(*framework).or_default() += 1);
         for (number, offers) in unanswered {
-            if let Some(framework) = self.frameworks.get(&number).map(|it| it.id.clone()) {
-                self.notices.push(MasterNotice::OffersRescinded { framework, offers });
+            if let Some(framework) = self.frameworks.get(&number) {
+                let (id, principal) = (framework.id.clone(), framework.info.principal.clone());
+                let rescinded = MasterNotice::OffersRescinded { framework: id, principal, offers };
+                self.notices.push(rescinded);
             }
         }
         for (framework, worker, resources) in old {

@@ -1,16 +1,21 @@
-//! [`MasterObserver`]: who is told what happens to a master, and how often it is told of refusals.
+//! [`MasterObserver`]: who is told what happens to a master, and how often it is told what clients can cause at will.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cluster::standalone::master::MasterNotice;
+use crate::cluster::standalone::master::{MasterNotice, NoticeSource};
 
-/// The most refusals that are told in an interval. Those beyond are counted.
-const REFUSALS_MAX: u64 = 20;
+/// The most notices of a source that are told in an interval. Those beyond are counted.
+const NOTICES_MAX: u64 = 20;
+/// The same of the frameworks of a principal, which may be many.
+const FRAMEWORK_NOTICES_MAX: u64 = 200;
+/// The most sources that are told apart in an interval.
+const SOURCES_MAX: usize = 64;
 /// The length of such an interval.
-const REFUSALS_INTERVAL: Duration = Duration::from_secs(10);
+const INTERVAL: Duration = Duration::from_secs(10);
 
 /// What is called with each notice.
 type Observe = dyn Fn(&MasterNotice) + Send + Sync;
@@ -40,43 +45,64 @@ impl fmt::Debug for MasterObserver {
     }
 }
 
-/// Passes notices on. Of refusals, which clients without credentials can cause as often as they like, it passes on a
-/// few at a time, and then their number.
+/// Passes notices on. Of those that clients can cause as often as they like, it passes on a few of each source at a
+/// time, and then their number: nobody can fill a log, nor hide what others cause.
 #[derive(Debug)]
 pub(super) struct NoticeGate {
     observer: MasterObserver,
-    /// When the interval of refusals began.
+    /// When the interval began.
     began: Cell<Duration>,
-    refusals: Cell<u64>,
+    /// The notices of each source in it.
+    sources: RefCell<HashMap<NoticeSource, u64>>,
 }
 
 impl NoticeGate {
     pub(super) fn new(observer: MasterObserver) -> NoticeGate {
-        NoticeGate { observer, began: Cell::default(), refusals: Cell::default() }
+        NoticeGate { observer, began: Cell::default(), sources: RefCell::default() }
     }
 
-    /// Passes a notice on, unless it is a refusal too many.
+    /// Passes a notice on, unless it is one too many of its source.
     pub(super) fn tell(&self, notice: &MasterNotice, now: Duration) {
-        if notice.is_refusal() {
+        if let Some(source) = notice.source() {
             self.tick(now);
-            self.refusals.set(self.refusals.get().saturating_add(1));
-            if self.refusals.get() > REFUSALS_MAX {
+            if !self.count(source) {
                 return;
             }
         }
         self.observer.tell(notice);
     }
 
-    /// Tells how many refusals weren't told, once the interval is over.
+    /// Counts a notice. Returns whether it is told.
+    fn count(&self, source: NoticeSource) -> bool {
+        let mut sources = self.sources.borrow_mut();
+        let is_known = sources.contains_key(&source) || sources.len() < SOURCES_MAX;
+        let source = if is_known { source } else { NoticeSource::Others };
+        let most = most_of(&source);
+        let notices = sources.entry(source).or_default();
+        *notices = notices.saturating_add(1);
+        *notices <= most
+    }
+
+    /// Tells how many notices weren't told, once the interval is over.
     pub(super) fn tick(&self, now: Duration) {
-        if now < self.began.get().saturating_add(REFUSALS_INTERVAL) {
+        if now < self.began.get().saturating_add(INTERVAL) {
             return;
         }
         self.began.set(now);
-        let refusals = self.refusals.replace(0).saturating_sub(REFUSALS_MAX);
-        if refusals > 0 {
-            self.observer.tell(&MasterNotice::RefusalsOmitted { refusals });
+        for (source, notices) in self.sources.take() {
+            let notices = notices.saturating_sub(most_of(&source));
+            if notices > 0 {
+                self.observer.tell(&MasterNotice::NoticesOmitted { source, notices });
+            }
         }
+    }
+}
+
+/// The most notices of a source that are told in an interval.
+fn most_of(source: &NoticeSource) -> u64 {
+    match source {
+        NoticeSource::Frameworks { .. } => FRAMEWORK_NOTICES_MAX,
+        _ => NOTICES_MAX,
     }
 }
 
@@ -107,28 +133,72 @@ mod tests {
 
     use super::*;
 
-    /// Goal: clients that are refused can't fill a log, and none of their refusals is lost without a word. Method: a
-    /// thousand refusals at once, another notice, and time.
+    fn refusal(address: &str) -> MasterNotice {
+        let from = Some(format!("{address}:4000").parse().unwrap());
+        MasterNotice::CredentialsRefused { from, why: "a wrong token" }
+    }
+
+    fn came(name: &str, principal: &str) -> MasterNotice {
+        let principal = Some(principal.to_owned());
+        let (id, name) = (String::new(), name.to_owned());
+        MasterNotice::FrameworkRegistered { id, name, principal, again: false }
+    }
+
+    /// Goal: clients can neither fill a log nor hide what others cause, and nothing is left out without a word. Method:
+    /// one client and one framework that cause thousands of notices at once, beside others; and time.
     #[test]
-    fn refusals_are_bounded() {
+    fn notices_of_a_source_are_bounded() {
         let told = Arc::new(Mutex::new(Vec::new()));
         let telling = Arc::clone(&told);
         let gate = NoticeGate::new(MasterObserver::new(move |notice: &MasterNotice| {
             telling.lock().unwrap().push(notice.clone());
         }));
-        let refusal = MasterNotice::CredentialsRefused { from: None, why: "a wrong token" };
         let now = Duration::from_secs(100);
-        (0..1000).for_each(|_| gate.tell(&refusal, now));
-        assert_eq!(told.lock().unwrap().len() as u64, REFUSALS_MAX);
-        gate.tell(&MasterNotice::ClientTooSlow, now);
-        assert_eq!(told.lock().unwrap().last(), Some(&MasterNotice::ClientTooSlow));
-        gate.tick(now + REFUSALS_INTERVAL);
-        let refusals = 1000 - REFUSALS_MAX;
-        let omitted = MasterNotice::RefusalsOmitted { refusals };
-        assert_eq!(told.lock().unwrap().last(), Some(&omitted));
-        gate.tell(&refusal, now + REFUSALS_INTERVAL);
-        assert_eq!(told.lock().unwrap().last(), Some(&refusal));
-        gate.tick(now + REFUSALS_INTERVAL * 2);
-        assert_eq!(told.lock().unwrap().len() as u64, REFUSALS_MAX + 3);
+        let take = || std::mem::take(&mut *told.lock().unwrap());
+        (0..1000).for_each(|_| gate.tell(&refusal("10.0.0.1"), now));
+        assert_eq!(take().len() as u64, NOTICES_MAX);
+        (0..5000).for_each(|at| gate.tell(&came(&format!("a{at}"), "noisy"), now));
+        assert_eq!(take().len() as u64, FRAMEWORK_NOTICES_MAX);
+        for other in [
+            refusal("10.0.0.2"),
+            refusal("[fd00::1]"),
+            came("b", "calm"),
+            MasterNotice::ClientTooSlow,
+        ] {
+            gate.tell(&other, now);
+            assert_eq!(take(), [other]);
+        }
+        gate.tick(now + INTERVAL);
+        let mut omitted: Vec<String> = take().iter().map(ToString::to_string).collect();
+        omitted.sort();
+        assert_eq!(
+            omitted,
+            [
+                "4800 more lines about frameworks of principal noisy in 10 s, which aren't shown",
+                "980 more lines about refusals of clients at 10.0.0.1 in 10 s, which aren't shown",
+            ]
+        );
+        gate.tell(&refusal("10.0.0.1"), now + INTERVAL);
+        assert_eq!(take(), [refusal("10.0.0.1")]);
+    }
+
+    /// Goal: a client with many addresses takes neither memory nor lines without end. Method: refusals of ten thousand
+    /// addresses, and of as many that only differ in the last half of an IPv6 address.
+    #[test]
+    fn sources_are_bounded() {
+        let told = Arc::new(Mutex::new(0));
+        let telling = Arc::clone(&told);
+        let count = move |_: &MasterNotice| *telling.lock().unwrap() += 1;
+        let gate = NoticeGate::new(MasterObserver::new(count));
+        let now = Duration::from_secs(100);
+        for at in 0..10_000 {
+            gate.tell(&refusal(&format!("[fd00::{at:x}]")), now);
+        }
+        assert_eq!(*told.lock().unwrap(), NOTICES_MAX);
+        for at in 0..10_000 {
+            gate.tell(&refusal(&format!("10.1.{}.{}", at / 250, at % 250)), now);
+        }
+        assert!(*told.lock().unwrap() <= SOURCES_MAX as u64 + 2 * NOTICES_MAX);
+        assert!(gate.sources.borrow().len() <= SOURCES_MAX + 1);
     }
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use serde::Serialize;
+use tokio::time::sleep;
 
 use super::access::{
     EXECUTORS_PATH, HISTORY_PATH, METRICS_PATH, SCHEDULER_PATH, STATE_PATH, TEARDOWN_PATH,
@@ -54,6 +55,25 @@ async fn respond_allowed(
         SCHEDULER_PATH => scheduler::respond(shared, request, client).await,
         WORKER_PATH => worker::respond(shared, request).await,
         TEARDOWN_PATH => teardown::respond(&shared, request).await,
+        path => {
+            let principal = shared.access.principal(request.headers());
+            respond_with_report(&shared, path, principal).await
+        }
+    }
+}
+
+/// Answers with a report, in its turn.
+async fn respond_with_report(
+    shared: &SharedMaster,
+    path: &str,
+    principal: Option<String>,
+) -> MasterResponse {
+    match shared.pace_report(principal) {
+        Some(wait) if wait.is_zero() => {}
+        Some(wait) => sleep(wait).await,
+        None => return problem(StatusCode::TOO_MANY_REQUESTS, "too many reports are asked for"),
+    }
+    match path {
         STATE_PATH => json(&shared.report()),
         EXECUTORS_PATH => json(&shared.executors()),
         HISTORY_PATH => json(&shared.history()),

@@ -14,7 +14,7 @@ use super::history::{HistoryReport, MasterHistory};
 use super::journal::{JournalError, MasterJournal};
 use super::observer::NoticeGate;
 use super::options::MasterOptions;
-use super::pace::CallPace;
+use super::pace::{CallPace, calls_of};
 use super::stream::{EventBody, RecordSender, record_stream};
 use crate::cluster::standalone::master::{
     ConnectionNumber, ExecutorReports, MasterAction, MasterNotice, MasterReport, MasterSettings,
@@ -45,6 +45,8 @@ pub(super) struct SharedMaster {
     connections: RefCell<HashMap<ConnectionNumber, OpenStream>>,
     /// How fast the calls of each principal come.
     paces: RefCell<HashMap<Option<String>, CallPace>>,
+    /// How fast each principal asks for reports.
+    report_paces: RefCell<HashMap<Option<String>, CallPace>>,
     next_connection: Cell<ConnectionNumber>,
     /// Tells the operator.
     notices: NoticeGate,
@@ -100,6 +102,7 @@ impl SharedMaster {
             history: RefCell::new(MasterHistory::default()),
             connections: RefCell::new(HashMap::new()),
             paces: RefCell::new(HashMap::new()),
+            report_paces: RefCell::default(),
             next_connection: Cell::new(0),
             notices: NoticeGate::new(options.observer),
             broken: RefCell::new(Some(broken)),
@@ -200,6 +203,15 @@ impl SharedMaster {
         // Principals are those of a file.
         let mut paces = self.paces.borrow_mut();
         paces.entry(principal.map(str::to_owned)).or_default().take(calls, self.now())
+    }
+
+    /// How long a report for a principal has to wait, which counts as more calls the more there is to report; `None` if
+    /// too many wait already. Calls of frameworks don't wait for reports.
+    pub(super) fn pace_report(&self, principal: Option<String>) -> Option<Duration> {
+        let calls = 1 + calls_of(self.master.borrow().items());
+        // Principals are those of a file.
+        let mut paces = self.report_paces.borrow_mut();
+        paces.entry(principal).or_default().take(calls, self.now())
     }
 
     /// The time since the master's start.
@@ -371,6 +383,20 @@ fn frame_of(event: &Event, encoding: Encoding) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::cluster::standalone::master::RegistryEntry;
+
+    /// Goal: a crowd that asks for reports waits, is refused at last, and keeps neither calls nor other principals
+    /// waiting. Method: reports for one principal at one moment.
+    #[test]
+    fn reports_have_their_pace() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = MasterJournal::open(&folder.path().join("state")).unwrap();
+        let (shared, _broken) = SharedMaster::new(journal, MasterOptions::default());
+        let noisy = || shared.pace_report(Some("noisy".to_owned()));
+        let asked = (0..100_000).take_while(|_| noisy().is_some()).count();
+        assert!((4000..100_000).contains(&asked), "{asked}");
+        assert_eq!(shared.pace_report(Some("calm".to_owned())), Some(Duration::ZERO));
+        assert_eq!(shared.pace_calls(Some("noisy"), 1), Some(Duration::ZERO));
+    }
 
     /// Goal: a master whose journal can't be written anew goes on. Method: a long journal whose folder has another
     /// name.

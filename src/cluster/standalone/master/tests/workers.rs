@@ -185,6 +185,28 @@ fn a_decommissioned_worker_lets_executors_end() {
     assert!(world.workers[0].leaving);
 }
 
+/// Goal: who decommissions a worker that is drained doesn't give its executors more time. Method: a drain that doesn't
+/// arrive and a decommission after it; the worker comes again.
+#[test]
+fn a_decommission_ends_no_drain() {
+    let mut world = with_worker(1);
+    launch(&mut world, 1);
+    world.workers[0].breaks = true;
+    world.drain_worker(0);
+    let session = "s0".to_owned();
+    let (id, address) = (world.workers[0].id.clone(), "h0".to_owned());
+    let said = WorkerSubscribe { id: id.clone(), session, address, ..WorkerSubscribe::default() };
+    world.master.worker_subscribes(1000, said.clone(), Some("o0".to_owned()), world.now);
+    world.master.take_actions();
+    assert!(world.master.decommission_worker(&id.unwrap(), world.now));
+    assert!(world.master.take_actions().is_empty());
+    world.master.connection_closed(1000, world.now);
+    world.master.worker_subscribes(1001, said, Some("o0".to_owned()), world.now);
+    let event = WorkerEvent::Drain { term: 1, grace: 60_000 };
+    let actions = world.master.take_actions();
+    assert!(actions.contains(&MasterAction::TellWorker { to: 1001, event }), "{actions:?}");
+}
+
 /// Goal: the end of an executor isn't lost with a worker that is decommissioned. Method: it ends while its framework is
 /// away, which is back later.
 #[test]
