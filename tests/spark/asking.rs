@@ -1,7 +1,6 @@
 //! Generated scenarios, played against Spark's own backend and then against Offermill.
 
 mod drafts;
-mod rng;
 mod settings;
 
 use std::path::{Path, PathBuf};

@@ -6,6 +6,7 @@
 //! | [`shuffle`] | does the application register with shuffle services, even if they misbehave? |
 //! | [`plugin`] | do Spark's drivers get executors from the plug-in, and does it tell them why executors end? (ignored, too) |
 //! | [`pods`] | are Spark's executors on Kubernetes the pods that Spark's own backend makes? (ignored, too) |
+//! | [`placement`] | are executors placed where Spark's standalone master places them? (ignored, too) |
 //! | [`real`] | do Spark's own executors run Spark's own jobs if Offermill places them? (ignored by a plain `cargo test`; `.ci/spark` runs them) |
 //!
 //! What the plug-in promises, and the tests that show it: scenes of [`plugin`], if no file is named.
@@ -42,9 +43,11 @@ mod eventually;
 #[path = "../mesos/http.rs"]
 #[allow(dead_code)]
 mod http;
+mod placement;
 mod plugin;
 mod pods;
 mod real;
+mod rng;
 mod shuffle;
 #[path = "../cli/support.rs"]
 #[allow(dead_code)]

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::rng::Rng;
 use super::settings::{Theme, settings};
+use crate::rng::Rng;
 
 const STATES: &[&str] = &[
     "TASK_STAGING",

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::rng::Rng;
+use crate::rng::Rng;
 
 /// The main subject of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -60,6 +60,27 @@ set_up() {
   unset SPARK_CONF_DIR
 }
 
+# Compiles the Scala programs of a folder of these, once, with the compiler that the package has; what is compiled
+# depends on them alone. `classes` is where they are afterwards.
+compile_scala() {
+  classes=$dir/$1-$(cat "$here/$2"/*.scala | sha256sum | cut -c 1-16)
+  [ ! -d "$classes" ] || return 0
+  rm -rf "$classes.new"
+  mkdir -p "$classes.new"
+  java -cp "$SPARK_HOME/jars/*" scala.tools.nsc.Main -nowarn -d "$classes.new" \
+    -cp "$(printf '%s:' "$SPARK_HOME"/jars/*.jar)" "$here/$2"/*.scala || give_up "the asking program doesn't compile"
+  mv "$classes.new" "$classes"
+}
+
+# Runs a compiled program with these arguments; the end of its log is shown if it fails.
+ask() {
+  local program=$1 log=$dir/${0##*/}.log
+  shift
+  # shellcheck disable=SC2086
+  java $java_options -Xmx512m -cp "$classes:$SPARK_HOME/jars/*" "$program" "$@" > "$log" 2>&1 ||
+    { grep -v ' INFO \| WARN ' "$log" | tail -n 20 >&2; give_up "Spark could not be asked; its log is $log"; }
+}
+
 # A small JVM with Spark's classes, in place of this process.
 exec_jvm() {
   set -f
