@@ -27,6 +27,8 @@ const TOO_MANY_CORES: MilliCpus = MilliCpus::from_cores(8);
 enum Changed {
     Nothing,
     OneAgent,
+    /// Each tenth, all over the table.
+    TenthOfAgents,
     AllAgents,
 }
 
@@ -58,6 +60,10 @@ impl Variants {
             Changed::OneAgent => {
                 let batches = if turn.is_multiple_of(2) { self.other() } else { self.current() };
                 answer(&batches[0][..1]);
+            }
+            Changed::TenthOfAgents => {
+                let batches = if turn.is_multiple_of(2) { self.other() } else { self.current() };
+                batches.iter().take(batches.len() / 10).for_each(|batch| answer(batch));
             }
             Changed::AllAgents => {
                 self.current.fetch_xor(1, Ordering::Relaxed);
@@ -97,6 +103,7 @@ pub(crate) fn all(criterion: &mut Criterion) {
     for (changed, name) in [
         (Changed::Nothing, "nothing changed"),
         (Changed::OneAgent, "one agent changed"),
+        (Changed::TenthOfAgents, "a tenth changed"),
         (Changed::AllAgents, "all agents changed"),
     ] {
         let picture = || kernel.capacity(NOW);
