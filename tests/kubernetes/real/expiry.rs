@@ -12,7 +12,7 @@ use offermill::TaskState;
 use offermill::cluster::kubernetes::{ApiServer, Secret};
 use offermill::engine::cluster_manager::{ClusterManager, Event};
 
-use super::rights::{account_token, grant};
+use super::rights::{account_token, further_token, grant};
 use super::{PATIENCE, config, ctl, curl, file, url, wait_state};
 use crate::eventually::eventually;
 use crate::framework::Framework;
@@ -139,8 +139,7 @@ fn a_token_takes_the_place_of_another() {
     let framework = Framework::start(config("renewed").with_api_server(by_file(&path)), 32);
     framework.launch(1);
     wait_state(&framework, "etl-32-0.0", TaskState::Running);
-    let (_, token) = account_token(account);
-    std::fs::write(&path, token).unwrap();
+    std::fs::write(&path, further_token(account)).unwrap();
     curl("DELETE", &format!("/api/v1/namespaces/default/secrets/{secret}"), None);
     // For so long the server knows a token without looking.
     thread::sleep(Duration::from_secs(11));

@@ -67,6 +67,20 @@ pub(super) fn account_token(account: &str) -> (String, String) {
     })
 }
 
+/// A further token of a service account.
+pub(super) fn further_token(account: &str) -> String {
+    let (name, path) = (format!("{account}-further"), "/api/v1/namespaces/default/secrets");
+    let annotations = json!({ "kubernetes.io/service-account.name": account });
+    let metadata = json!({ "name": name, "annotations": annotations });
+    let kind = "kubernetes.io/service-account-token";
+    post(path, &json!({ "metadata": metadata, "type": kind }));
+    eventually(PATIENCE, "a further token", || {
+        let secret: Value = serde_json::from_str(&curl("GET", &format!("{path}/{name}"), None))
+            .map_err(|error| error.to_string())?;
+        secret["data"]["token"].as_str().map(decoded).ok_or_else(|| secret.to_string())
+    })
+}
+
 /// Goal: the rights in the guide suffice, and a run from which they are withdrawn says so and goes on when it has them
 /// again; nothing ends meanwhile. Method: a service account with the guide's role; its binding is deleted until the
 /// lease has expired, and made again.
