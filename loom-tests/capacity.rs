@@ -40,8 +40,9 @@ fn a_record_is_its_own_agents() {
 
 /// Reads the record of an agent as a picture does.
 fn copy(record: &OfferedCell, generation: u64) -> Result<(u64, Option<OfferedRecord>), ()> {
-    let locked = record.lock().ok_or(())?;
-    Ok((locked.revision(), locked.of(generation).cloned()))
+    let mut copied = Err(());
+    record.read(generation, |record, revision| copied = Ok((revision, record.cloned())));
+    copied
 }
 
 /// While `look` looks, an agent that is suspect is forgotten, another gets its cell and is suspected for longer, and a

@@ -7,7 +7,7 @@
 //!
 //! The thread that finds the picture too old rebuilds it, if no other thread does; the others return the last picture,
 //! which is empty while the first is built. None waits for another. Handlers take none of these locks, and none that is
-//! held for longer than a copy of eight records; see [`state::offered`](crate::kernel::state::offered).
+//! held for longer than a copy of one record; see [`state::offered`](crate::kernel::state::offered).
 //!
 //! A rebuild reads each agent's words and searches all executors. What it copies is kept in shards of [`SHARD`] cells;
 //! a shard in which nothing changed is shared with the last picture. The memory of shards that were replaced is kept
@@ -136,9 +136,8 @@ impl Core {
                     draft.read(at, cell, record, now);
                 }
             }
-            let (shard, is_new) = draft.finish();
-            is_any_new |= is_new;
-            shards.push(shard);
+            is_any_new |= draft.is_any_new;
+            shards.push(draft.finish());
         }
         if is_any_new {
             self.leave_out_forgotten(&mut shards, spare);
@@ -161,7 +160,7 @@ impl Core {
                     draft.leave_out(at);
                 }
             }
-            (*shard, _) = draft.finish();
+            *shard = draft.finish();
         }
     }
 }

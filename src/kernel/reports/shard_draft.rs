@@ -29,12 +29,8 @@ impl SpareShards {
     }
 }
 
-/// The number of records that are read together. While the locks of all are taken, the processor loads them from memory
-/// at the same time, which it doesn't across the taking of a lock.
-const TOGETHER: usize = 8;
-
 /// A shard that is being read.
-pub(super) struct ShardDraft<'a, 'k> {
+pub(super) struct ShardDraft<'a> {
     last: &'a Arc<AgentShard>,
     spare: &'a mut SpareShards,
     /// Empty while they are the last shard's.
@@ -42,30 +38,18 @@ pub(super) struct ShardDraft<'a, 'k> {
     texts: Option<Vec<AgentTexts>>,
     /// Those of the records that were read.
     parts: Vec<RolePart>,
-    /// Those of the records that are to be read.
-    changed: Vec<ChangedRecord<'k>>,
     /// Whether an agent came or went.
-    is_any_new: bool,
+    pub(super) is_any_new: bool,
 }
 
-/// A record that is to be read.
-struct ChangedRecord<'k> {
-    /// The position of the agent.
-    at: usize,
-    generation: u64,
-    cell: &'k AgentCell,
-    record: &'k OfferedCell,
-}
-
-impl<'a, 'k> ShardDraft<'a, 'k> {
-    pub(super) fn new(last: &'a Arc<AgentShard>, spare: &'a mut SpareShards) -> ShardDraft<'a, 'k> {
+impl<'a> ShardDraft<'a> {
+    pub(super) fn new(last: &'a Arc<AgentShard>, spare: &'a mut SpareShards) -> ShardDraft<'a> {
         ShardDraft {
             last,
             spare,
             rows: Vec::new(),
             texts: None,
             parts: Vec::new(),
-            changed: Vec::new(),
             is_any_new: false,
         }
     }
@@ -75,8 +59,8 @@ impl<'a, 'k> ShardDraft<'a, 'k> {
     pub(super) fn read(
         &mut self,
         at: usize,
-        cell: &'k AgentCell,
-        record: &'k OfferedCell,
+        cell: &AgentCell,
+        record: &OfferedCell,
         now: Timestamp,
     ) {
         let last = self.last.rows.get(at).unwrap_or(&AgentRow::EMPTY);
@@ -97,8 +81,8 @@ impl<'a, 'k> ShardDraft<'a, 'k> {
         &mut self,
         at: usize,
         view: &AgentView,
-        cell: &'k AgentCell,
-        record: &'k OfferedCell,
+        cell: &AgentCell,
+        record: &OfferedCell,
     ) -> bool {
         let generation = view.generation;
         let row = self.row_at(at);
@@ -109,42 +93,15 @@ impl<'a, 'k> ShardDraft<'a, 'k> {
         if (is_other || !is_named) && !self.read_name(at, generation, cell, is_other) {
             return false;
         }
-        if is_read {
-            return cell.is_current(generation);
-        }
-        self.changed.push(ChangedRecord { at, generation, cell, record });
-        if self.changed.len() == TOGETHER {
-            self.copy_changed();
-        }
-        true
-    }
-
-    /// Copies the records that are to be read.
-    fn copy_changed(&mut self) {
-        let mut changed = std::mem::take(&mut self.changed);
-        for together in changed.chunks(TOGETHER) {
-            let locked: [_; TOGETHER] =
-                std::array::from_fn(|at| together.get(at).and_then(|it| it.record.lock()));
-            let own: [_; TOGETHER] = std::array::from_fn(|at| {
-                let generation = together.get(at).map_or(0, |it| it.generation);
-                let locked = locked[at].as_ref()?;
-                Some((locked.of(generation), locked.revision()))
-            });
-            for (ChangedRecord { at, .. }, own) in together.iter().zip(own) {
-                match own {
-                    Some((record, revision)) => self.copy(*at, record, revision),
-                    // It is being written. What was read before of the same agent stays.
-                    None => self.row_at(*at).revision = UNREAD,
-                }
+        if !is_read {
+            let copy = |record: Option<&_>, revision| self.copy(at, record, revision);
+            if !record.read(generation, copy) {
+                // It is being written. What was read before of the same agent stays.
+                self.row_at(at).revision = UNREAD;
             }
         }
-        for ChangedRecord { at, generation, cell, .. } in changed.drain(..) {
-            // After the record: if it is another agent's by now, this one was forgotten.
-            if !cell.is_current(generation) {
-                self.leave_out(at);
-            }
-        }
-        self.changed = changed;
+        // After the record: if it is another agent's by now, this one was forgotten.
+        cell.is_current(generation)
     }
 
     /// Copies the name of the agent at this position, which is another one than before or had no host name. Returns
@@ -228,14 +185,8 @@ impl<'a, 'k> ShardDraft<'a, 'k> {
         self.rows.resize(self.rows.len().max(at + 1), AgentRow::EMPTY);
     }
 
-    /// Returns the shard, which is the last one if nothing has changed; and whether an agent came or went.
-    pub(super) fn finish(mut self) -> (Arc<AgentShard>, bool) {
-        self.copy_changed();
-        let is_any_new = self.is_any_new;
-        (self.into_shard(), is_any_new)
-    }
-
-    fn into_shard(self) -> Arc<AgentShard> {
+    /// Returns the shard; the last one if nothing has changed.
+    pub(super) fn finish(self) -> Arc<AgentShard> {
         let ShardDraft { last, rows, texts, mut parts, .. } = self;
         if rows.is_empty() {
             return Arc::clone(last);

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use crate::offer::DEFAULT_ROLE;
 use crate::offer::attributes::OwnedAttribute;
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
-use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, try_lock};
+use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, try_lock};
 use crate::time::Timestamp;
 
 /// The fingerprint of an agent of which nothing is recorded.
@@ -297,31 +297,18 @@ impl OfferedCell {
         self.revision.load(Ordering::Acquire)
     }
 
-    /// Takes the lock of the record; `None` if it is taken.
+    /// Calls `read` with the last record, or with None if it isn't of this generation, and with its number. Returns
+    /// `false`, and has done nothing, if the lock is taken.
     #[inline]
-    pub(crate) fn lock(&self) -> Option<LockedRecord<'_>> {
-        Some(LockedRecord { record: try_lock(&self.record)?, revision: &self.revision })
-    }
-}
-
-/// The last record of a cell, which nobody writes meanwhile.
-#[derive(Debug)]
-pub(crate) struct LockedRecord<'a> {
-    record: MutexGuard<'a, Option<Box<OfferedRecord>>>,
-    revision: &'a AtomicU64,
-}
-
-impl LockedRecord<'_> {
-    /// The record, if it is of this generation.
-    #[inline]
-    pub(crate) fn of(&self, generation: u64) -> Option<&OfferedRecord> {
-        self.record.as_deref().filter(|record| record.generation == generation)
-    }
-
-    /// The record's number.
-    #[inline]
-    pub(crate) fn revision(&self) -> u64 {
+    pub(crate) fn read(
+        &self,
+        generation: u64,
+        read: impl FnOnce(Option<&OfferedRecord>, u64),
+    ) -> bool {
+        let Some(record) = try_lock(&self.record) else { return false };
+        let own = record.as_deref().filter(|record| record.generation == generation);
         // Relaxed: written under the lock only.
-        self.revision.load(Ordering::Relaxed)
+        read(own, self.revision.load(Ordering::Relaxed));
+        true
     }
 }
