@@ -22,6 +22,8 @@
 //! | [`standalone`] | `offermill master`, with runs as frameworks |
 //! | [`standalone_crowds`] | what clients of a master can't take from others, and what its operator reads |
 //! | [`standalone_drills`] | a worker's place taken twice, a master without room on its disk |
+//! | [`standalone_revoked`] | credentials that are taken away or aren't those of a stream, on each call |
+//! | [`standalone_tls_cuts`] | connections that are cut within a record of TLS |
 //! | [`standalone_tls`] | a master, workers and runs over TLS |
 //! | [`kubernetes`] | the settings of runs on Kubernetes, and their secrets |
 //! | [`pods`] | runs on a fake API server, and `offermill clean` |
@@ -71,8 +73,10 @@ mod standalone_crowds;
 mod standalone_drills;
 mod standalone_logs;
 mod standalone_page;
+mod standalone_revoked;
 mod standalone_standby;
 mod standalone_tls;
+mod standalone_tls_cuts;
 mod status;
 mod steering;
 mod steering_commands;

@@ -155,16 +155,27 @@ impl HandWorker {
         }
     }
 
+    /// What was heard and not waited for.
+    pub(crate) fn unasked(&self) -> &[Value] {
+        &self.heard
+    }
+
     /// Reports a state of the executor that was launched, and waits for the acknowledgement.
     pub(crate) fn report(&mut self, launch: &Value, state: &str) {
+        let uuid = self.update(launch, state);
+        let ack = self.hear_a("ACK");
+        assert_eq!((&ack["executor"], &ack["uuid"]), (&launch["executor"], &json!(uuid)));
+    }
+
+    /// Reports a state of the executor that was launched. Returns the update's id.
+    pub(crate) fn update(&mut self, launch: &Value, state: &str) -> String {
         self.updates += 1;
         let uuid = format!("{:032x}", self.updates);
         self.say(&json!({
             "type": "UPDATE", "framework": launch["framework"], "executor": launch["executor"],
             "uuid": uuid, "state": state, "timestamp": 1.5, "pid": 77,
         }));
-        let ack = self.hear_a("ACK");
-        assert_eq!((&ack["executor"], &ack["uuid"]), (&launch["executor"], &json!(uuid)));
+        uuid
     }
 }
 

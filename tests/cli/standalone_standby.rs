@@ -59,19 +59,33 @@ impl LoggedWorker {
 
     /// A worker with a work folder of this name.
     pub(crate) fn start_in(folder: &Folder, name: &str, ports: &str) -> LoggedWorker {
-        let url = format!("http://127.0.0.1:{ports}");
+        LoggedWorker::start_with(folder, name, &format!("http://127.0.0.1:{ports}"), &[])
+    }
+
+    /// A worker with a work folder of this name, and these flags.
+    pub(crate) fn start_with(
+        folder: &Folder,
+        name: &str,
+        url: &str,
+        flags: &[&str],
+    ) -> LoggedWorker {
         let sizes = ["--cores", "1", "--memory", "64m"];
-        let worker = ["worker", "--master", &url, "--work-dir", name];
+        let worker = ["worker", "--master", url, "--work-dir", name];
         let log = folder.0.join(format!("{name}.log"));
-        let mut program = offermill(&folder.0, &[&worker[..], &sizes].concat());
+        let mut program = offermill(&folder.0, &[&worker[..], &sizes, flags].concat());
         let program = program.stdout(Stdio::null()).stderr(File::create(&log).unwrap());
         LoggedWorker { child: program.spawn().unwrap(), log }
     }
 
     pub(crate) fn wait_for(&self, words: &str) {
+        self.wait_for_times(words, 1);
+    }
+
+    /// Waits until the log has these words a number of times.
+    pub(crate) fn wait_for_times(&self, words: &str, times: usize) {
         eventually(Duration::from_secs(60), words, || {
             match fs::read_to_string(&self.log).unwrap() {
-                log if log.contains(words) => Ok(()),
+                log if log.matches(words).count() >= times => Ok(()),
                 log => Err(log),
             }
         });

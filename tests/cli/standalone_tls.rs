@@ -16,14 +16,14 @@ use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, Stream
 use crate::support::{Folder, Run, finish, small};
 
 const CERTIFICATES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mesos/fake/certificates/");
-const TOKEN: &str = "0123456789abcdef";
+pub(crate) const TOKEN: &str = "0123456789abcdef";
 /// The principal `etl` with the secret `s3cret`.
-const ETL: &str = "authorization: Basic ZXRsOnMzY3JldA==\r\n";
+pub(crate) const ETL: &str = "authorization: Basic ZXRsOnMzY3JldA==\r\n";
 /// A timeout far beyond the duration of any test, on any machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A folder with the files of all: certificates, keys, credentials.
-fn folder() -> Folder {
+pub(crate) fn folder() -> Folder {
     let folder = Folder::new();
     for name in ["authority.pem", "server.pem", "server-key.pem", "client.pem", "client-key.pem"] {
         let text = std::fs::read_to_string(format!("{CERTIFICATES}{name}")).unwrap();
@@ -42,7 +42,7 @@ fn private(folder: &Folder, name: &str, text: &str) {
 }
 
 /// Starts a master on all addresses, and returns its port.
-fn start_master(folder: &Folder, flags: &[&str]) -> (Run, u16) {
+pub(crate) fn start_master(folder: &Folder, flags: &[&str]) -> (Run, u16) {
     let tls = ["--certificate-file", "server.pem", "--key-file", "server-key.pem"];
     let files = ["--principals-file", "principals", "--worker-tokens-file", "tokens"];
     let master = ["master", "--listen", "0.0.0.0:0", "--state-dir", "master"];
@@ -52,14 +52,23 @@ fn start_master(folder: &Folder, flags: &[&str]) -> (Run, u16) {
     (run, port)
 }
 
-fn connect(port: u16) -> TcpStream {
+pub(crate) fn connect(port: u16) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
 }
 
 /// Sends a request over TLS, with the client's certificate or without, and returns the whole answer.
-fn ask(port: u16, has_certificate: bool, request: &str) -> String {
+pub(crate) fn ask(port: u16, has_certificate: bool, request: &str) -> String {
+    let mut stream = StreamOwned::new(tls_client(has_certificate), connect(port));
+    let mut answer = String::new();
+    stream.write_all(request.as_bytes()).unwrap();
+    let _cut = stream.read_to_string(&mut answer);
+    answer
+}
+
+/// A client that trusts the authority, with a certificate or without.
+pub(crate) fn tls_client(has_certificate: bool) -> ClientConnection {
     let read = |name: &str| std::fs::read(format!("{CERTIFICATES}{name}")).unwrap();
     let certificate = |name: &str| CertificateDer::from_pem_slice(&read(name)).unwrap();
     let mut roots = RootCertStore::empty();
@@ -76,15 +85,10 @@ fn ask(port: u16, has_certificate: bool, request: &str) -> String {
         }
     };
     let name = ServerName::try_from("localhost").unwrap();
-    let client = ClientConnection::new(Arc::new(config), name).unwrap();
-    let mut stream = StreamOwned::new(client, connect(port));
-    let mut answer = String::new();
-    stream.write_all(request.as_bytes()).unwrap();
-    let _cut = stream.read_to_string(&mut answer);
-    answer
+    ClientConnection::new(Arc::new(config), name).unwrap()
 }
 
-fn get_state(header: &str) -> String {
+pub(crate) fn get_state(header: &str) -> String {
     format!("GET /state HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{header}\r\n")
 }
 

@@ -21,16 +21,16 @@ const EXECUTORS_PER_WORKER: usize = 10;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A request whose answer is a stream of records.
-struct Stream {
+pub(crate) struct Stream {
     stream: BufReader<TcpStream>,
     records: RecordReader,
     /// The header of the answer that names the stream, if there is one.
-    id: String,
+    pub(crate) id: String,
 }
 
 impl Stream {
     /// Sends a request, with a body that doesn't end.
-    fn open(address: &str, path: &str, first: &[u8]) -> Stream {
+    pub(crate) fn open(address: &str, path: &str, first: &[u8]) -> Stream {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let head = format!(
@@ -47,7 +47,7 @@ impl Stream {
         opened
     }
 
-    fn say(&mut self, bytes: &[u8]) {
+    pub(crate) fn say(&mut self, bytes: &[u8]) {
         let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
         chunk.extend(bytes);
         chunk.extend(b"\r\n");
@@ -61,7 +61,7 @@ impl Stream {
     }
 
     /// Reads the head of the answer.
-    fn head(&mut self) {
+    pub(crate) fn head(&mut self) {
         let status = self.line();
         assert!(status.contains(" 200 "), "{status}");
         loop {
@@ -77,19 +77,26 @@ impl Stream {
     }
 
     fn record(&mut self) -> Vec<u8> {
+        self.next_record().expect("the master has ended the stream")
+    }
+
+    /// The next record; `None` if the master has ended the stream.
+    pub(crate) fn next_record(&mut self) -> Option<Vec<u8>> {
         loop {
             if let Some(record) = self.records.next() {
-                return record.unwrap().to_vec();
+                return Some(record.unwrap().to_vec());
             }
-            let length = usize::from_str_radix(&self.line(), 16).unwrap();
+            let mut line = String::new();
+            self.stream.read_line(&mut line).ok()?;
+            let length = usize::from_str_radix(line.trim_end(), 16).ok()?;
             let mut chunk = vec![0; length + 2];
-            self.stream.read_exact(&mut chunk).unwrap();
+            self.stream.read_exact(&mut chunk).ok()?;
             self.records.push(&chunk[..length]);
         }
     }
 
     /// The master's next message to a worker but heartbeats and acknowledgements.
-    fn event(&mut self) -> WorkerEvent {
+    pub(crate) fn event(&mut self) -> WorkerEvent {
         loop {
             match decode_event(&self.record()).unwrap() {
                 WorkerEvent::Heartbeat | WorkerEvent::Ack { .. } => {}
@@ -99,7 +106,7 @@ impl Stream {
     }
 
     /// The next event of a framework of this type.
-    fn heard(&mut self, kind: &str) -> Value {
+    pub(crate) fn heard(&mut self, kind: &str) -> Value {
         loop {
             let event: Value = serde_json::from_slice(&self.record()).unwrap();
             if event["type"] == kind {
@@ -152,7 +159,7 @@ fn accept(framework: &str, offer: &Value) -> Value {
 }
 
 /// Posts a call on a connection that is kept.
-fn post(connection: &mut BufReader<TcpStream>, stream_id: &str, call: &Value) {
+pub(crate) fn post(connection: &mut BufReader<TcpStream>, stream_id: &str, call: &Value) {
     let body = call.to_string();
     let request = format!(
         "POST /api/v1/scheduler HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
@@ -240,7 +247,7 @@ fn workers_and_executors_on_paper() {
 
 impl Stream {
     /// Sends a request with this body.
-    fn open_once(address: &str, body: &str) -> Stream {
+    pub(crate) fn open_once(address: &str, body: &str) -> Stream {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let request = format!(

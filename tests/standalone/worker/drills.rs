@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::cluster::{Program, master, run, worker};
 
 /// The master's JSON under `/state`; `None` if it doesn't answer.
-fn state(address: &str) -> Option<Value> {
+pub(crate) fn state(address: &str) -> Option<Value> {
     let mut stream = TcpStream::connect(address).ok()?;
     let get = "GET /state HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(get.as_bytes()).ok()?;
@@ -25,7 +25,7 @@ fn state(address: &str) -> Option<Value> {
 }
 
 /// Waits until `look` finds something.
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let give_up = Instant::now() + Duration::from_secs(120);
     loop {
         if let Some(found) = look() {
@@ -36,7 +36,7 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-fn lines(path: &Path) -> Vec<String> {
+pub(crate) fn lines(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
@@ -145,7 +145,7 @@ fn masters_are_killed_while_executors_come_and_go() {
 }
 
 /// A run whose framework may be away for an hour.
-fn away(address: &str, executors: u32, line: &str) -> Command {
+pub(crate) fn away(address: &str, executors: u32, line: &str) -> Command {
     let own = run(address, executors, line);
     let mut command = Command::new(own.get_program());
     command.args(["run", "--failover-timeout", "1h"]).args(own.get_args().skip(1));

@@ -9,6 +9,9 @@ mod drills;
 mod executors;
 mod fake;
 mod faults;
+mod frameworks;
+mod half_open;
+mod relay;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
