@@ -1,5 +1,6 @@
 //! Who is offered what: first in, first out.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
@@ -60,9 +61,8 @@ impl StandaloneMaster {
             return;
         }
         let mut made: BTreeMap<u64, Vec<Offer>> = BTreeMap::new();
-        let ids: Vec<String> = self.workers.keys().cloned().collect();
         let mut shares = self.offer_shares();
-        for id in ids {
+        for id in self.workers_with_room(&shares) {
             while let Some((framework, resources)) = self.next_offer(&id, &shares, now) {
                 shares.add(framework, &id, &resources);
                 let offer = self.make_offer(framework, &id, resources, now);
@@ -73,6 +73,19 @@ impl StandaloneMaster {
             let offers = Some(Offers { offers });
             self.tell_framework(framework, Event { offers, ..event(Type::Offers) });
         }
+    }
+
+    /// The workers that have something to offer, those with the most free cores first: a framework that takes the
+    /// offers in their order then fills the same workers as Spark's own master.
+    fn workers_with_room(&self, shares: &OfferShares) -> Vec<String> {
+        let free = |id: &String| self.free(id, shares).filter(is_usable);
+        let mut all: Vec<(Reverse<Scalar>, &String)> = self
+            .workers
+            .keys()
+            .filter_map(|id| free(id).map(|free| (Reverse(free.cpus), id)))
+            .collect();
+        all.sort();
+        all.into_iter().map(|(_, id)| id.clone()).collect()
     }
 
     /// What is offered, counted anew.

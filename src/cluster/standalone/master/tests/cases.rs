@@ -45,6 +45,27 @@ pub(super) fn decline(world: &mut TestWorld, framework: usize, refuse: f64) {
     assert!(world.call(framework, Type::Decline, Call { decline, ..Call::default() }));
 }
 
+/// Goal: the workers with the most free cores are offered first. Method: three workers of one size, on which executors
+/// take one, three and two cores; the rest is offered in one event.
+#[test]
+fn the_most_free_cores_are_offered_first() {
+    let mut world = TestWorld::new(3, 1, None);
+    world.subscribe_framework(0);
+    for (index, cores) in [1.0, 3.0, 2.0].into_iter().enumerate() {
+        world.connect_worker(index);
+        let offer = offer_of(&world, 0).unwrap();
+        world.accept(0, &offer, cores, None);
+    }
+    world.master.tick(seconds(10));
+    let offered = |action: &MasterAction| match action {
+        MasterAction::TellFramework { event, .. } => event.offers.clone(),
+        _ => None,
+    };
+    let offers = world.master.take_actions().iter().find_map(offered).unwrap().offers;
+    let hosts: Vec<&str> = offers.iter().map(|offer| offer.hostname.as_str()).collect();
+    assert_eq!(hosts, ["h0", "h2", "h1"]);
+}
+
 /// Goal: first in, first out; what the first declines is the second's at once, and the first's again after its time.
 /// Method: two frameworks, one worker, declines and time.
 #[test]
