@@ -96,6 +96,8 @@ pub(super) struct SubscriberState {
     /// The last failure that was reported, so that it isn't reported repeatedly.
     last_failure: Option<String>,
     ignored_events: IgnoredEvents,
+    /// When the present subscription began.
+    subscribed_at: Option<Instant>,
 }
 
 /// What to do after an attempt to subscribe.
@@ -296,13 +298,8 @@ impl Subscriber {
                 DecodedEvent::Subscribed { .. } | DecodedEvent::Nothing => {}
             }
         };
-        if subscribed {
-            self.subscription.send_replace(None);
-        }
-        if subscribed && !*self.stopping.borrow() {
-            self.events.send(Event::Disconnected);
-            // The leader is most likely the same.
-            self.state.leader = Some(master.clone());
+        if let Some(at) = self.state.subscribed_at.take() {
+            self.on_unsubscribed(at.elapsed(), master);
         }
         if began.elapsed() >= STABLE_AFTER {
             self.state.backoff.reset();
@@ -311,6 +308,17 @@ impl Subscriber {
             self.state.last_failure = None;
         }
         next
+    }
+
+    /// Records the end of a subscription that lasted for this time.
+    fn on_unsubscribed(&mut self, lasted: Duration, master: &Master) {
+        self.subscription.send_replace(None);
+        self.state.backoff.connection_ended(lasted);
+        if !*self.stopping.borrow() {
+            self.events.send(Event::Disconnected);
+            // The leader is most likely the same.
+            self.state.leader = Some(master.clone());
+        }
     }
 
     /// Publishes a new subscription and sends its events.
@@ -326,6 +334,7 @@ impl Subscriber {
             ignored_events: std::mem::take(&mut state.ignored_events),
             last_failure: state.last_failure.take(),
             without_constraints: state.without_constraints,
+            subscribed_at: Some(Instant::now()),
             ..SubscriberState::default()
         };
         // Only the first subscription can continue a former run's framework. The state can be large.

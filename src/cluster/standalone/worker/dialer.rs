@@ -12,7 +12,8 @@ use crate::cluster::http_client::{Http, Master, SharedHttp};
 /// The maximum number of redirections that are followed in a row without waiting.
 const REDIRECTIONS_MAX: u32 = 4;
 /// A registration that lasted for this time resets the back-off, so that a master that ends soon after its start again
-/// is found soon. A master that ends each connection at once is asked ever more rarely.
+/// is found soon. After shorter ones waits are short for a while. A master that ends each connection at once is asked
+/// ever more rarely.
 const STABLE_AFTER: Duration = Duration::from_secs(2);
 
 /// Dials masters: the leader if one was named, otherwise one after the other, with pauses.
@@ -91,10 +92,12 @@ impl Dialer {
     pub(super) fn on_end(&mut self, end: LinkEnd) -> Option<WorkerNotice> {
         let now = Instant::now();
         let registered_at = self.registered_at.take();
-        if registered_at.is_some_and(|at| now - at >= STABLE_AFTER) {
-            self.backoff.reset();
-        }
-        if registered_at.is_some() {
+        if let Some(at) = registered_at {
+            let lasted = now - at;
+            self.backoff.connection_ended(lasted);
+            if lasted >= STABLE_AFTER {
+                self.backoff.reset();
+            }
             // The leader is most likely the same.
             self.leader = Some(self.current.clone());
         }
