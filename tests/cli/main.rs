@@ -22,7 +22,7 @@
 //! | [`standalone`] | `offermill master`, with runs as frameworks |
 //! | [`standalone_crowds`] | what clients of a master can't take from others, and what its operator reads |
 //! | [`standalone_drills`] | a worker's place taken twice, a master without room on its disk |
-//! | [`standalone_revoked`] | credentials that are taken away or aren't those of a stream, on each call |
+//! | [`standalone_revoked`] | credentials that have expired, are taken away, or are another's, on each call |
 //! | [`standalone_tls_cuts`] | connections that are cut within a record of TLS |
 //! | [`standalone_tls`] | a master, workers and runs over TLS |
 //! | [`kubernetes`] | the settings of runs on Kubernetes, and their secrets |

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::eventually::eventually;
 use crate::standalone::{HandWorker, RunningMaster, subscribe};
 use crate::standalone_standby::{LoggedWorker, user};
+use crate::standalone_tls::{self, CERTIFICATES, ask, get_state, start_master};
 use crate::support::{Folder, Run, process_of, small};
 
 /// Far longer than any step takes.
@@ -274,4 +275,38 @@ fn revoked_credentials_let_nobody_back() {
     worker.end();
     master.run.signal("TERM");
     assert_eq!(master.run.end().code, Some(0));
+}
+
+/// Goal: a worker with a certificate that has expired isn't registered, and the master's log says why. Method: a worker
+/// whose certificate is of the authority that the master trusts, and was valid in the past; its token is right.
+#[test]
+fn an_expired_certificate_lets_nobody_in() {
+    let folder = standalone_tls::folder();
+    let (master, port) = start_master(
+        &folder,
+        &["--worker-ca-file", &format!("{CERTIFICATES}expired-authority.pem")],
+    );
+    let url = format!("https://localhost:{port}");
+    private(
+        &folder,
+        "expired-key.pem",
+        &std::fs::read_to_string(format!("{CERTIFICATES}expired-key.pem")).unwrap(),
+    );
+    let own = [
+        "--client-certificate-file",
+        &format!("{CERTIFICATES}expired.pem"),
+        "--client-key-file",
+        "expired-key.pem",
+    ];
+    let flags = [&["--ca-file", "authority.pem", "--token-file", "token"][..], &own].concat();
+    let worker = LoggedWorker::start_with(&folder, "w", &url, &flags);
+    // Whether the reason arrives before the end of the connection depends on the moment.
+    worker.wait_for("not registered at localhost:");
+    let state = ask(port, false, &get_state(standalone_tls::ETL));
+    assert!(state.contains("\"workers\":0,"), "{state}");
+    worker.end();
+    master.signal("TERM");
+    let ended = master.end();
+    assert!(ended.errors.contains("expired"), "{}", ended.errors);
+    assert!(!ended.errors.contains("is registered"), "{}", ended.errors);
 }

@@ -15,7 +15,8 @@ use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, Stream
 
 use crate::support::{Folder, Run, finish, small};
 
-const CERTIFICATES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mesos/fake/certificates/");
+pub(crate) const CERTIFICATES: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mesos/fake/certificates/");
 pub(crate) const TOKEN: &str = "0123456789abcdef";
 /// The principal `etl` with the secret `s3cret`.
 pub(crate) const ETL: &str = "authorization: Basic ZXRsOnMzY3JldA==\r\n";
