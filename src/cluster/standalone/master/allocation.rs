@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use super::StandaloneMaster;
-use super::registered::{DeclinedResources, OutstandingOffer, RegisteredFramework};
+use super::registered::{
+    DeclinedResources, OutstandingOffer, RegisteredFramework, RegisteredWorker,
+};
 use super::statuses::event;
 use crate::cluster::standalone::protocol::{WorkerAttribute, WorkerResources};
 use crate::mesos_v1::messages::event::{Offers, Rescind, Type};
@@ -75,14 +77,19 @@ impl StandaloneMaster {
         }
     }
 
-    /// The workers that have something to offer, those with the most free cores first: a framework that takes the
+    /// The workers that may have something to offer, those with the most free cores first: a framework that takes the
     /// offers in their order then fills the same workers as Spark's own master.
     fn workers_with_room(&self, shares: &OfferShares) -> Vec<String> {
-        let free = |id: &String| self.free(id, shares).filter(is_usable);
-        let mut all: Vec<(Reverse<Scalar>, &String)> = self
-            .workers
-            .keys()
-            .filter_map(|id| free(id).map(|free| (Reverse(free.cpus), id)))
+        if !self.frameworks.values().any(RegisteredFramework::takes_offers) {
+            return Vec::new();
+        }
+        let workers = self.workers.iter().filter(|(_, worker)| worker.may_be_offered());
+        let mut all: Vec<(Reverse<Scalar>, &String)> = workers
+            .filter_map(|(id, worker)| {
+                let offered = shares.of_workers.get(id).map(|(_, offered)| offered);
+                let cores = free_cores(worker, offered)?;
+                Some((Reverse(cores), id))
+            })
             .collect();
         all.sort();
         all.into_iter().map(|(_, id)| id.clone()).collect()
@@ -121,8 +128,8 @@ impl StandaloneMaster {
         let free = self.free(id, shares).filter(is_usable)?;
         let holders = shares.of_workers.get(id).map(|(frameworks, _)| frameworks);
         self.frameworks.iter().find_map(|(number, framework)| {
-            let takes = framework.connection.is_some() && !framework.suppressed;
-            if !takes || holders.is_some_and(|holders| holders.contains(number)) {
+            if !framework.takes_offers() || holders.is_some_and(|holders| holders.contains(number))
+            {
                 return None;
             }
             let cpus = free.cpus.min(shares.cores_left_of(*number));
@@ -134,10 +141,7 @@ impl StandaloneMaster {
 
     /// What is free on a worker, if it may be offered.
     pub(super) fn free(&self, id: &str, shares: &OfferShares) -> Option<WorkerResources> {
-        let worker = self.workers.get(id)?;
-        if worker.connection.is_none() || worker.is_unreachable || worker.is_draining {
-            return None;
-        }
+        let worker = self.workers.get(id).filter(|worker| worker.may_be_offered())?;
         let unused = worker.total.minus(&worker.used());
         Some(match shares.of_workers.get(id) {
             None => unused,
@@ -203,6 +207,18 @@ impl StandaloneMaster {
             declined.push(DeclinedResources { resources, until });
         }
     }
+}
+
+/// A worker's free cores, if it has free memory as well. It is for all workers after each call, and leaves out what an
+/// executor can be without.
+fn free_cores(worker: &RegisteredWorker, offered: Option<&WorkerResources>) -> Option<Scalar> {
+    let tasks = worker.tasks.values().filter(|task| !task.has_ended);
+    let given = tasks.map(|task| &task.resources).chain(offered);
+    let all = (worker.total.cpus, worker.total.mem);
+    let (cpus, mem) = given.fold(all, |(cpus, mem), given| {
+        (cpus.saturating_sub(given.cpus), mem.saturating_sub(given.mem))
+    });
+    (cpus > Scalar::ZERO && mem > Scalar::ZERO).then_some(cpus)
 }
 
 /// Whether an executor could run on it.

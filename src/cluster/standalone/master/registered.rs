@@ -48,6 +48,11 @@ impl RegisteredFramework {
         self.info.capabilities.iter().any(|it| it.r#type == Some(aware))
     }
 
+    /// Whether offers may be made to it.
+    pub(super) fn takes_offers(&self) -> bool {
+        self.connection.is_some() && !self.suppressed
+    }
+
     /// How long it may be away.
     pub(super) fn failover_timeout(&self) -> Duration {
         let seconds = self.info.failover_timeout.unwrap_or(0.0);
@@ -126,6 +131,11 @@ impl RegisteredWorker {
             owner: self.owner.clone(),
             drain: self.drain.clone(),
         }
+    }
+
+    /// Whether what is free on it may be offered.
+    pub(super) fn may_be_offered(&self) -> bool {
+        self.connection.is_some() && !self.is_unreachable && !self.is_draining
     }
 
     /// Its connection has ended. What only offers need is forgotten.
