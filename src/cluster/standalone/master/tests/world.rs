@@ -1,6 +1,7 @@
 //! [`TestWorld`]: workers and frameworks around a master, in virtual time, with connections that break.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::cluster::standalone::master::{
@@ -19,6 +20,13 @@ use crate::mesos_v1::messages::{
 };
 use crate::resources::{PortRange, PortSet, Scalar};
 
+/// Cores of each worker.
+pub(super) const WORKER_CPUS: u64 = 4;
+/// MiB of each worker.
+pub(super) const WORKER_MEM: u64 = 1000;
+/// Ports of each worker.
+pub(super) const PORTS: RangeInclusive<u64> = 100..=109;
+
 /// A worker, and what really runs on it.
 #[derive(Debug, Default)]
 pub(super) struct TestWorker {
@@ -30,7 +38,21 @@ pub(super) struct TestWorker {
     pub(super) breaks: bool,
     /// It takes no launches any more.
     pub(super) leaving: bool,
+    /// It reads and says nothing, as a process that is stopped.
+    pub(super) silent: bool,
+    /// What it was told meanwhile, and reads later.
+    unread: VecDeque<WorkerEvent>,
     session: u64,
+}
+
+impl TestWorker {
+    /// What it is going to launch once it reads what it was told.
+    pub(super) fn unread_launches(&self) -> impl Iterator<Item = &WorkerResources> {
+        self.unread.iter().filter_map(|event| match event {
+            WorkerEvent::Launch(launch) => Some(&launch.resources),
+            _ => None,
+        })
+    }
 }
 
 /// A framework, and what it was told.
@@ -39,6 +61,8 @@ pub(super) struct TestFramework {
     pub(super) id: Option<String>,
     pub(super) connection: Option<u64>,
     pub(super) offers: BTreeMap<String, Offer>,
+    /// Offers that were taken back.
+    rescinded: Vec<Offer>,
     pub(super) states: BTreeMap<String, TaskState>,
     /// The reasons of these states, if any were told.
     pub(super) reasons: BTreeMap<String, Reason>,
@@ -103,6 +127,7 @@ impl TestWorld {
                 MasterAction::Close(connection) => self.hang_up(connection),
             }
         }
+        self.assert_books();
     }
 
     fn hang_up(&mut self, connection: u64) {
@@ -116,14 +141,23 @@ impl TestWorld {
     }
 
     fn tell_worker(&mut self, to: u64, event: WorkerEvent) {
-        let found = self.workers.iter_mut().find(|it| it.connection == Some(to));
-        let Some(worker) = found else { return };
+        let found = self.workers.iter().position(|it| it.connection == Some(to));
+        let Some(index) = found else { return };
+        let worker = &mut self.workers[index];
         if worker.breaks && !matches!(event, WorkerEvent::Subscribed { .. }) {
             worker.breaks = false;
             worker.connection = None;
             self.master.connection_closed(to, self.now);
-            return self.judge();
+            self.judge();
+        } else if worker.silent {
+            worker.unread.push_back(event);
+        } else {
+            self.worker_reads(index, event);
         }
+    }
+
+    fn worker_reads(&mut self, index: usize, event: WorkerEvent) {
+        let worker = &mut self.workers[index];
         match event {
             WorkerEvent::Subscribed { id, term, .. } => {
                 assert_eq!(term, self.term);
@@ -137,11 +171,7 @@ impl TestWorld {
                 let state = ReportedState::Starting;
                 worker.running.insert(key.clone(), HeldExecutor { key, state, resources, tag });
             }
-            WorkerEvent::Kill { key, .. } => {
-                if let Some(index) = self.workers.iter().position(|it| it.connection == Some(to)) {
-                    self.report(index, &key, ReportedState::Killed);
-                }
-            }
+            WorkerEvent::Kill { key, .. } => self.report(index, &key, ReportedState::Killed),
             WorkerEvent::Ack { key, uuid } => {
                 worker.unacknowledged.retain(|update| update.uuid != uuid);
                 let ended = worker.running.get(&key).is_some_and(|held| held.state.is_end());
@@ -151,20 +181,28 @@ impl TestWorld {
             }
             WorkerEvent::ShutdownFramework { framework, .. } => {
                 let own = worker.running.keys().filter(|key| key.framework == framework);
-                let own: Vec<ExecutorKey> = own.cloned().collect();
-                if let Some(index) = self.workers.iter().position(|it| it.connection == Some(to)) {
-                    for key in own {
-                        self.report(index, &key, ReportedState::Killed);
-                    }
+                for key in own.cloned().collect::<Vec<ExecutorKey>>() {
+                    self.report(index, &key, ReportedState::Killed);
                 }
             }
             WorkerEvent::Drain { .. } => {
                 worker.leaving = true;
-                let _gone = self.master.worker_calls(to, WorkerCall::Leaving, self.now);
-                self.judge();
+                if let Some(to) = worker.connection {
+                    let _gone = self.master.worker_calls(to, WorkerCall::Leaving, self.now);
+                    self.judge();
+                }
             }
             WorkerEvent::Refused { .. } | WorkerEvent::Heartbeat => {}
         }
+    }
+
+    /// A worker that was silent reads what it was told, also by a master that has given it up.
+    pub(super) fn wake_worker(&mut self, index: usize) {
+        self.workers[index].silent = false;
+        while let Some(event) = self.workers[index].unread.pop_front() {
+            self.worker_reads(index, event);
+        }
+        self.deliver();
     }
 
     fn tell_framework(&mut self, to: u64, event: &Event) {
@@ -181,7 +219,7 @@ impl TestWorld {
             }
             EventType::Rescind => {
                 let rescind = event.rescind.as_ref().unwrap();
-                framework.offers.remove(&rescind.offer_id.value);
+                framework.rescinded.extend(framework.offers.remove(&rescind.offer_id.value));
             }
             EventType::Update => {
                 let status = &event.update.as_ref().unwrap().status;
@@ -245,12 +283,13 @@ impl TestWorld {
     }
 
     fn connect_worker_with(&mut self, index: usize, claimed: Vec<HeldExecutor>) {
+        self.wake_worker(index);
         let connection = self.number();
         let worker = &mut self.workers[index];
         worker.connection = Some(connection);
-        let ports = PortSet::of([PortRange::new(100, 109)]);
+        let ports = PortSet::of([PortRange::new(*PORTS.start(), *PORTS.end())]);
         let amount = |units: u64| Scalar::from_thousandths(units * 1000);
-        let (cpus, mem) = (amount(4), amount(1000));
+        let (cpus, mem) = (amount(WORKER_CPUS), amount(WORKER_MEM));
         let said = WorkerSubscribe {
             id: worker.id.clone(),
             session: format!("s{}", worker.session),
@@ -322,6 +361,8 @@ impl TestWorld {
         let worker = &mut self.workers[index];
         worker.session += 1;
         worker.leaving = false;
+        worker.silent = false;
+        worker.unread.clear();
         worker.running.clear();
         worker.unacknowledged.clear();
     }
@@ -391,6 +432,19 @@ impl TestWorld {
         task
     }
 
+    /// Accepts an offer that was taken back, before the framework knew that. Nothing may be launched.
+    pub(super) fn accept_rescinded(&mut self, index: usize, choice: usize) {
+        let framework = &mut self.frameworks[index];
+        if framework.rescinded.is_empty() || framework.connection.is_none() {
+            return;
+        }
+        let offer = framework.rescinded.swap_remove(choice % framework.rescinded.len());
+        let id = offer.id.value.clone();
+        framework.offers.insert(id.clone(), offer);
+        let task = self.accept(index, &id, 1.0, None);
+        assert!(self.launched.iter().all(|key| key.executor != task), "{task} is launched");
+    }
+
     /// Accepts an offer with these tasks.
     pub(super) fn accept_tasks(&mut self, index: usize, offer: &str, task_infos: Vec<TaskInfo>) {
         let offer = self.frameworks[index].offers.remove(offer).unwrap();
@@ -409,7 +463,8 @@ impl TestWorld {
         let end = self.now + time;
         while self.now < end {
             self.now = end.min(self.now + Duration::from_secs(10));
-            let connected = self.workers.iter().filter_map(|worker| worker.connection);
+            let awake = self.workers.iter().filter(|worker| !worker.silent);
+            let connected = awake.filter_map(|worker| worker.connection);
             for connection in connected.collect::<Vec<_>>() {
                 let _gone = self.master.worker_calls(connection, WorkerCall::Heartbeat, self.now);
                 self.judge();
@@ -418,6 +473,12 @@ impl TestWorld {
             self.master.tick(self.now);
             self.deliver();
         }
+    }
+
+    /// As [`TestWorld::restart_master`], with a journal whose last entries are lost.
+    pub(super) fn restart_master_without(&mut self, last: usize) {
+        self.journal.truncate(self.journal.len().saturating_sub(last));
+        self.restart_master();
     }
 
     /// The master ends without a goodbye, and another begins with its journal.
