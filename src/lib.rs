@@ -91,7 +91,7 @@
 //! | **P** properties | random inputs against a reference: the whole kernel as a state machine against a sequential model, and parts against naive ones | `tests/kernel/`, unit tests |
 //! | **D** simulator | the kernel and the engine's protocol on a simulated cluster with faults, checked after each step | `tests/simulated/`, `offermill simulate` |
 //! | **F** fuzzing | inputs guided by coverage: constraints, attributes, resources, histories of events through the whole kernel, and messages of Mesos | `fuzz/`, `.ci/fuzz` |
-//! | **A** asking | Spark itself: recorded answers of Spark 3.5's own backend for Mesos, its answers to scenarios generated in each run, its executors and its shuffle service | `tests/cli/replaying.rs`, `tests/spark/`, `.ci/spark` |
+//! | **A** asking | Spark itself: recorded answers of Spark 3.5's own backend for Mesos, its answers to scenarios generated in each run, where its own master places executors, its executors and its shuffle service | `tests/cli/replaying.rs`, `tests/spark/`, `.ci/spark` |
 //! | **M** Mesos | a real master and real agents which the tests kill, stop and start; a fake master for faults that the real one can't show; recorded sessions | `tests/mesos/`, `.ci/mesos` |
 //!
 //! `.ci/planted` inserts known mistakes into the real code; the model, scene or test which a mistake names must catch
@@ -116,7 +116,7 @@
 //! | 15 | The executor limit is never exceeded by the executors counted (see 2); lowering it kills no executor; after the setter returns nothing is placed beyond it | L `admission`, `policy`; S; T; P, F, D |
 //! | 16 | After the update that excludes an agent is applied, nothing is placed there until the exclusion ends, by itself or by [`Kernel::readmit_agent`]; a failure counts once | L `agents`; P, F, D |
 //! | 17 | Nothing is placed on an agent that doesn't meet the constraint; a cached answer is the one that a new evaluation gives | P, F against a naive matcher; D |
-//! | 18 | Round robin: among equally able agents, none gets two executors more than another | P, D |
+//! | 18 | Round robin: among equally able agents, none gets two executors more than another | P, D; A |
 //! | 19 | An executor whose launch has an unknown outcome keeps its resources until the cluster reports its state | D; M |
 //! | 20 | One suppress when the kernel is full; one revive when it has room again, none missed, no storm; a call that is lost in transit is repeated | L `demand`; S; P, D |
 //! | 21 | The totals and executors of a snapshot marked exact are those of one instant; its agents, with their numbers of executors and exclusions, are each as they were at some moment of the call. Sequence numbers increase | L `snapshot`; S; T; D |
