@@ -4,5 +4,6 @@ mod books;
 mod cases;
 mod descriptions;
 mod random;
+mod restarts;
 mod workers;
 mod world;

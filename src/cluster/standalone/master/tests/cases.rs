@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::world::{TestWorld, settings, task_info};
+use super::restarts::settings;
+use super::world::{TestWorld, task_info};
 use crate::cluster::standalone::master::{
     MasterAction, MasterNotice, MasterSettings, StandaloneMaster,
 };

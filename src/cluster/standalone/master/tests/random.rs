@@ -194,6 +194,7 @@ fn play(history: History) {
     for framework in &mut world.frameworks {
         framework.failover = history.failover;
     }
+    let loses_journal = history.steps.iter().any(|step| matches!(step, Step::LoseJournal(_)));
     for step in history.steps {
         do_step(&mut world, step);
     }
@@ -215,6 +216,9 @@ fn play(history: History) {
             world.crash_worker(index);
             world.connect_worker(index);
         }
+    }
+    if loses_journal {
+        world.tear_down_all();
     }
     world.pass(Duration::from_secs(20));
     let left: Vec<&ExecutorKey> = world.workers.iter().flat_map(|it| it.running.keys()).collect();

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::cluster::standalone::master::{
-    LaunchKey, MasterAction, MasterSettings, RegistryEntry, StandaloneMaster,
-};
+use super::restarts::settings;
+use crate::cluster::standalone::master::{MasterAction, RegistryEntry, StandaloneMaster};
 use crate::cluster::standalone::protocol::{
     ExecutorKey, ExecutorUpdate, HeldExecutor, ReportedState, WorkerCall, WorkerEvent,
     WorkerResources, WorkerSubscribe,
@@ -76,14 +75,14 @@ pub(super) struct TestWorld {
     pub(super) workers: Vec<TestWorker>,
     pub(super) frameworks: Vec<TestFramework>,
     pub(super) now: Duration,
-    journal: Vec<RegistryEntry>,
+    pub(super) journal: Vec<RegistryEntry>,
     pub(super) term: u64,
-    max_cores: Option<Scalar>,
+    pub(super) max_cores: Option<Scalar>,
     numbers: u64,
     launched: HashSet<ExecutorKey>,
     /// The user of each executor's command, by the executor's id.
     pub(super) users: BTreeMap<String, Option<String>>,
-    undelivered: VecDeque<MasterAction>,
+    pub(super) undelivered: VecDeque<MasterAction>,
 }
 
 impl TestWorld {
@@ -473,43 +472,6 @@ impl TestWorld {
             self.master.tick(self.now);
             self.deliver();
         }
-    }
-
-    /// As [`TestWorld::restart_master`], with a journal whose last entries are lost.
-    pub(super) fn restart_master_without(&mut self, last: usize) {
-        self.journal.truncate(self.journal.len().saturating_sub(last));
-        self.restart_master();
-    }
-
-    /// The master ends without a goodbye, and another begins with its journal.
-    pub(super) fn restart_master(&mut self) {
-        self.undelivered.clear();
-        self.term += 1;
-        self.now = Duration::ZERO;
-        for worker in &mut self.workers {
-            worker.connection = None;
-        }
-        for framework in &mut self.frameworks {
-            framework.connection = None;
-            framework.offers.clear();
-        }
-        let settings = settings(self.term, self.max_cores);
-        self.master = StandaloneMaster::new(settings, self.journal.clone());
-        self.deliver();
-    }
-}
-
-/// The settings of a master of this term.
-pub(super) fn settings(term: u64, max_cores: Option<Scalar>) -> MasterSettings {
-    let recovery_timeout = Duration::from_secs(15);
-    let launch_key = LaunchKey::try_from("0f".repeat(32)).unwrap();
-    MasterSettings {
-        cluster: "c".to_owned(),
-        term,
-        launch_key,
-        max_cores,
-        recovery_timeout,
-        worker_timeout: Duration::from_secs(60),
     }
 }
 
