@@ -207,6 +207,9 @@ fn play(history: History) {
         }
         world.call(index, Type::Teardown, Call::default());
     }
+    if loses_journal {
+        world.tear_down_all();
+    }
     for index in 0..WORKERS {
         world.workers[index].breaks = false;
         world.disconnect_worker(index);
@@ -216,9 +219,6 @@ fn play(history: History) {
             world.crash_worker(index);
             world.connect_worker(index);
         }
-    }
-    if loses_journal {
-        world.tear_down_all();
     }
     world.pass(Duration::from_secs(20));
     let left: Vec<&ExecutorKey> = world.workers.iter().flat_map(|it| it.running.keys()).collect();
