@@ -57,9 +57,9 @@ impl Places {
         self.nodes.must_be_read() && !self.were_read
     }
 
-    /// When pods that wait for a node are to be looked at.
+    /// When pods that wait for a node are to be looked at. Those that name nodes mustn't stay if none is left for them.
     pub(super) fn next_look(&self) -> Option<Instant> {
-        self.look_at.filter(|_| self.has_place())
+        self.look_at.filter(|_| !self.is_unknown())
     }
 
     /// Pods that wait for a node are to be looked at.
