@@ -22,7 +22,7 @@ pub(crate) fn on_racks(server: &ApiServer) -> KubernetesConfig {
 }
 
 /// The nodes that a pod's manifest names.
-fn named(manifest: &Value) -> Vec<String> {
+pub(crate) fn named(manifest: &Value) -> Vec<String> {
     let affinity = &manifest["spec"]["affinity"]["nodeAffinity"];
     let required = &affinity["requiredDuringSchedulingIgnoredDuringExecution"];
     let terms = required["nodeSelectorTerms"].as_array().unwrap().iter();

@@ -1,11 +1,13 @@
-//! Pods that wait for a node while the nodes that they may get change.
+//! Pods that wait for a node, and creations that are repeated, while the nodes that they may get change.
 
 use offermill::TaskState;
 use offermill::engine::cluster_manager::{AvoidedAgent, Call, ClusterManager};
+use serde_json::json;
 
-use crate::fake::ApiServer;
-use crate::framework::Framework;
-use crate::nodes::{on_racks, stays, waiting_pod};
+use crate::eventually::eventually;
+use crate::fake::{ApiServer, Fault};
+use crate::framework::{Framework, PATIENCE};
+use crate::nodes::{named, on_racks, stays, waiting_pod};
 
 const CREATIONS: &str = "POST /api/v1/namespaces/jobs/pods";
 
@@ -31,4 +33,41 @@ fn the_last_node_meets_the_constraint_no_more() {
     stays(&server, CREATIONS, 1);
     server.label_node("a", &[("rack", "r1")]);
     framework.wait_state("etl-1-1.0", TaskState::Staging);
+}
+
+/// Goal: a creation that is repeated makes no pod that could get a node which it mustn't get any more. Method: the
+/// server refuses creations for a while, in which a node is excluded or loses the label.
+#[test]
+fn a_creation_is_repeated_while_nodes_change() {
+    for is_excluded in [true, false] {
+        let server = ApiServer::start();
+        server.label_node("a", &[("rack", "r1")]);
+        server.label_node("b", &[("rack", "r2")]);
+        server.state().always = Some(Fault::Refuse(429, json!({})));
+        let framework = Framework::start(on_racks(&server), 1);
+        framework.launch(1);
+        let more_creations = || {
+            let before = server.count(CREATIONS);
+            eventually(PATIENCE, "another attempt", || {
+                let now = server.count(CREATIONS);
+                if now > before { Ok(()) } else { Err(format!("{now}")) }
+            });
+        };
+        more_creations();
+        if is_excluded {
+            avoid(&framework, &["a"]);
+        } else {
+            server.label_node("a", &[]);
+        }
+        // The first may have begun before the change was seen.
+        more_creations();
+        more_creations();
+        server.state().always = None;
+        let created = eventually(PATIENCE, "a pod", || {
+            server.state().created.first().cloned().ok_or_else(String::new)
+        });
+        assert_eq!(named(&created), ["b"]);
+        stays(&server, DELETIONS, 0);
+        assert_eq!(server.state().created.len(), 1);
+    }
 }

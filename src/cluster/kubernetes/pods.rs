@@ -320,6 +320,11 @@ impl Pods {
         pending.filter(|(_, entry)| entry.is_unplaced())
     }
 
+    /// The nodes that the pod of an executor may get, if that is known.
+    pub(super) fn choice(&self, executor: &str) -> Option<&Arc<NodeChoice>> {
+        self.entries.get(executor)?.choice.as_ref()
+    }
+
     /// The pod of an executor may get these nodes, it was found.
     pub(super) fn set_choice(&mut self, executor: &str, choice: &Arc<NodeChoice>) {
         if let Some(entry) = self.entries.get_mut(executor) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::KubernetesActor;
+use crate::cluster::kubernetes::creation::abandon;
 use crate::cluster::kubernetes::manifest::{self, PodContext};
 use crate::cluster::kubernetes::node_choice::NodeChoice;
 use crate::cluster::kubernetes::pod_placement::{Nodes, PodPlacement};
@@ -18,6 +19,10 @@ const REPLACEMENT_PAUSE: Duration = Duration::from_secs(10);
 
 /// The least time between two looks at pods that wait for a node.
 const LOOK_PAUSE: Duration = Duration::from_secs(1);
+
+/// Why a creation was abandoned, if not because of a kill.
+pub(super) const MAY_GET_OTHERS: &str =
+    "the nodes that its pod may get have changed before it was created";
 
 /// The nodes, and what is to be done about them.
 pub(super) struct Places {
@@ -96,11 +101,30 @@ impl KubernetesActor {
     /// The nodes that pods may get are perhaps others now.
     pub(super) fn nodes_changed(&mut self, now: Instant) {
         self.places.plan_look(now);
+        self.abandon_creations();
         let is_nowhere = !self.places.is_unknown() && !self.places.has_place();
         if !std::mem::replace(&mut self.places.is_nowhere_told, is_nowhere) && is_nowhere {
             let why =
                 "no node meets the constraint, or all that do are excluded: no pod is created";
             self.events.send(Event::CallFailed { why: why.to_owned() });
+        }
+    }
+
+    /// Ends the creations that would be repeated with nodes that their pods [mustn't get](NodeChoice::is_too_wide) any
+    /// more: their executors are dropped, and others take their places.
+    fn abandon_creations(&self) {
+        let nodes = &self.places.nodes;
+        if self.places.is_unknown() {
+            return;
+        }
+        for (executor, signal) in &self.creations {
+            let is_too_wide = self.pods.choice(executor).is_some_and(|then| {
+                !Arc::ptr_eq(then, nodes.choice())
+                    && then.is_too_wide(nodes.choice(), |name| nodes.is_there(name))
+            });
+            if is_too_wide {
+                abandon(signal);
+            }
         }
     }
 
