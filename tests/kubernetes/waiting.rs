@@ -1,5 +1,7 @@
 //! Pods that wait for a node, and creations that are repeated, while the nodes that they may get change.
 
+use std::time::Duration;
+
 use offermill::TaskState;
 use offermill::engine::cluster_manager::{AvoidedAgent, Call, ClusterManager};
 use serde_json::json;
@@ -69,5 +71,28 @@ fn a_creation_is_repeated_while_nodes_change() {
         assert_eq!(named(&created), ["b"]);
         stays(&server, DELETIONS, 0);
         assert_eq!(server.state().created.len(), 1);
+    }
+}
+
+/// Goal: a pod for which the scheduler has preempted others, and which waits until they are gone, isn't made anew for
+/// a node more, so that they didn't end for nothing; but it is if it could get a wrong one, or when the scheduler has
+/// given that up. Method: a pod with a nominated node, of which each happens in turn.
+#[test]
+fn a_pod_for_which_others_were_preempted() {
+    for is_given_up in [true, false] {
+        let server = ApiServer::start();
+        server.label_node("c", &[("rack", "r3")]);
+        let framework = waiting_pod(&server, on_racks(&server));
+        server.change("etl-1-0-0", |pod| pod["status"]["nominatedNodeName"] = "a".into());
+        std::thread::sleep(Duration::from_secs(1));
+        server.label_node("b", &[("rack", "r2")]);
+        stays(&server, DELETIONS, 0);
+        if is_given_up {
+            server.change("etl-1-0-0", |pod| pod["status"]["nominatedNodeName"] = "".into());
+        } else {
+            server.label_node("c", &[]);
+        }
+        framework.wait_state("etl-1-0.0", TaskState::Gone);
+        stays(&server, DELETIONS, 1);
     }
 }

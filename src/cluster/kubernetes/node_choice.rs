@@ -9,6 +9,9 @@
 //! | the constraint from which its affinity follows | is made anew |
 //! | a node is gone, or another one is excluded | stays: the kernel takes an executor on an excluded agent as it is |
 //!
+//! A pod for which the scheduler has preempted others, which aren't gone yet, is made anew only if it could get a node
+//! that it mustn't: else they would end for nothing, and others for the pod that takes its place.
+//!
 //! A creation under way isn't repeated if its pod could get a node by then that it mustn't: one that meets the
 //! constraint no more, or that is excluded.
 

@@ -166,6 +166,7 @@ impl Pods {
             entry.node.clone_from(&pod.spec.node_name);
             (entry.choice, entry.affinity) = (None, None);
         }
+        entry.is_nominated = !pod.status.nominated_node_name.is_empty();
         entry.version.clone_from(&pod.metadata.resource_version);
         entry.is_over = pod_state::has_ended(pod);
         let known = entry.known();
