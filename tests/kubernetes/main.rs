@@ -24,7 +24,7 @@
 //! | ends are told apart, stay until acknowledged, grace is never 0 | [`ends`]; `pod_state.rs` |
 //! | a stop leaves nothing, or all; `clean` deletes the rest; all goes with the own pod | [`ends`], [`leases`], `real::program`; `tests/cli/pods.rs`, `pod_files.rs` |
 //! | 10 000 pods, 1000 adopted, memory, requests | [`figures`] (ignored: benches/README.md) |
-//! | constraints that affinities can't express: nodes come and go, none meets it, rights are missing; pods that wait when nodes, exclusions or the constraint change | [`nodes`]; `node_choice.rs`, `real::drills::a_pattern_of_labels` |
+//! | constraints that affinities can't express: nodes come and go, none meets it, rights are missing; pods that wait when nodes, exclusions or the constraint change | [`nodes`], [`waiting`]; `node_choice.rs`, `real::drills::a_pattern_of_labels` |
 //! | affinities and names select the nodes that the matcher does; arguments arrive as they are | `affinity.rs`, `expansion.rs`, `manifest.rs` (random) |
 //! | Spark's executors are the pods that Spark makes | `tests/spark/pods.rs` (by `.ci/spark`), `real::program::executors_of_spark` |
 //! | late binding with faults | `tests/simulated`, loom `binding`, `tests/kernel` |
@@ -58,4 +58,5 @@ mod program;
 mod real;
 mod run;
 mod runs;
+mod waiting;
 mod watching;

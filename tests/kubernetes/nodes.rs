@@ -14,7 +14,7 @@ use crate::fake::{ApiServer, Watches};
 use crate::framework::{Framework, PATIENCE, config};
 
 /// The settings of a run whose racks begin with `r`.
-fn on_racks(server: &ApiServer) -> KubernetesConfig {
+pub(crate) fn on_racks(server: &ApiServer) -> KubernetesConfig {
     let cores = ExecutorCores::Fixed(MilliCpus::from_cores(1));
     let constraint = Constraint::parse("expr:: rack like r*").unwrap();
     let kernel = Config::builder().executor_cores(cores).constraint(constraint).build().unwrap();
@@ -22,7 +22,7 @@ fn on_racks(server: &ApiServer) -> KubernetesConfig {
 }
 
 /// The nodes that a pod's manifest names.
-fn named(manifest: &Value) -> Vec<String> {
+pub(crate) fn named(manifest: &Value) -> Vec<String> {
     let affinity = &manifest["spec"]["affinity"]["nodeAffinity"];
     let required = &affinity["requiredDuringSchedulingIgnoredDuringExecution"];
     let terms = required["nodeSelectorTerms"].as_array().unwrap().iter();
@@ -174,7 +174,7 @@ fn pods_that_the_scheduler_looks_at_are_made_anew() {
 }
 
 /// A run with the constraint, a node `a` that meets it, and a pod that waits.
-fn waiting_pod(server: &ApiServer, config: KubernetesConfig) -> Framework {
+pub(crate) fn waiting_pod(server: &ApiServer, config: KubernetesConfig) -> Framework {
     server.label_node("a", &[("rack", "r1")]);
     server.state().is_full = true;
     let framework = Framework::start(config, 1);
@@ -185,7 +185,7 @@ fn waiting_pod(server: &ApiServer, config: KubernetesConfig) -> Framework {
 
 /// The requests of this kind when they are this many, which they stay for a while.
 #[track_caller]
-fn stays(server: &ApiServer, kind: &str, count: usize) {
+pub(crate) fn stays(server: &ApiServer, kind: &str, count: usize) {
     eventually(PATIENCE, kind, || {
         let now = server.count(kind);
         if now == count { Ok(()) } else { Err(format!("{now}")) }

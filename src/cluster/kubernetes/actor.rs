@@ -37,7 +37,7 @@ mod commands;
 mod nodes;
 mod removals;
 
-use nodes::Places;
+use nodes::{MAY_GET_OTHERS, Places};
 
 /// The maximum number of deletions in flight.
 const REMOVALS_MAX: usize = 16;
@@ -300,7 +300,7 @@ impl KubernetesActor {
             }
             RequestEnd::Created { executor, created: CreationEnd::Abandoned } => {
                 self.creations.remove(&executor);
-                let changes = self.pods.not_created(&executor, "it isn't wanted any more");
+                let changes = self.pods.not_created(&executor, MAY_GET_OTHERS);
                 self.apply(changes);
             }
             RequestEnd::ConfirmedGone { executor, pod, last } => {

@@ -37,10 +37,21 @@ const EFFECT_MARGIN: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CreationSignal {
     GoOn,
-    /// The pod isn't wanted any more.
+    /// The pod isn't wanted any more, or not with these nodes.
     Abandon,
     /// The pod was shown: an attempt took effect.
     Shown,
+}
+
+/// Tells a creation that no further attempt is wanted, unless it was told something before.
+pub(super) fn abandon(signal: &watch::Sender<CreationSignal>) {
+    let _is_new = signal.send_if_modified(|signal| {
+        let goes_on = *signal == CreationSignal::GoOn;
+        if goes_on {
+            *signal = CreationSignal::Abandon;
+        }
+        goes_on
+    });
 }
 
 /// The end of a creation.

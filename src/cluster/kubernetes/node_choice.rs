@@ -8,6 +8,12 @@
 //! | a node that it names meets the constraint no more | is made anew: it could get that node |
 //! | the constraint from which its affinity follows | is made anew |
 //! | a node is gone, or another one is excluded | stays: the kernel takes an executor on an excluded agent as it is |
+//!
+//! A pod for which the scheduler has preempted others, which aren't gone yet, is made anew only if it could get a node
+//! that it mustn't: else they would end for nothing, and others for the pod that takes its place.
+//!
+//! A creation under way isn't repeated if its pod could get a node by then that it mustn't: one that meets the
+//! constraint no more, or that is excluded.
 
 use std::collections::HashSet;
 
@@ -55,6 +61,24 @@ impl NodeChoice {
             (then, selection) => then != selection || !avoided_then.is_subset(&avoided_now),
         }
     }
+
+    /// Whether a pod that is created with this choice could get a node that it mustn't get by the present one.
+    pub(super) fn is_too_wide(&self, now: &NodeChoice, is_there: impl Fn(&str) -> bool) -> bool {
+        let is_new = |name: &&String| !self.avoided.contains(name);
+        let mut excluded_since = now.avoided.iter().filter(is_new);
+        match (&self.selection, &now.selection) {
+            (NodeSelection::Named(then), NodeSelection::Named(names)) => {
+                let named = |name: &String| then.binary_search(name).is_ok();
+                let is_less = |name: &String| {
+                    names.binary_search(name).is_err()
+                        && is_there(name)
+                        && !self.avoided.contains(name)
+                };
+                excluded_since.any(named) || then.iter().any(is_less)
+            }
+            (then, selection) => then != selection || excluded_since.next().is_some(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -75,6 +99,30 @@ mod tests {
             panic!("{constraint} is checked on labels")
         };
         NodeChoice { selection, ..named(&[], avoided) }
+    }
+
+    /// Goal: a creation isn't repeated if its pod could get a wrong node, and otherwise it is. Method: nodes and
+    /// exclusions that come and go, with a cluster whose node `gone` isn't there.
+    #[test]
+    fn a_choice_is_too_wide() {
+        let rows = [
+            (named(&["a"], &[]), named(&["a"], &[]), false),
+            (named(&["a"], &[]), named(&["a", "b"], &[]), false),
+            (named(&["a"], &[]), named(&["a", "b"], &["b"]), false),
+            (named(&["a", "b"], &["b"]), named(&["a", "b"], &[]), false),
+            (named(&["a", "b"], &["b"]), named(&["a", "b"], &["a", "b"]), true),
+            (named(&["a", "b"], &[]), named(&["b"], &[]), true),
+            (named(&["a", "b"], &["b"]), named(&["a"], &[]), false),
+            (named(&["a", "gone"], &[]), named(&["a"], &[]), false),
+            (of("zone:eu", &[]), of("zone:us", &[]), true),
+            (of("zone:eu", &[]), of("zone:eu", &["a"]), true),
+            (of("zone:eu", &["a"]), of("zone:eu", &[]), false),
+            (of("", &[]), named(&["a"], &[]), true),
+        ];
+        for (at, (then, now, expected)) in rows.iter().enumerate() {
+            let is_too_wide = then.is_too_wide(now, |name| name != "gone");
+            assert_eq!(is_too_wide, *expected, "row {at}: {then:?}, {now:?}");
+        }
     }
 
     /// Goal: a pod that waits is made anew if it lacks a node or could get a wrong one, and otherwise not. Method: each

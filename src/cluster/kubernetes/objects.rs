@@ -64,6 +64,9 @@ pub(super) struct PodStatus {
     pub(super) phase: Option<String>,
     pub(super) reason: Option<String>,
     pub(super) message: Option<String>,
+    /// The node for which the scheduler has preempted others, until they are gone.
+    #[serde(deserialize_with = "or_default")]
+    pub(super) nominated_node_name: String,
     /// The address of its sandbox, in which its containers run.
     #[serde(rename = "podIP", deserialize_with = "or_default")]
     pub(super) pod_ip: String,

@@ -47,6 +47,8 @@ pub(super) struct Entry {
     pub(super) is_made_anew: bool,
     /// Empty until the scheduler has chosen one.
     pub(super) node: String,
+    /// Whether the scheduler has preempted others for it, which aren't gone yet.
+    pub(super) is_nominated: bool,
     /// The version in which the pod was seen last.
     pub(super) version: String,
     /// Whether a report has named the node.
@@ -76,6 +78,7 @@ impl Entry {
             affinity: None,
             is_made_anew: false,
             node: String::new(),
+            is_nominated: false,
             version: String::new(),
             is_bound_reported: false,
             container_id: None,

@@ -166,6 +166,7 @@ impl Pods {
             entry.node.clone_from(&pod.spec.node_name);
             (entry.choice, entry.affinity) = (None, None);
         }
+        entry.is_nominated = !pod.status.nominated_node_name.is_empty();
         entry.version.clone_from(&pod.metadata.resource_version);
         entry.is_over = pod_state::has_ended(pod);
         let known = entry.known();
@@ -318,6 +319,11 @@ impl Pods {
     pub(super) fn unplaced(&self) -> impl Iterator<Item = (&String, &Entry)> {
         let pending = self.pending.iter().filter_map(|it| self.entries.get_key_value(it));
         pending.filter(|(_, entry)| entry.is_unplaced())
+    }
+
+    /// The nodes that the pod of an executor may get, if that is known.
+    pub(super) fn choice(&self, executor: &str) -> Option<&Arc<NodeChoice>> {
+        self.entries.get(executor)?.choice.as_ref()
     }
 
     /// The pod of an executor may get these nodes, it was found.

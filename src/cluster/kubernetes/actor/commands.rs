@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::{KubernetesActor, RequestEnd};
 use crate::cluster::kubernetes::command::ActorCommand;
-use crate::cluster::kubernetes::creation::{CreationSignal, PodCreation, WaitingNotice};
+use crate::cluster::kubernetes::creation::{CreationSignal, PodCreation, WaitingNotice, abandon};
 use crate::cluster::kubernetes::manifest::{self, PodLaunch};
 use crate::cluster::kubernetes::removal::Removal;
 use crate::engine::cluster_manager::{Event, ExecutorRequest, Update};
@@ -46,13 +46,7 @@ impl KubernetesActor {
                 let grace = grace.as_secs() + u64::from(grace.subsec_nanos() > 0);
                 let changes = self.pods.kill(&executor, grace.max(1));
                 if let Some(signal) = self.creations.get(&executor) {
-                    let _is_new = signal.send_if_modified(|signal| {
-                        let goes_on = *signal == CreationSignal::GoOn;
-                        if goes_on {
-                            *signal = CreationSignal::Abandon;
-                        }
-                        goes_on
-                    });
+                    abandon(signal);
                 }
                 self.apply(changes);
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::KubernetesActor;
+use crate::cluster::kubernetes::creation::abandon;
 use crate::cluster::kubernetes::manifest::{self, PodContext};
 use crate::cluster::kubernetes::node_choice::NodeChoice;
 use crate::cluster::kubernetes::pod_placement::{Nodes, PodPlacement};
@@ -19,6 +20,10 @@ const REPLACEMENT_PAUSE: Duration = Duration::from_secs(10);
 /// The least time between two looks at pods that wait for a node.
 const LOOK_PAUSE: Duration = Duration::from_secs(1);
 
+/// Why a creation was abandoned, if not because of a kill.
+pub(super) const MAY_GET_OTHERS: &str =
+    "the nodes that its pod may get have changed before it was created";
+
 /// The nodes, and what is to be done about them.
 pub(super) struct Places {
     pub(super) nodes: Nodes,
@@ -31,6 +36,16 @@ pub(super) struct Places {
     look_at: Option<Instant>,
     /// The earliest time for that.
     look_from: Option<Instant>,
+}
+
+/// What was found of the pods that wait for a node.
+struct OutdatedPods {
+    /// Those that would get other nodes now, each with its executor and its version.
+    outdated: Vec<(String, PodRef, String)>,
+    /// The executors of those that a former run has created as this one would.
+    current: Vec<String>,
+    /// Whether one of the former sort stays, because others were preempted for it.
+    is_any_nominated: bool,
 }
 
 impl Places {
@@ -57,9 +72,9 @@ impl Places {
         self.nodes.must_be_read() && !self.were_read
     }
 
-    /// When pods that wait for a node are to be looked at.
+    /// When pods that wait for a node are to be looked at. Those that name nodes mustn't stay if none is left for them.
     pub(super) fn next_look(&self) -> Option<Instant> {
-        self.look_at.filter(|_| self.has_place())
+        self.look_at.filter(|_| !self.is_unknown())
     }
 
     /// Pods that wait for a node are to be looked at.
@@ -96,12 +111,35 @@ impl KubernetesActor {
     /// The nodes that pods may get are perhaps others now.
     pub(super) fn nodes_changed(&mut self, now: Instant) {
         self.places.plan_look(now);
+        self.abandon_creations();
         let is_nowhere = !self.places.is_unknown() && !self.places.has_place();
         if !std::mem::replace(&mut self.places.is_nowhere_told, is_nowhere) && is_nowhere {
             let why =
                 "no node meets the constraint, or all that do are excluded: no pod is created";
             self.events.send(Event::CallFailed { why: why.to_owned() });
         }
+    }
+
+    /// Ends the creations that would be repeated with nodes that their pods [mustn't get](NodeChoice::is_too_wide) any
+    /// more: their executors are dropped, and others take their places.
+    fn abandon_creations(&self) {
+        if self.places.is_unknown() {
+            return;
+        }
+        for (executor, signal) in &self.creations {
+            if self.is_too_wide(executor) {
+                abandon(signal);
+            }
+        }
+    }
+
+    /// Whether the pod of an executor could get a node that it mustn't get now, as far as is known.
+    fn is_too_wide(&self, executor: &str) -> bool {
+        let nodes = &self.places.nodes;
+        self.pods.choice(executor).is_some_and(|then| {
+            !Arc::ptr_eq(then, nodes.choice())
+                && then.is_too_wide(nodes.choice(), |name| nodes.is_there(name))
+        })
     }
 
     /// What a pod that is created now has in common with all others.
@@ -137,25 +175,29 @@ impl KubernetesActor {
             return;
         }
         self.places.look_at = None;
-        let (outdated, current) = self.outdated_pods();
+        let OutdatedPods { outdated, current, is_any_nominated } = self.outdated_pods();
         let choice = Arc::clone(self.places.nodes.choice());
         for executor in current {
             self.pods.set_choice(&executor, &choice);
         }
         let pause = if outdated.is_empty() { LOOK_PAUSE } else { REPLACEMENT_PAUSE };
         self.places.look_from = Some(now + pause);
+        if is_any_nominated {
+            // That ends without a sign of its own.
+            self.places.plan_look(now);
+        }
         for (executor, pod, version) in outdated {
             self.pods.set_made_anew(&executor, true);
             self.remove(executor, pod, Removal::IfUnplaced { version });
         }
     }
 
-    /// The pods that wait for a node and would get others now, each with its executor and its version; and the
-    /// executors of those that a former run has created as this one would.
-    fn outdated_pods(&self) -> (Vec<(String, PodRef, String)>, Vec<String>) {
+    /// Compares the pods that wait for a node with what they would be now.
+    fn outdated_pods(&self) -> OutdatedPods {
         let nodes = &self.places.nodes;
         let context = self.pod_context();
         let (mut outdated, mut current) = (Vec::new(), Vec::new());
+        let mut is_any_nominated = false;
         // Most pods were created with one of a few choices.
         let mut known: HashMap<*const NodeChoice, bool> = HashMap::new();
         let mut is_outdated =
@@ -174,10 +216,16 @@ impl KubernetesActor {
             };
         for (executor, entry) in self.pods.unplaced() {
             let pod = entry.pod_ref();
-            if !self.removing.contains_key(&pod) && is_outdated(executor, entry) {
+            if self.removing.contains_key(&pod) || !is_outdated(executor, entry) {
+                continue;
+            }
+            // Of a former run's pod nothing says which nodes it may get.
+            if entry.is_nominated && entry.choice.is_some() && !self.is_too_wide(executor) {
+                is_any_nominated = true;
+            } else {
                 outdated.push((executor.clone(), pod, entry.version.clone()));
             }
         }
-        (outdated, current)
+        OutdatedPods { outdated, current, is_any_nominated }
     }
 }
