@@ -10,16 +10,19 @@ use crate::support::scheduler::{Ours, Scheduler as _};
 use crate::support::{self, EXECUTOR_CORES, HALF, MET, UNMET};
 use crate::{Scene, Size, capacity, counted};
 
-pub(crate) const SCENES: [(&str, Scene); 13] = [
+pub(crate) const SCENES: [(&str, Scene); 16] = [
     ("offers/met first", met_first),
     ("offers/constraint unmet, 100", |size| declined(size, 100, Cause::Constraint)),
     ("offers/constraint unmet, 1", |size| declined(size, 1, Cause::Constraint)),
     ("offers/cap reached, 100", |size| declined(size, 100, Cause::Cap)),
     ("offers/cap reached, 1", |size| declined(size, 1, Cause::Cap)),
     ("offers/too small, 100", |size| declined(size, 100, Cause::Size)),
+    ("offers/too small, 1", |size| declined(size, 1, Cause::Size)),
     ("offers/too small, not recorded, 100", |size| declined(size, 100, Cause::SizeUnrecorded)),
     ("offers/excluded, 100", |size| declined(size, 100, Cause::Exclusion)),
+    ("offers/excluded, 1", |size| declined(size, 1, Cause::Exclusion)),
     ("offers/half accepted, 100", |size| accepted(size, 100, &unique(HALF))),
+    ("offers/half accepted, 1", |size| accepted(size, 1, &unique(HALF))),
     ("offers/accepted, 100", |size| accepted(size, 100, &unique(MET))),
     ("offers/accepted, 1", |size| accepted(size, 1, &unique(MET))),
     ("offers/accepted, 100, plain ids", |size| accepted(size, 100, &plain(MET))),

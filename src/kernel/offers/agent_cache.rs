@@ -1,14 +1,17 @@
 //! A handler's private cache of agents, which finds an agent by id without touching memory that other threads write.
 //!
-//! An entry is one cache line, with the id beside it. The hash table holds positions and a part of the hash, so that it
-//! stays small. The agents of several offers are looked up together and ahead of their use ([`AgentCache::locate`]), in
-//! loops short enough that the processor waits for many lines at a time.
+//! An entry is a cache line and a half, the id among them. The hash table holds positions and a part of the hash, so
+//! that it stays small, and so does the list of the shared cells to which the entries lead: both are found in a near
+//! cache. So the entry and the cell, which lie far away, are waited for at the same time, and nothing else is. The
+//! agents of several offers are looked up together and ahead of their use ([`AgentCache::locate`]), in loops short
+//! enough that the processor waits for many lines at a time.
 
 use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
+use super::inline_id::InlineId;
 use crate::constraint::Memo;
 use crate::kernel::state::agent::seconds;
 use crate::kernel::state::agents::{AgentCapacity, AgentKey, AgentRefusal, AgentTable};
@@ -22,16 +25,17 @@ const FORGET_AFTER: u32 = 900;
 const REPORT_EVERY: u32 = 60;
 /// The number of agents that are cached before any is dropped.
 const KEEP: usize = 1024;
-/// No position.
+/// The number of offers whose agents are looked up in one loop.
+const AT_ONCE: usize = 4;
+/// No position, or no cell.
 const NONE: u32 = u32::MAX;
 
-/// A cached agent.
+/// A cached agent. The fields are in this order in memory, so that what is compared lies beside what is found.
 #[derive(Debug)]
-#[repr(align(64))]
+#[repr(C, align(32))]
 pub(crate) struct CachedAgent {
-    id: Box<str>,
-    /// The key of the shared entry, once the agent was a candidate.
-    agent: Option<AgentKey>,
+    /// The key of the shared entry, once the agent was a candidate; [`AgentKey::NONE`] before.
+    agent: AgentKey,
     /// Whether the agent meets the constraint; evaluated when either is new.
     pub(crate) memo: Memo,
     /// The last batch in which the agent was a candidate, and its first candidate there.
@@ -40,6 +44,7 @@ pub(crate) struct CachedAgent {
     /// When an offer came last, and when that was recorded in the shared entry last, in seconds.
     seen: u32,
     reported: u32,
+    id: InlineId,
 }
 
 impl CachedAgent {
@@ -51,31 +56,45 @@ impl CachedAgent {
     }
 
     /// Returns how many executors the agent takes, or why it takes none. Creates the agent's shared entry if there is
-    /// none yet, or none any more.
-    pub(crate) fn capacity(
+    /// none yet, or none any more, and sets `cell` to the index of its cell.
+    #[inline]
+    fn capacity(
         &mut self,
+        cell: &mut u32,
         agents: &AgentTable,
         offer: &Offer<'_>,
         now: Timestamp,
     ) -> Result<(AgentKey, AgentCapacity), AgentRefusal> {
-        if let Some(key) = self.agent {
-            let mut capacity = agents.capacity(key, now);
-            if capacity != Err(AgentRefusal::Retired) {
-                // Only now, because the cell of a forgotten agent may be another agent's.
-                // Wraps, so that a clock that jumped ahead and back doesn't put this off.
-                if self.seen.wrapping_sub(self.reported) >= REPORT_EVERY {
-                    agents.record_seen(key, now);
-                    self.reported = self.seen;
-                    // What it offers is recorded in any case, now or with its next offer.
-                    capacity = capacity.map(|it| AgentCapacity { offered: NOT_RECORDED, ..it });
-                }
-                return capacity.map(|capacity| (key, capacity));
-            }
+        let key = self.agent;
+        let mut capacity = agents.capacity(key, now);
+        if capacity == Err(AgentRefusal::Retired) {
+            return self.enter(cell, agents, offer, now);
         }
+        // Only now, because the cell of a forgotten agent may be another agent's.
+        // Wraps, so that a clock that jumped ahead and back doesn't put this off.
+        if self.seen.wrapping_sub(self.reported) >= REPORT_EVERY {
+            agents.record_seen(key, now);
+            self.reported = self.seen;
+            // What it offers is recorded in any case, now or with its next offer.
+            capacity = capacity.map(|it| AgentCapacity { offered: NOT_RECORDED, ..it });
+        }
+        capacity.map(|capacity| (key, capacity))
+    }
+
+    /// As [`CachedAgent::capacity`], of an agent whose shared entry isn't known.
+    #[cold]
+    fn enter(
+        &mut self,
+        cell: &mut u32,
+        agents: &AgentTable,
+        offer: &Offer<'_>,
+        now: Timestamp,
+    ) -> Result<(AgentKey, AgentCapacity), AgentRefusal> {
         let key =
             agents.find_or_insert(offer.agent_id, offer.hostname, now).ok_or(AgentRefusal::Full)?;
         agents.record_seen(key, now);
-        self.agent = Some(key);
+        self.agent = key;
+        *cell = key.index();
         self.reported = self.seen;
         // Likewise: what another handler has recorded may have equal amounts, but other attributes.
         let capacity = agents.capacity(key, now);
@@ -102,6 +121,9 @@ impl CachePosition {
 #[derive(Debug)]
 pub(crate) struct AgentCache {
     known: Vec<CachedAgent>,
+    /// For each of them, the index of its cell in the shared table, or [`NONE`]: what is read of the cell is asked for
+    /// before it is known whose it is.
+    cells: Vec<u32>,
     table: HashTable<CachePosition>,
     hasher: RandomState,
     sweep_at: usize,
@@ -113,6 +135,7 @@ impl AgentCache {
     pub(crate) fn new() -> AgentCache {
         AgentCache {
             known: Vec::new(),
+            cells: Vec::new(),
             table: HashTable::new(),
             hasher: RandomState::default(),
             sweep_at: KEEP,
@@ -130,35 +153,64 @@ impl AgentCache {
         self.sweep_at = (self.known.len() * 2).max(KEEP);
         self.known.shrink_to(self.sweep_at);
         self.table = HashTable::with_capacity(self.known.len());
-        let AgentCache { known, table, hasher, .. } = self;
+        let AgentCache { known, cells, table, hasher, .. } = self;
+        cells.clear();
+        cells.shrink_to(known.capacity());
+        cells.extend(known.iter().map(|known| cell_of(known.agent)));
         for (cached, at) in known.iter().zip(0u32..) {
-            let hash_id = hash(hasher, &cached.id);
-            let rehash = |place: &CachePosition| hash(hasher, &known[place.at as usize].id);
+            let hash_id = hash(hasher, cached.id.as_bytes());
+            let rehash =
+                |place: &CachePosition| hash(hasher, known[place.at as usize].id.as_bytes());
             table.insert_unique(hash_id, CachePosition::new(at, hash_id), rehash);
         }
     }
 
-    /// Looks up the agents of these offers, for [`AgentCache::entry`].
-    pub(crate) fn locate(&mut self, offers: &[Offer<'_>]) {
-        let AgentCache { known, table, hasher, located, .. } = self;
+    /// Looks up the agents of these offers, for [`AgentCache::entry`], and prefetches their cells.
+    pub(crate) fn locate(&mut self, offers: &[Offer<'_>], agents: &AgentTable) {
+        let AgentCache { known, cells, table, hasher, located, .. } = self;
         located.clear();
+        if offers.len() <= AT_ONCE {
+            self.locate_few(offers, agents);
+            return;
+        }
         located.extend(offers.iter().map(|offer| {
-            let hash = hash(hasher, offer.agent_id);
+            let hash = hash(hasher, offer.agent_id.as_bytes());
             let found = table.find(hash, |place| place.tag == CachePosition::new(0, hash).tag);
             found.map_or(NONE, |place| place.at)
         }));
-        // Only the last comparison decides. The others are cheap and load what it needs.
-        let mut narrow = |same: fn(&str, &str) -> bool| {
-            for (at, offer) in located.iter_mut().zip(offers) {
-                let known = known.get(*at as usize);
-                if !known.is_some_and(|known| same(&known.id, offer.agent_id)) {
-                    *at = NONE;
-                }
+        // Only the last comparison decides. The other is cheap and loads what it needs.
+        for (at, offer) in located.iter_mut().zip(offers) {
+            if let Some(cell) = cells.get(*at as usize).filter(|cell| **cell != NONE) {
+                agents.prefetch(*cell);
             }
-        };
-        narrow(|known, id| known.len() == id.len());
-        narrow(|known, id| known.as_bytes().first() == id.as_bytes().first());
-        narrow(|known, id| known == id);
+            let known = known.get(*at as usize);
+            if !known.is_some_and(|known| known.id.ends_as(offer.agent_id.as_bytes())) {
+                *at = NONE;
+            }
+        }
+        for (at, offer) in located.iter_mut().zip(offers) {
+            let known = known.get(*at as usize);
+            if known.is_none_or(|known| known.id.as_bytes() != offer.agent_id.as_bytes()) {
+                *at = NONE;
+            }
+        }
+    }
+
+    /// Looks up the agents of a few offers, all of which the processor works on at a time anyway.
+    #[inline]
+    fn locate_few(&mut self, offers: &[Offer<'_>], agents: &AgentTable) {
+        let AgentCache { known, cells, table, hasher, located, .. } = self;
+        for offer in offers {
+            let id = offer.agent_id.as_bytes();
+            let hash = hash(hasher, id);
+            let found = table.find(hash, |place| place.tag == CachePosition::new(0, hash).tag);
+            let at = found.map_or(NONE, |place| place.at);
+            if let Some(cell) = cells.get(at as usize).filter(|cell| **cell != NONE) {
+                agents.prefetch(*cell);
+            }
+            let is_same = known.get(at as usize).is_some_and(|known| known.id.as_bytes() == id);
+            located.push(if is_same { at } else { NONE });
+        }
     }
 
     /// Returns the agent of the offer with this position among those located last, and the agent's position, which is
@@ -188,35 +240,45 @@ impl AgentCache {
         &mut self.known[at as usize]
     }
 
-    /// The agent at a position, if there is one.
+    /// How many executors the agent at a position takes, or why it takes none; `None` if no agent has the position.
+    /// Creates the agent's shared entry if there is none. `offer` is one of the agent's.
     #[inline]
-    pub(crate) fn find(&mut self, at: u32) -> Option<&mut CachedAgent> {
-        self.known.get_mut(at as usize)
+    pub(crate) fn capacity(
+        &mut self,
+        at: u32,
+        agents: &AgentTable,
+        offer: &Offer<'_>,
+        now: Timestamp,
+    ) -> Option<Result<(AgentKey, AgentCapacity), AgentRefusal>> {
+        let cached = self.known.get_mut(at as usize)?;
+        let cell = self.cells.get_mut(at as usize)?;
+        Some(cached.capacity(cell, agents, offer, now))
     }
 
     /// Adds an agent that was unknown when the offers were located. Returns its position.
     #[cold]
     fn find_or_insert(&mut self, id: &str, now: Timestamp) -> u32 {
-        let AgentCache { known, table, hasher, .. } = self;
+        let AgentCache { known, cells, table, hasher, .. } = self;
         let fresh = known.len() as u32;
-        let hash_id = hash(hasher, id);
+        let hash_id = hash(hasher, id.as_bytes());
         let entry = table.entry(
             hash_id,
-            |place| *known[place.at as usize].id == *id,
-            |place| hash(hasher, &known[place.at as usize].id),
+            |place| known[place.at as usize].id.as_bytes() == id.as_bytes(),
+            |place| hash(hasher, known[place.at as usize].id.as_bytes()),
         );
         let at = entry.or_insert(CachePosition::new(fresh, hash_id)).get().at;
         if at == fresh {
             let seconds = seconds(now);
             known.push(CachedAgent {
-                id: id.into(),
-                agent: None,
+                agent: AgentKey::NONE,
                 memo: Memo::default(),
                 batch: 0,
                 candidate: 0,
                 seen: seconds,
                 reported: seconds,
+                id: InlineId::new(id),
             });
+            cells.push(NONE);
         }
         at
     }
@@ -227,9 +289,14 @@ impl AgentCache {
     }
 }
 
-fn hash(hasher: &RandomState, id: &str) -> u64 {
+/// The index of an agent's cell, or [`NONE`].
+fn cell_of(agent: AgentKey) -> u32 {
+    if agent == AgentKey::NONE { NONE } else { agent.index() }
+}
+
+fn hash(hasher: &RandomState, id: &[u8]) -> u64 {
     let mut hasher = hasher.build_hasher();
-    hasher.write(id.as_bytes());
+    hasher.write(id);
     hasher.finish()
 }
 
@@ -242,13 +309,13 @@ mod tests {
     /// throughout.
     #[test]
     fn memory_follows_the_agents_that_are_there() {
-        let mut agent_cache = AgentCache::new();
+        let (mut agent_cache, agents) = (AgentCache::new(), AgentTable::new());
         let see = |agent_cache: &mut AgentCache, id: &str, now| {
             agent_cache.evict_stale(now);
-            agent_cache.locate(&[Offer::new("o", id, "h", &[], &[])]);
+            agent_cache.locate(&[Offer::new("o", id, "h", &[], &[])], &agents);
             let (at, cached) = agent_cache.entry(0, id, now);
             cached.batch += 1;
-            assert_eq!(*agent_cache.at(at).id, *id);
+            assert_eq!(agent_cache.at(at).id.as_bytes(), id.as_bytes());
             agent_cache.at(at).batch
         };
         for number in 0..1_000_000u64 {
@@ -258,7 +325,8 @@ mod tests {
         }
         assert!(agent_cache.len() < 40_000, "{}", agent_cache.len());
         assert!(agent_cache.known.capacity() < 80_000, "{}", agent_cache.known.capacity());
+        assert!(agent_cache.cells.capacity() < 80_000, "{}", agent_cache.cells.capacity());
         assert!(agent_cache.table.capacity() < 80_000, "{}", agent_cache.table.capacity());
-        assert_eq!(size_of::<CachedAgent>(), 64);
+        assert_eq!(size_of::<CachedAgent>(), 96);
     }
 }

@@ -13,6 +13,7 @@ use super::placement::Capacity;
 use crate::config::{Config, ExecutorGpus};
 use crate::kernel::reason::{Decline, Reason};
 use crate::kernel::state::agents::{AgentKey, AgentRefusal, AgentTable};
+use crate::kernel::state::offered::NOT_RECORDED;
 use crate::kernel::state::policy::Policy;
 use crate::limits;
 use crate::offer::{Offer, ResourceKind};
@@ -42,6 +43,8 @@ pub(crate) struct Candidate {
     has_port: bool,
     /// The number of executors that its agent takes.
     pub(super) agent_capacity: u32,
+    /// The fingerprint of what is recorded of its agent's offers.
+    recorded: u32,
     /// Whether an executor failed on the agent recently.
     failed: bool,
     /// Why it got no executor.
@@ -106,6 +109,7 @@ impl Candidate {
             sources: ScalarSources::default(),
             has_port: false,
             agent_capacity: 0,
+            recorded: NOT_RECORDED,
             failed: false,
             reason: None,
             placed: 0,
@@ -128,6 +132,14 @@ impl Candidate {
     #[inline]
     pub(super) fn is_late(&self) -> bool {
         self.cache_position == NONE
+    }
+
+    /// Adds the resources of all its offers.
+    #[inline]
+    fn add_all(&mut self, offers: &[Offer<'_>], next_offer: &[u32], config: &Config) {
+        for offer in linked(next_offer, self.first) {
+            self.add(&offers[offer as usize], offer, config);
+        }
     }
 
     /// Adds the resources of an offer that has this `position` in the batch. Always inlined: a call would cost a batch
@@ -310,7 +322,7 @@ impl CandidateSet {
             let ahead = position as usize % LOCATED_AHEAD;
             if ahead == 0 {
                 let rest = &offers[position as usize..];
-                agent_cache.locate(&rest[..rest.len().min(LOCATED_AHEAD)]);
+                agent_cache.locate(&rest[..rest.len().min(LOCATED_AHEAD)], agents);
             }
             let mut decline = |reason: Reason| {
                 declines.push(Decline {
@@ -338,17 +350,13 @@ impl CandidateSet {
                 continue;
             }
             let is_further = cached.batch == self.batch;
-            let candidate = if is_further && policy.config.compatibility.merge_offers {
-                self.candidate_of_role(cached.candidate, offer.role, offers, position)
+            if is_further && policy.config.compatibility.merge_offers {
+                self.candidate_of_role(cached.candidate, offer.role, offers, position);
             } else {
                 self.in_parts |= is_further;
                 cached.batch = self.batch;
                 cached.candidate = self.list.len() as u32;
                 self.list.push(Candidate::new(at, position));
-                cached.candidate
-            };
-            if let Some(candidate) = self.list.get_mut(candidate as usize) {
-                candidate.add(offer, position, &policy.config);
             }
         }
         self.compute_capacities(offers, policy, agent_cache, agents, now);
@@ -392,50 +400,55 @@ impl CandidateSet {
         agents: &AgentTable,
         now: Timestamp,
     ) {
-        // A loop of its own: it reads lines that other threads write, and the processor can wait for several of them at
-        // a time.
         self.unrecorded.clear();
         if self.list.is_empty() {
             return;
         }
-        let fingerprint = self.fingerprint(policy);
-        let is_recorded = policy.config.capacity_refresh != Duration::MAX;
-        for (candidate, at) in self.list.iter_mut().zip(0u32..) {
-            // None if its agent isn't known yet.
-            let Some(cached) = agent_cache.find(candidate.cache_position) else { continue };
+        // A loop of its own: it reads lines that other threads write, and the processor can wait for several of them at
+        // a time.
+        for candidate in &mut self.list {
             let first = &offers[candidate.first as usize];
-            match cached.capacity(agents, first, now) {
+            let known = agent_cache.capacity(candidate.cache_position, agents, first, now);
+            // None if its agent isn't known yet.
+            let Some(capacity) = known else { continue };
+            match capacity {
                 Ok((agent, capacity)) => {
                     candidate.agent = agent;
                     candidate.agent_capacity = u32::from(capacity.executors);
+                    candidate.recorded = capacity.offered;
                     candidate.failed = capacity.failed;
-                    let part = candidate.fingerprint(fingerprint, first);
-                    let offered = fingerprint.of(part, agent, capacity.executors);
-                    if offered != capacity.offered && is_recorded {
-                        Unrecorded::push(&mut self.unrecorded, at, offered, capacity.offered);
-                    }
                 }
                 Err(refusal) => candidate.reason = Some(refusal.into()),
             }
         }
+        let fingerprint = self.fingerprint(policy);
+        let is_recorded = policy.config.capacity_refresh != Duration::MAX;
         self.in_parts = is_recorded && (self.in_parts || !self.further.is_empty());
-        for candidate in &mut self.list {
+        for (candidate, at) in self.list.iter_mut().zip(0u32..) {
+            // What a refused agent offers isn't looked at.
+            if candidate.reason.is_none() && !candidate.is_late() {
+                candidate.add_all(offers, &self.next_offer, &policy.config);
+                let part = candidate.fingerprint(fingerprint, &offers[candidate.first as usize]);
+                let room = candidate.agent_capacity as u16;
+                let offered = fingerprint.of(part, candidate.agent, room);
+                if offered != candidate.recorded && is_recorded {
+                    Unrecorded::push(&mut self.unrecorded, at, offered, candidate.recorded);
+                }
+            }
             self.capacities.push(candidate.capacity(policy).unwrap_or_else(|reason| {
                 candidate.reason = Some(reason);
-                Capacity { executors: 0, cores: MilliCpus::ZERO, last: false }
+                Capacity::NONE
             }));
         }
     }
 
-    /// Returns the candidate of an agent's further offer, by role, and links the offer into it. Creates it if there is
-    /// none.
-    fn candidate_of_role(
-        &mut self,
-        at: u32,
-        role: &str,
-        offers: &[Offer<'_>],
-        position: u32,
-    ) -> u32 {
+    /// Whether no executor fits any candidate.
+    pub(super) fn is_full(&self) -> bool {
+        self.capacities.iter().all(|capacity| capacity.executors == 0)
+    }
+
+    /// Links an agent's further offer into its candidate, by role. Creates the candidate if there is none.
+    fn candidate_of_role(&mut self, at: u32, role: &str, offers: &[Offer<'_>], position: u32) {
         let CandidateSet { list, further, hasher, .. } = self;
         let role_of = |candidate: &Candidate| offers[candidate.first as usize].role;
         let cached = list[at as usize].cache_position;
@@ -456,18 +469,22 @@ impl CandidateSet {
         }
         let Some(found) = found else {
             list.push(Candidate::new(cached, position));
-            return list.len() as u32 - 1;
+            return;
         };
         let candidate = &mut list[found as usize];
         self.next_offer[candidate.last as usize] = position;
         candidate.last = position;
-        found
     }
 
     /// The positions of a candidate's offers.
     pub(crate) fn offers_of(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
-        std::iter::successors(Some(first), |offer| {
-            self.next_offer.get(*offer as usize).copied().filter(|next| *next != NONE)
-        })
+        linked(&self.next_offer, first)
     }
+}
+
+/// The positions of the offers that are linked, from `first` on.
+fn linked(next_offer: &[u32], first: u32) -> impl Iterator<Item = u32> + '_ {
+    std::iter::successors(Some(first), |offer| {
+        next_offer.get(*offer as usize).copied().filter(|next| *next != NONE)
+    })
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crossbeam_utils::CachePadded;
 
 use super::agent_cache::AgentCache;
-use super::candidates::CandidateSet;
+use super::candidates::{Candidate, CandidateSet};
 use super::carve::ResourceCarver;
 use super::commit::{Committed, Plan};
 use super::decision::{AcceptRow, Decisions, Placed};
@@ -230,11 +230,12 @@ impl Scratch {
         if let Some(locality_filter) = core.locality_filter(policy, closed.as_ref(), now) {
             locality_filter.apply(candidates, offers, &core.agents, taken);
         }
-        if candidates.list.is_empty() {
-            // There are no candidates, so nothing is planned or written.
+        if candidates.is_full() {
+            // Nothing fits, so nothing is planned.
             if closed.is_some() {
                 core.record_refused_at_cap(decisions);
             }
+            decline_candidates(candidates, policy, closed, now, decisions);
             return BatchResult::Each;
         }
         plan.clear();
@@ -286,12 +287,7 @@ impl Scratch {
         for candidate in &candidates.list {
             let first_offer = decisions.accepted.len() as u32;
             if candidate.placed == 0 {
-                let cap = reached_cap.filter(|cap| policy.outranks(cap));
-                let own = || candidate.reason.or(*reached_cap).unwrap_or(Reason::Contended);
-                let reason = cap.unwrap_or_else(own);
-                let refuse = reason.refuse(refuse, now);
-                let declines = candidates.offers_of(candidate.first);
-                decisions.declines.extend(declines.map(|offer| Decline { offer, reason, refuse }));
+                decline(candidates, candidate, policy, reached_cap, now, decisions);
                 continue;
             }
             decisions.accepted.extend(candidates.offers_of(candidate.first));
@@ -371,6 +367,38 @@ fn make_plan(
         }
     }
     !plan.order.is_empty()
+}
+
+/// Declines the offers of all candidates, on which nothing is placed.
+#[inline]
+fn decline_candidates(
+    candidates: &CandidateSet,
+    policy: &Policy,
+    reached_cap: &Option<Reason>,
+    now: Timestamp,
+    decisions: &mut Decisions,
+) {
+    for candidate in &candidates.list {
+        decline(candidates, candidate, policy, reached_cap, now, decisions);
+    }
+}
+
+/// Declines the offers of a candidate on which nothing is placed.
+#[inline]
+fn decline(
+    candidates: &CandidateSet,
+    candidate: &Candidate,
+    policy: &Policy,
+    reached_cap: &Option<Reason>,
+    now: Timestamp,
+    decisions: &mut Decisions,
+) {
+    let cap = reached_cap.filter(|cap| policy.outranks(cap));
+    let own = || candidate.reason.or(*reached_cap).unwrap_or(Reason::Contended);
+    let reason = cap.unwrap_or_else(own);
+    let refuse = reason.refuse(&policy.config.refuse, now);
+    let declines = candidates.offers_of(candidate.first);
+    decisions.declines.extend(declines.map(|offer| Decline { offer, reason, refuse }));
 }
 
 fn decline_all(

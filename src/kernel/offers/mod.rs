@@ -8,6 +8,7 @@ pub(crate) mod decision;
 pub(crate) mod eligibility;
 pub(crate) mod fingerprint;
 pub(crate) mod handler;
+mod inline_id;
 pub(crate) mod locality;
 pub(crate) mod offered;
 pub(crate) mod piece;

@@ -19,6 +19,12 @@ pub(crate) struct Capacity {
     pub(crate) last: bool,
 }
 
+impl Capacity {
+    /// No room for any.
+    pub(crate) const NONE: Capacity =
+        Capacity { executors: 0, cores: MilliCpus::ZERO, last: false };
+}
+
 /// The capacities with their positions, in the order in which they are used.
 fn by_priority(capacities: &[Capacity]) -> impl Iterator<Item = (u32, &Capacity)> {
     let of =
