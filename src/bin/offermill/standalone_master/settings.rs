@@ -147,16 +147,42 @@ fn read_tls(arguments: &MasterArguments) -> Result<Option<ServerTls>, String> {
     tls.map(Some).map_err(|why| format!("TLS can't be used: {why}"))
 }
 
+/// The number of connections that may wait to be accepted. Beyond it a client tries again after 1 s, then ever more
+/// rarely: with the standard library's 128, a thousand workers that come at once need many seconds.
+const BACKLOG: i32 = 4096;
+
 /// Listens at the address.
 ///
 /// # Errors
 /// With a sentence if it can't be used.
 pub(super) fn listen(address: SocketAddr) -> Result<TcpListener, String> {
-    TcpListener::bind(address).map_err(|error| {
+    let listening = TcpListener::bind(address).and_then(|listener| {
+        // It listens already; this makes the queue longer.
+        rustix::net::listen(&listener, BACKLOG)?;
+        Ok(listener)
+    });
+    listening.map_err(|error| {
         let why = match error.kind() {
             ErrorKind::AddrInUse => "another program listens there".to_owned(),
             _ => format!("this program can't listen there: {error}"),
         };
         format!("--listen is {address}, but {why}")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+
+    use super::*;
+
+    /// Goal: workers that come at once needn't try again. Method: 300 connections, of which none is accepted.
+    #[test]
+    fn many_connections_may_wait() {
+        let listener = listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let address = listener.local_addr().unwrap();
+        let connect = || TcpStream::connect_timeout(&address, Duration::from_secs(10)).unwrap();
+        let waiting: Vec<TcpStream> = (0..300).map(|_| connect()).collect();
+        assert_eq!(waiting.len(), 300);
+    }
 }
