@@ -55,11 +55,6 @@ pub(crate) fn read_key(
     PrivateKeyDer::from_pem_slice(&text).map_err(|_| io::Error::other("it contains none"))
 }
 
-/// Whether a file isn't there, or may not be read, so that nothing is known of what it contains.
-pub(crate) fn is_unreadable(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
-}
-
 /// Why a certificate can't be used with any key, in a sentence; `None` if it is another error. Certificates without
 /// extensions are made by tools that are told of none.
 pub(crate) fn certificate_problem(error: &Error) -> Option<&'static str> {

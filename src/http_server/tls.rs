@@ -14,7 +14,7 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::{CertificateError, Error, RootCertStore, ServerConfig};
 
-use crate::pem_files::{certificate_problem, is_unreadable, read_certificates, read_key};
+use crate::pem_files::{certificate_problem, read_certificates, read_key};
 use crate::private_files::FileAccess;
 
 /// What accepts connections with TLS, and what its operator should know.
@@ -106,6 +106,11 @@ fn verifier(
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     read_certificates(file)
         .map_err(|error| about(file, &unusable("a file of certificates in PEM", &error)))
+}
+
+/// Whether a file isn't there, or may not be read, so that nothing is known of what it contains.
+fn is_unreadable(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
 }
 
 /// Why a file can't be used, which should be of a kind.
