@@ -29,6 +29,8 @@ enum Changed {
     OneAgent,
     /// Each tenth, all over the table.
     TenthOfAgents,
+    /// Each fourth, likewise.
+    QuarterOfAgents,
     AllAgents,
 }
 
@@ -61,9 +63,10 @@ impl Variants {
                 let batches = if turn.is_multiple_of(2) { self.other() } else { self.current() };
                 answer(&batches[0][..1]);
             }
-            Changed::TenthOfAgents => {
+            Changed::TenthOfAgents | Changed::QuarterOfAgents => {
+                let part = if let Changed::TenthOfAgents = changed { 10 } else { 4 };
                 let batches = if turn.is_multiple_of(2) { self.other() } else { self.current() };
-                batches.iter().take(batches.len() / 10).for_each(|batch| answer(batch));
+                batches.iter().take(batches.len() / part).for_each(|batch| answer(batch));
             }
             Changed::AllAgents => {
                 self.current.fetch_xor(1, Ordering::Relaxed);
@@ -104,6 +107,7 @@ pub(crate) fn all(criterion: &mut Criterion) {
         (Changed::Nothing, "nothing changed"),
         (Changed::OneAgent, "one agent changed"),
         (Changed::TenthOfAgents, "a tenth changed"),
+        (Changed::QuarterOfAgents, "a quarter changed"),
         (Changed::AllAgents, "all agents changed"),
     ] {
         let picture = || kernel.capacity(NOW);

@@ -48,6 +48,11 @@ use crate::time::Timestamp;
 /// wanted". A change of reservations, of roles or of attributes' values alone, with equal amounts, is recorded with the
 /// next change of amounts, or when a handler offers the agent for the first time, or about a minute after it last
 /// did so.
+///
+/// If executors differ in size (they take whole offers, for example), `free` may be too low for about a minute: one
+/// thread places an executor on an agent while another thread records the same agent's offers, an older executor there
+/// ends, and the agent offers as much again as was recorded. The offer then looks recorded, and what the older executor
+/// gave back is missing, until the agent offers other amounts, another executor is placed there, or the minute is over.
 pub struct ClusterCapacity {
     pub(super) version: u64,
     pub(super) time: Timestamp,
