@@ -307,3 +307,23 @@ fn pods_that_are_ended_are_labelled_before() {
     framework.wait_state("etl-1-2.0", TaskState::Finished);
     assert_eq!(server.count("PATCH"), 2);
 }
+
+/// Goal: a pod that isn't shown any more is deleted although its first deletion was refused. Method: its labels are
+/// changed while the server refuses deletions, as it does to a token that has ended.
+#[test]
+fn a_hidden_pod_whose_deletion_is_refused() {
+    let server = ApiServer::start();
+    let framework = Framework::start(config(&server.url), 1);
+    framework.launch(1);
+    framework.wait_state("etl-1-0.0", TaskState::Running);
+    let deletions = "DELETE /api/v1/namespaces/jobs/pods/";
+    server.state().failing = vec![(deletions, 401)];
+    server.change("etl-1-0-0", |pod| pod["metadata"]["labels"]["offermill/run"] = "x".into());
+    eventually(PATIENCE, "a deletion", || {
+        if server.count(deletions) > 0 { Ok(()) } else { Err(String::new()) }
+    });
+    std::thread::sleep(Duration::from_secs(1));
+    server.state().failing.clear();
+    framework.wait_state("etl-1-0.0", TaskState::Gone);
+    assert!(server.state().pods.is_empty());
+}

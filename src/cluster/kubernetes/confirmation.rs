@@ -10,14 +10,14 @@ use super::api::Api;
 use super::lease_validity::LeaseValidity;
 use super::objects::Pod;
 use super::pods::PodRef;
-use super::removal::{Removal, remove};
+use super::removal::{Removal, RemovalEnd, remove};
 use crate::backoff::Backoff;
 
 /// The longest pause between two looks.
 const PAUSE_MAX: Duration = Duration::from_secs(3);
 
 /// Returns when the pod is gone: no pod has its name, or one with another uid. If it is there, it is deleted, because
-/// it can't be watched any more.
+/// it can't be watched any more; again if the server refuses that, for a right or a token may be missing for a while.
 pub(super) async fn confirm_gone(
     api: &Api,
     pod: &PodRef,
@@ -38,9 +38,11 @@ pub(super) async fn confirm_gone(
                     return;
                 }
                 if answer.is_success() && !is_removed {
-                    let _looked_at_again = remove(api, pod, &Removal::Delete(None), validity).await;
-                    is_removed = true;
-                    backoff.reset();
+                    let removed = remove(api, pod, &Removal::Delete(None), validity).await;
+                    is_removed = !matches!(removed, RemovalEnd::Failed(_));
+                    if is_removed {
+                        backoff.reset();
+                    }
                 }
             }
         }

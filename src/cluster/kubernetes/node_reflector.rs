@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::api::Api;
 use super::objects::{Metadata, PodPage};
-use super::reflector::{FRUITLESS_MAX, Observation, Unheard, next_bytes};
+use super::reflector::{FRUITLESS_MAX, Observation, Unheard, WatchProgress, next_bytes};
 use super::watch_stream::{LineTooLong, WatchEvent, WatchLineReader};
 use crate::backoff::Backoff;
 
@@ -68,12 +68,12 @@ impl NodeReflector {
             let mut fruitless = 0;
             while !version.is_empty() {
                 let began = Instant::now();
-                let mut has_shown = false;
-                let stopped = self.watch(&mut version, &mut has_shown).await;
-                fruitless = match stopped {
-                    _ if has_shown => 0,
-                    Ok(()) => fruitless + 1,
-                    Err(_) => fruitless,
+                let mut progress = WatchProgress::default();
+                let stopped = self.watch(&mut version, &mut progress).await;
+                fruitless = match progress {
+                    WatchProgress { has_shown: true, .. } => 0,
+                    // Silent to its end, or until it was given up or broke.
+                    WatchProgress { has_begun, .. } => fruitless + u32::from(has_begun),
                 };
                 if fruitless >= FRUITLESS_MAX {
                     break;
@@ -117,14 +117,19 @@ impl NodeReflector {
         }
     }
 
-    /// Watches from a version, which it advances. `has_shown` is set if the watch shows something, be it a bookmark.
-    async fn watch(&self, version: &mut String, has_shown: &mut bool) -> Result<(), Stopped> {
+    /// Watches from a version, which it advances.
+    async fn watch(
+        &self,
+        version: &mut String,
+        progress: &mut WatchProgress,
+    ) -> Result<(), Stopped> {
         let mut body = match self.api.watch_nodes(version).await {
             Ok((_, Some(body))) => body,
             Ok((answer, None)) if answer.status == 410 => return Err(Stopped::Expired),
             Ok((answer, None)) => return Err(Stopped::Failed(answer.why())),
             Err(why) => return Err(Stopped::Failed(why)),
         };
+        progress.has_begun = true;
         let mut lines = WatchLineReader::default();
         while let Some(bytes) = next_bytes(&mut body).await.map_err(Stopped::Failed)? {
             let mut events = Vec::new();
@@ -133,7 +138,7 @@ impl NodeReflector {
                 Ok::<(), Stopped>(())
             })?;
             for event in events {
-                *has_shown = true;
+                progress.has_shown |= event.is_progress();
                 self.apply(event, version).await?;
             }
         }

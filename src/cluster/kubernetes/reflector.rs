@@ -64,11 +64,11 @@ pub(super) struct Unheard;
 
 /// What came of a watch.
 #[derive(Clone, Copy, Debug, Default)]
-struct WatchProgress {
+pub(super) struct WatchProgress {
     /// The server has accepted it.
-    has_begun: bool,
+    pub(super) has_begun: bool,
     /// It has shown a change or a bookmark.
-    has_shown: bool,
+    pub(super) has_shown: bool,
 }
 
 /// How a watch ended.
