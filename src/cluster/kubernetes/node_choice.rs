@@ -43,20 +43,15 @@ impl NodeChoice {
     /// Whether a pod that waits with this choice must be made anew with the present one, by the table above.
     /// `is_there` says whether there is a node of this name.
     pub(super) fn is_outdated(&self, now: &NodeChoice, is_there: impl Fn(&str) -> bool) -> bool {
-        let avoided = |choice: &'_ NodeChoice| -> HashSet<String> {
-            choice.avoided.iter().cloned().collect()
-        };
-        let (avoided_then, avoided_now) = (avoided(self), avoided(now));
+        let [avoided_then, avoided_now]: [HashSet<&String>; 2] =
+            [self, now].map(|choice| choice.avoided.iter().collect());
         match (&self.selection, &now.selection) {
             (NodeSelection::Named(then), NodeSelection::Named(names)) => {
                 let named = |name: &String| {
                     then.binary_search(name).is_ok() && !avoided_then.contains(name)
                 };
                 let is_more = |name: &String| !avoided_now.contains(name) && !named(name);
-                let is_less = |name: &String| {
-                    named(name) && names.binary_search(name).is_err() && is_there(name)
-                };
-                names.iter().any(is_more) || then.iter().any(is_less)
+                names.iter().any(is_more) || self.names_one_beside(then, names, is_there)
             }
             (then, selection) => then != selection || !avoided_then.is_subset(&avoided_now),
         }
@@ -69,15 +64,23 @@ impl NodeChoice {
         match (&self.selection, &now.selection) {
             (NodeSelection::Named(then), NodeSelection::Named(names)) => {
                 let named = |name: &String| then.binary_search(name).is_ok();
-                let is_less = |name: &String| {
-                    names.binary_search(name).is_err()
-                        && is_there(name)
-                        && !self.avoided.contains(name)
-                };
-                excluded_since.any(named) || then.iter().any(is_less)
+                excluded_since.any(named) || self.names_one_beside(then, names, is_there)
             }
             (then, selection) => then != selection || excluded_since.next().is_some(),
         }
+    }
+
+    /// Whether one of its nodes (`then`) is there, isn't excluded, and isn't among `names`.
+    fn names_one_beside(
+        &self,
+        then: &[String],
+        names: &[String],
+        is_there: impl Fn(&str) -> bool,
+    ) -> bool {
+        let is_beside = |name: &String| {
+            names.binary_search(name).is_err() && is_there(name) && !self.avoided.contains(name)
+        };
+        then.iter().any(is_beside)
     }
 }
 

@@ -91,7 +91,7 @@ impl Nodes {
 
     /// Whether nodes must be read for it.
     pub(super) fn must_be_read(&self) -> bool {
-        matches!(self.placement, PodPlacement::Labels(_))
+        self.placement.reads_nodes()
     }
 
     /// Another constraint counts from now on.

@@ -97,7 +97,10 @@ mod tests {
         assert_eq!(file.header().unwrap(), "Bearer two");
         fs::write(&path, "three").unwrap();
         let two = file.header().unwrap();
-        assert!(file.refused(&two) && file.refused(&two), "each request is told of the other one");
+        assert!(
+            file.refused(&two) && file.refused(&two),
+            "the file has another token for each refused request"
+        );
         let three = file.header().unwrap();
         assert_eq!(three, "Bearer three");
         assert!(!file.refused(&three));

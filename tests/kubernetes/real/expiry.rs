@@ -141,7 +141,7 @@ fn a_token_takes_the_place_of_another() {
     wait_state(&framework, "etl-32-0.0", TaskState::Running);
     std::fs::write(&path, further_token(account)).unwrap();
     curl("DELETE", &format!("/api/v1/namespaces/default/secrets/{secret}"), None);
-    // For so long the server knows a token without looking.
+    // The server caches tokens for 10 s.
     thread::sleep(Duration::from_secs(11));
     framework.kill("etl-32-0.0");
     wait_state(&framework, "etl-32-0.0", TaskState::Killed);

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use crate::exit::ExitStatus;
 use crate::text::format::{grouped, printable_json};
 use crate::text::stdout::{Bounds, Rank, Writer};
 use crate::text::styled::StyledText;
@@ -60,6 +61,20 @@ pub(crate) fn write_remarks_aside() -> io::Result<()> {
     let bounds = Bounds { routine: REMARKS_BYTES_MAX, notable: REMARKS_BYTES_MAX };
     let _before = REMARKS.set(Writer::start("remarks", io::stderr(), bounds)?);
     Ok(())
+}
+
+/// How long the last remarks of a server may take to be written.
+const LAST_REMARKS_WITHIN: Duration = Duration::from_secs(1);
+
+/// Runs a server, which never waits until its remarks are read, and writes the last of them.
+pub(crate) fn serve_with_remarks_aside(serve: impl FnOnce() -> ExitStatus) -> ExitStatus {
+    if let Err(error) = write_remarks_aside() {
+        remark(&format!("no thread can be started: {error}"));
+        return ExitStatus::Internal;
+    }
+    let exit = serve();
+    drain_remarks(LAST_REMARKS_WITHIN, || false);
+    exit
 }
 
 /// Waits until all remarks are written, unless none is read for as long as `timeout`, or `is_enough` returns true.

@@ -22,7 +22,8 @@ use std::sync::Arc;
 use console::Term;
 
 pub(crate) use messages::{
-    PrintOutcome, drain_remarks, print_json, print_raw, print_result, remark, write_remarks_aside,
+    PrintOutcome, drain_remarks, print_json, print_raw, print_result, remark,
+    serve_with_remarks_aside, write_remarks_aside,
 };
 
 use crate::output::json::JsonRenderer;

@@ -22,29 +22,19 @@ use crate::control::{self, ControlSockets};
 use crate::exit::ExitStatus;
 use crate::model::reply::ControlReply;
 use crate::output::log::{Log, LogLevel};
-use crate::output::{PrintOutcome, drain_remarks, print_result, remark, write_remarks_aside};
+use crate::output::{PrintOutcome, print_result, remark, serve_with_remarks_aside};
 use crate::settings::secrets::hide_memory;
 use crate::signals;
 use crate::standalone_master::arguments::MasterArguments;
 use crate::standalone_master::settings::{MasterPlan, listen, read};
 use crate::text::styled::StyledText;
 
-/// How long the last lines of the log may take to be written.
-const LAST_LINES_WITHIN: Duration = Duration::from_secs(1);
-
 /// How long a sentence on standard output may take before the master goes on without it.
 const ANNOUNCED_WITHIN: Duration = Duration::from_secs(1);
 
 /// `offermill master`.
 pub(crate) fn run_master(arguments: &MasterArguments) -> ExitStatus {
-    // The master must not wait for those who read what it says.
-    if let Err(error) = write_remarks_aside() {
-        remark(&format!("no thread can be started: {error}"));
-        return ExitStatus::Internal;
-    }
-    let exit = lead_and_serve(arguments);
-    drain_remarks(LAST_LINES_WITHIN, || false);
-    exit
+    serve_with_remarks_aside(|| lead_and_serve(arguments))
 }
 
 fn lead_and_serve(arguments: &MasterArguments) -> ExitStatus {

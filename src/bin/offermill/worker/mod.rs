@@ -4,7 +4,6 @@ pub(crate) mod arguments;
 mod settings;
 
 use std::sync::mpsc::channel;
-use std::time::Duration;
 
 use offermill::cluster::standalone::protocol::{ExecutorUpdate, ReportedState};
 use offermill::cluster::standalone::worker::{
@@ -13,26 +12,16 @@ use offermill::cluster::standalone::worker::{
 
 use crate::exit::ExitStatus;
 use crate::output::log::{Log, LogLevel};
-use crate::output::{drain_remarks, remark, write_remarks_aside};
+use crate::output::{remark, serve_with_remarks_aside};
 use crate::settings::secrets::hide_memory;
 use crate::signals;
 use crate::text::format::count;
 use crate::worker::arguments::WorkerArguments;
 use crate::worker::settings::{describe, read_settings};
 
-/// How long the last sentences may take to be written.
-const LAST_REMARKS_WITHIN: Duration = Duration::from_secs(1);
-
 /// Runs a worker.
 pub(crate) fn run_worker(arguments: &WorkerArguments) -> ExitStatus {
-    // The worker must not wait for those who read what it says.
-    if let Err(error) = write_remarks_aside() {
-        remark(&format!("no thread can be started: {error}"));
-        return ExitStatus::Internal;
-    }
-    let exit = start(arguments);
-    drain_remarks(LAST_REMARKS_WITHIN, || false);
-    exit
+    serve_with_remarks_aside(|| start(arguments))
 }
 
 fn start(arguments: &WorkerArguments) -> ExitStatus {
