@@ -15,6 +15,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::io::Errno;
+use rustix::net::sockopt::set_tcp_user_timeout;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::spawn_local;
@@ -48,6 +49,9 @@ pub struct ServerLimits {
     /// How long a connection lasts after its first head, and how much longer the answer in progress may take then.
     /// `None` means as long as both sides want.
     pub lasts: Option<(Duration, Duration)>,
+    /// How long a client may leave what was sent to it without an acknowledgement, or may read nothing of it. Then the
+    /// connection ends; the system by itself waits for about 15 min for a machine that has vanished.
+    pub unacknowledged_timeout: Duration,
 }
 
 /// Accepts connections for ever, and answers the requests on them by `respond`, which may note that a connection is in
@@ -108,6 +112,8 @@ async fn serve_client<F, A, B>(
 {
     // Answers are small; a socket that was closed already is the client's.
     let _ = stream.set_nodelay(true);
+    let unacknowledged = u32::try_from(limits.unacknowledged_timeout.as_millis());
+    let _ = set_tcp_user_timeout(&stream, unacknowledged.unwrap_or(u32::MAX));
     match tls {
         None => serve_stream(stream, limits, client, respond).await,
         Some(tls) => {
@@ -190,7 +196,9 @@ async fn until_unused(
 mod tests {
     use std::io::{Read as _, Write as _};
     use std::net;
+    use std::task::{Context, Poll};
 
+    use hyper::body::{Bytes, Frame};
     use tokio::runtime;
     use tokio::task::LocalSet;
 
@@ -205,6 +213,7 @@ mod tests {
         head_bytes_max: 16 << 10,
         headers_max: 64,
         lasts: None,
+        unacknowledged_timeout: Duration::from_secs(60),
     };
 
     /// Goal: a client that says nothing doesn't keep its connection. Method: a client that only reads, with a short
@@ -220,6 +229,39 @@ mod tests {
             let served = serve_client(stream, None, LIMITS, Rc::default(), |_| {}, respond);
             timeout(Duration::from_secs(60), spawn_local(served)).await.unwrap().unwrap();
             assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
+        });
+    }
+
+    /// An answer without an end.
+    struct Endless;
+
+    impl Body for Endless {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(&[b' '; 1 << 16])))))
+        }
+    }
+
+    /// Goal: a client that is gone without a word doesn't keep the connection on which it is answered. Method: one that
+    /// acknowledges nothing more once its buffer is full, as a vanished machine does at once, with a short time for
+    /// that, and an answer without an end.
+    #[test]
+    fn a_client_that_acknowledges_nothing_is_given_up() {
+        let limits = ServerLimits { unacknowledged_timeout: Duration::from_millis(500), ..LIMITS };
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        LocalSet::new().block_on(&runtime, async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let mut client = net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            client.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+            let (stream, _) = listener.accept().await.unwrap();
+            let respond = async |_, _| Response::new(Endless);
+            let served = serve_client(stream, None, limits, Rc::default(), |_| {}, respond);
+            timeout(Duration::from_secs(60), spawn_local(served)).await.unwrap().unwrap();
         });
     }
 

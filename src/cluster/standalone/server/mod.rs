@@ -74,6 +74,7 @@ const LIMITS: ServerLimits = ServerLimits {
     head_bytes_max: 64 * 1024,
     headers_max: 64,
     lasts: None,
+    unacknowledged_timeout: Duration::from_secs(60),
 };
 /// The interval in which the master looks at its clock.
 const TICK: Duration = Duration::from_millis(250);
