@@ -22,6 +22,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::connections::{ClientConnection, ConnectionRank, OpenConnections, WhenFull};
+use super::peer::peer_user;
 
 /// The pause after a failed `accept`, for example with too many open files and no connection that gives way.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -48,6 +49,8 @@ pub struct ServerLimits {
     /// How long a connection lasts after its first head, and how much longer the answer in progress may take then.
     /// `None` means as long as both sides want.
     pub lasts: Option<(Duration, Duration)>,
+    /// Whether it is asked whose program each connection is of.
+    pub asks_users: bool,
 }
 
 /// Accepts connections for ever, and answers the requests on them by `respond`, which may note that a connection is in
@@ -108,6 +111,9 @@ async fn serve_client<F, A, B>(
 {
     // Answers are small; a socket that was closed already is the client's.
     let _ = stream.set_nodelay(true);
+    if limits.asks_users {
+        client.user.set(peer_user(&stream));
+    }
     match tls {
         None => serve_stream(stream, limits, client, respond).await,
         Some(tls) => {
@@ -205,6 +211,7 @@ mod tests {
         head_bytes_max: 16 << 10,
         headers_max: 64,
         lasts: None,
+        asks_users: false,
     };
 
     /// Goal: a client that says nothing doesn't keep its connection. Method: a client that only reads, with a short

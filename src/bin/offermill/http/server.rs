@@ -53,6 +53,7 @@ const LIMITS: ServerLimits = ServerLimits {
     head_bytes_max: HEAD_BYTES_MAX,
     headers_max: HEADERS_MAX,
     lasts: Some((CONNECTION_TIME.saturating_sub(HEAD_TIMEOUT), LAST_ANSWER_TIME)),
+    asks_users: false,
 };
 
 /// The server. It stops when this is dropped, without being waited for.
