@@ -17,6 +17,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.SparkContext;
+import org.apache.spark.deploy.security.HadoopDelegationTokenManager;
 import org.apache.spark.resource.ResourceProfile;
 import org.apache.spark.rpc.RpcAddress;
 import org.apache.spark.rpc.RpcEndpointAddress;
@@ -152,6 +153,12 @@ public final class OffermillBackend extends CoarseGrainedSchedulerBackend {
     public String applicationId() {
         String id = frameworkId;
         return id != null ? id : super.applicationId();
+    }
+
+    /** With Kerberos, Spark obtains delegation tokens and gives them to executors, as on clusters of its own. */
+    @Override
+    public Option<HadoopDelegationTokenManager> createTokenManager() {
+        return Option.apply(new HadoopDelegationTokenManager(conf(), context.hadoopConfiguration(), driverEndpoint()));
     }
 
     @Override
