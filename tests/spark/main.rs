@@ -28,6 +28,7 @@
 //! | executors start where data is | `places::executors_start_where_the_data_is` |
 //! | links to logs in Spark's page open | `jobs::an_application_of_spark_4_survives_a_kill`, `places::links_lead_to_agents_of_mesos` |
 //! | authentication, encryption, overhead, memory off the heap, options with quotes reach executors | `jobs::…_survives_a_kill`; `spark-plugin/test` (`RunSettingsTest`) |
+//! | delegation tokens of Kerberos reach executors | `jobs::delegation_tokens_reach_executors` |
 //! | no secret in an argument list, a file, an event or a log | `jobs::…_survives_a_kill` |
 //! | mistakes are named once, soon, and leave nothing | `refusals` |
 //! | without Rust: `pip install` of the package, and `spark-submit` | the end of `.ci/spark` |
