@@ -20,7 +20,7 @@
 //! | several are ended together, of which one has just died | `jobs::a_plain_driver_of_spark_3_…`; `tests/cli/steering.rs` |
 //! | a killed executor costs no result, and Spark's reason names signal and agent | `jobs::…_survives_a_kill` |
 //! | a lost agent, and Spark's reason | `jobs::…_survives_a_kill_on_mesos` |
-//! | executors that are killed before they register, or never do | `ends::a_deadly_task_…`, `ends::an_executor_that_never_registers_…`, `ends::an_application_without_a_working_executor_ends` |
+//! | executors that are killed before they register, or never do | `ends::a_deadly_task_…`, `ends::an_executor_that_never_registers_…`, `ends::an_application_without_…`, of which one registers and fails then |
 //! | a killed driver, with executors or none, leaves no process and no file | `ends::a_killed_driver_leaves_nothing`, which prints how long it took |
 //! | a driver that ends by an exception or `sys.exit` without `stop` leaves nothing | `jobs::a_plain_driver_…` |
 //! | Ctrl-C in `pyspark` and `spark-shell` at a terminal cancels the job alone | `shells` |

@@ -23,6 +23,8 @@ import org.apache.spark.rpc.RpcAddress;
 import org.apache.spark.rpc.RpcEndpointAddress;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerExecutorAdded;
+import org.apache.spark.scheduler.SparkListenerExecutorMetricsUpdate;
+import org.apache.spark.scheduler.SparkListenerTaskStart;
 import org.apache.spark.scheduler.TaskSchedulerImpl;
 import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend;
 import org.slf4j.Logger;
@@ -252,9 +254,6 @@ public final class OffermillBackend extends CoarseGrainedSchedulerBackend {
     private void handle(JsonNode event) {
         String executor = event.path("executor").asText();
         String host = event.path("host").asText();
-        if (totalRegisteredExecutors().get() > 0) {
-            prospects.worked();
-        }
         switch (event.path("event").asText()) {
             case "placed":
                 losses.placed(executor);
@@ -385,14 +384,26 @@ public final class OffermillBackend extends CoarseGrainedSchedulerBackend {
         return new Endpoint();
     }
 
-    /** Learns of executors that have registered. */
+    /** Learns of executors that have registered, and of those that work. */
     private final class Registrations extends SparkListener {
         @Override
         public void onExecutorAdded(SparkListenerExecutorAdded added) {
-            prospects.worked();
             newcomers.registered(added.executorId());
             if (!isStopping.get()) {
                 losses.registered(added.executorId(), added.executorInfo().executorHost());
+            }
+        }
+
+        @Override
+        public void onTaskStart(SparkListenerTaskStart start) {
+            prospects.worked(start.taskInfo().executorId());
+        }
+
+        @Override
+        public void onExecutorMetricsUpdate(SparkListenerExecutorMetricsUpdate heartbeat) {
+            // The driver has one, too.
+            if (!heartbeat.execId().equals("driver")) {
+                prospects.worked(heartbeat.execId());
             }
         }
     }
