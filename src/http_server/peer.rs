@@ -116,8 +116,8 @@ fn diag_request(own: SocketAddr, other: SocketAddr) -> Vec<u8> {
 #[cfg(target_os = "linux")]
 const CONNECTED: [u8; 3] = [1, 4, 5];
 
-/// The socket in an answer: a `nlmsghdr` and an `inet_diag_msg`. `None` if it is an error, or about another socket, such
-/// as one that listens at the port.
+/// The socket in an answer: a `nlmsghdr` and an `inet_diag_msg`. `None` if it is an error, or about another socket,
+/// such as one that listens at the port.
 #[cfg(target_os = "linux")]
 fn socket_in_answer(answer: &[u8], own_port: u16, other_port: u16) -> Option<ToldSocket> {
     let two = |at: usize| answer.get(at..at + 2)?.try_into().ok();
