@@ -100,9 +100,11 @@ impl IdScheme {
                 _ => None,
             },
             Scheme::Unique { stem } => {
-                let numbers = text.strip_prefix(stem.as_str())?;
-                let (sequence, rest) = leading_number(numbers.as_bytes())?;
-                let (slot, []) = leading_number(rest.strip_prefix(b".")?)? else { return None };
+                let numbers = text.strip_prefix(stem.as_str())?.as_bytes();
+                let (sequence, slot) = match short_numbers(text.as_bytes(), numbers.len()) {
+                    Some(numbers) => numbers,
+                    None => two_numbers(numbers)?,
+                };
                 Some(Parsed::Id(ExecutorId { sequence, slot: u32::try_from(slot).ok()? }))
             }
         }
@@ -146,6 +148,60 @@ fn leading_number(text: &[u8]) -> Option<(u64, &[u8])> {
     }
     let canonical = length == 1 || length > 1 && text[0] != b'0';
     canonical.then(|| (number, &text[length..]))
+}
+
+/// Parses two decimal numbers with a point in between. Not inlined: [`short_numbers`] does nearly all.
+#[inline(never)]
+fn two_numbers(text: &[u8]) -> Option<(u64, u64)> {
+    let (first, rest) = leading_number(text)?;
+    let (second, []) = leading_number(rest.strip_prefix(b".")?)? else { return None };
+    Some((first, second))
+}
+
+/// The two numbers of [`two_numbers`] in the last `length` bytes of a text, if the first has at most eight digits and
+/// the second at most seven. Reads eight bytes at a time, also some before the numbers; `None` if there aren't as many,
+/// and for all that isn't two such numbers.
+#[inline]
+fn short_numbers(text: &[u8], length: usize) -> Option<(u64, u64)> {
+    const POINTS: u64 = u64::from_le_bytes([b'.'; 8]);
+    const LOW_BITS: u64 = u64::from_le_bytes([0x7f; 8]);
+    // The last byte of the text is the highest one.
+    let last = u64::from_le_bytes(*text.last_chunk()?);
+    let others = last ^ POINTS;
+    // The highest bit of each byte that is a point.
+    let points = !((others & LOW_BITS).wrapping_add(LOW_BITS) | others | LOW_BITS);
+    if points == 0 {
+        return None;
+    }
+    let second_digits = points.leading_zeros() as usize / 8;
+    let first_digits = length.checked_sub(second_digits + 1)?;
+    let before_point = text.get(..text.len().checked_sub(second_digits + 1)?)?;
+    let first = u64::from_le_bytes(*before_point.last_chunk()?);
+    Some((short_number(first, first_digits)?, short_number(last, second_digits)?))
+}
+
+/// The decimal number in the highest `digits` bytes of a word, of which the highest is the last digit.
+#[inline]
+fn short_number(word: u64, digits: usize) -> Option<u64> {
+    const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
+    const HIGH_HALVES: u64 = u64::from_le_bytes([0xf0; 8]);
+    const SIXES: u64 = u64::from_le_bytes([6; 8]);
+    if !(1..=8).contains(&digits) {
+        return None;
+    }
+    let unused = 64 - 8 * digits as u32;
+    // Zeros come before the number. A byte of a decimal digit is 0x30 to 0x39.
+    let text = word >> unused << unused | ZEROS & !(u64::MAX << unused);
+    let values = text ^ ZEROS;
+    let all_digits = (values | values.wrapping_add(SIXES)) & HIGH_HALVES == 0;
+    let begins_with_zero = values >> unused & 0xff == 0;
+    if !all_digits || begins_with_zero && digits > 1 {
+        return None;
+    }
+    // Each step adds up neighbours: pairs of digits, of pairs, and of fours.
+    let pairs = values.wrapping_mul(10).wrapping_add(values >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
+    Some(fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff)
 }
 
 struct IdText<'a> {
@@ -214,6 +270,47 @@ mod tests {
         let last = u64::MAX.to_string();
         assert_eq!(IdScheme::plain().parse(&last), Some(Parsed::Sequence(u64::MAX)));
         assert_eq!(IdScheme::plain().parse("1-7"), None);
+    }
+
+    /// Goal: numbers that are read eight bytes at a time are those that are read digit by digit, and what isn't two
+    /// numbers is refused alike. Method: numbers beside each power of ten, behind stems of all lengths up to ten; then
+    /// each byte of some texts replaced by each other byte.
+    #[test]
+    fn short_numbers_are_read_as_long_ones() {
+        let both = |stem: usize, numbers: &[u8]| {
+            let text = [&b"etl-s44we8"[..stem], numbers].concat();
+            let expected = two_numbers(numbers);
+            if let Some(found) = short_numbers(&text, numbers.len()) {
+                assert_eq!(Some(found), expected, "{text:?}");
+                return true;
+            }
+            let is_short =
+                expected.is_some_and(|(first, second)| first < 100_000_000 && second < 10_000_000);
+            assert!(!is_short || text.len() < 17, "{text:?}");
+            false
+        };
+        let mut read = 0;
+        let near = (0..20).flat_map(|power| {
+            let power = 10_u64.pow(power);
+            [power - 1, power, power + 1, power / 3, power / 9 * 8]
+        });
+        let near: Vec<u64> = near.collect();
+        for (first, second) in near.iter().flat_map(|first| near.iter().map(move |it| (first, it)))
+        {
+            for stem in 0..=10 {
+                read += usize::from(both(stem, format!("{first}.{second}").as_bytes()));
+            }
+        }
+        assert!(read > 10_000, "{read}");
+        for text in ["17.4", "1234567.7654321", "99999999.1000000", "0.0", "10.01", "123456789.1"] {
+            for at in 0..text.len() {
+                for byte in 0..=u8::MAX {
+                    let mut numbers = text.as_bytes().to_vec();
+                    numbers[at] = byte;
+                    both(10, &numbers);
+                }
+            }
+        }
     }
 
     /// Goal: no id can be made that Mesos refuses. Method: each forbidden kind of prefix.

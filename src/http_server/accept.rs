@@ -23,6 +23,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::connections::{ClientConnection, ConnectionRank, OpenConnections, WhenFull};
+use super::peer::peer_user;
 
 /// The pause after a failed `accept`, for example with too many open files and no connection that gives way.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -52,6 +53,8 @@ pub struct ServerLimits {
     /// How long a client may leave what was sent to it without an acknowledgement, or may read nothing of it. Then the
     /// connection ends; the system by itself waits for about 15 min for a machine that has vanished.
     pub unacknowledged_timeout: Duration,
+    /// Whether it is asked whose program each connection is of.
+    pub asks_users: bool,
 }
 
 /// Accepts connections for ever, and answers the requests on them by `respond`, which may note that a connection is in
@@ -114,6 +117,9 @@ async fn serve_client<F, A, B>(
     let _ = stream.set_nodelay(true);
     let unacknowledged = u32::try_from(limits.unacknowledged_timeout.as_millis());
     let _ = set_tcp_user_timeout(&stream, unacknowledged.unwrap_or(u32::MAX));
+    if limits.asks_users {
+        client.user.set(peer_user(&stream));
+    }
     match tls {
         None => serve_stream(stream, limits, client, respond).await,
         Some(tls) => {
@@ -214,6 +220,7 @@ mod tests {
         headers_max: 64,
         lasts: None,
         unacknowledged_timeout: Duration::from_secs(60),
+        asks_users: false,
     };
 
     /// Goal: a client that says nothing doesn't keep its connection. Method: a client that only reads, with a short

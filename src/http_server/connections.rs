@@ -7,6 +7,8 @@ use std::rc::Rc;
 
 use tokio::task::{AbortHandle, yield_now};
 
+use super::peer::PeerUser;
+
 /// What a server knows of a connection.
 #[derive(Debug, Default)]
 pub struct ClientConnection {
@@ -18,6 +20,8 @@ pub struct ClientConnection {
     pub address: Option<SocketAddr>,
     /// Whether the client has shown a certificate of an authority that the server trusts.
     pub has_certificate: Cell<bool>,
+    /// Whose program it is of, if the server asks for that.
+    pub user: Cell<PeerUser>,
 }
 
 /// What the requests on a connection were so far. Of the connections that aren't in use, those of the lowest rank give

@@ -9,6 +9,7 @@
 //! | `metrics_text` | figures in the text form of Prometheus |
 //! | `open_files` | how many files may be open, and how many of them connections may take |
 //! | `page` | what the pages of a run and of a master share, and the headers of all answers to browsers |
+//! | `peer` | whose program is at the other end of a connection within this machine |
 //! | `tls` | the server's certificate and key, and the certificates of clients |
 //!
 //! The command line uses this module, too. It is not a part of the documented interface.
@@ -19,6 +20,7 @@ mod host;
 mod metrics_text;
 mod open_files;
 mod page;
+mod peer;
 mod tls;
 
 pub use accept::{ServerLimits, accept};
@@ -27,5 +29,6 @@ pub use host::{HostProblem, check_host, single_header};
 pub use metrics_text::MetricsText;
 pub use open_files::{connections_within_files, raise_open_files};
 pub use page::{PAGE_CODE, PAGE_STYLE, protect};
+pub use peer::PeerUser;
 pub use tls::{ServerTls, server_tls};
 pub use tokio_rustls::TlsAcceptor;

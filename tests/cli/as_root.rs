@@ -9,22 +9,22 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use crate::support::{Folder, small};
+use crate::support::{Folder, Run, small};
 
 /// A user that has a name on every machine.
-const NOBODY: u32 = 65_534;
+pub(crate) const NOBODY: u32 = 65_534;
 /// Users without a name.
-const VICTIM: u32 = 64_001;
-const ATTACKER: u32 = 64_002;
+pub(crate) const VICTIM: u32 = 64_001;
+pub(crate) const ATTACKER: u32 = 64_002;
 
 /// A machine with a folder that all users may write, like `/tmp`, and with the binary.
-struct Shared {
-    folder: Folder,
+pub(crate) struct Shared {
+    pub(crate) folder: Folder,
     binary: PathBuf,
 }
 
 impl Shared {
-    fn new() -> Shared {
+    pub(crate) fn new() -> Shared {
         let folder = Folder::new();
         let owner = fs::metadata(&folder.0).unwrap().uid();
         assert_eq!(owner, 0, "this test must run as root, to act as several users");
@@ -39,12 +39,12 @@ impl Shared {
         Shared { folder, binary }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.0.join(name)
     }
 
     /// Makes a folder of `owner`.
-    fn folder_of(&self, owner: u32, name: &str, mode: u32) -> PathBuf {
+    pub(crate) fn folder_of(&self, owner: u32, name: &str, mode: u32) -> PathBuf {
         let path = self.path(name);
         fs::create_dir(&path).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
@@ -53,18 +53,29 @@ impl Shared {
     }
 
     /// Runs the binary as `user`, without any variables.
-    fn run(&self, user: u32, arguments: &[&str]) -> Output {
+    pub(crate) fn run(&self, user: u32, arguments: &[&str]) -> Output {
         self.run_in_group(user, user, arguments)
     }
 
     fn run_in_group(&self, user: u32, group: u32, arguments: &[&str]) -> Output {
+        self.command(user, group, arguments).output().unwrap()
+    }
+
+    /// Starts the binary as `user`, without any variables.
+    pub(crate) fn start(&self, user: u32, arguments: &[&str]) -> Run {
+        let mut command = self.command(user, user, arguments);
+        Run::watch(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+    }
+
+    fn command(&self, user: u32, group: u32, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.binary);
         command.args(arguments).uid(user).gid(group).env_clear().current_dir(&self.folder.0);
-        command.env("PATH", "/usr/bin:/bin").stdin(Stdio::null()).output().unwrap()
+        command.env("PATH", "/usr/bin:/bin").stdin(Stdio::null());
+        command
     }
 }
 
-fn errors(output: &Output) -> String {
+pub(crate) fn errors(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 

@@ -34,6 +34,7 @@
 //! | [`comparing`] | expected answers are compared with Spark's, and tasks are what Spark's are |
 //! | [`deviations`] | the defects of Spark that aren't reproduced |
 //! | [`simulating`] | `offermill simulate` |
+//! | [`as_root_standalone`] | a standalone master and other users of its machine (needs root) |
 //! | [`as_root`] | what other users of the machine prepare, and who executors run as (needs root) |
 
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -42,6 +43,7 @@
 #[allow(dead_code, reason = "other tests need more of it")]
 mod api_server;
 mod as_root;
+mod as_root_standalone;
 mod checking;
 mod comparing;
 mod controlling;

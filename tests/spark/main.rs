@@ -20,7 +20,7 @@
 //! | several are ended together, of which one has just died | `jobs::a_plain_driver_of_spark_3_…`; `tests/cli/steering.rs` |
 //! | a killed executor costs no result, and Spark's reason names signal and agent | `jobs::…_survives_a_kill` |
 //! | a lost agent, and Spark's reason | `jobs::…_survives_a_kill_on_mesos` |
-//! | executors that are killed before they register, or never do | `ends::a_deadly_task_…`, `ends::an_executor_that_never_registers_…`, `ends::an_application_without_a_working_executor_ends` |
+//! | executors that are killed before they register, or never do | `ends::a_deadly_task_…`, `ends::an_executor_that_never_registers_…`, `ends::an_application_without_…`, of which one registers and fails then |
 //! | a killed driver, with executors or none, leaves no process and no file | `ends::a_killed_driver_leaves_nothing`, which prints how long it took |
 //! | a driver that ends by an exception or `sys.exit` without `stop` leaves nothing | `jobs::a_plain_driver_…` |
 //! | Ctrl-C in `pyspark` and `spark-shell` at a terminal cancels the job alone | `shells` |
@@ -28,6 +28,7 @@
 //! | executors start where data is | `places::executors_start_where_the_data_is` |
 //! | links to logs in Spark's page open | `jobs::an_application_of_spark_4_survives_a_kill`, `places::links_lead_to_agents_of_mesos` |
 //! | authentication, encryption, overhead, memory off the heap, options with quotes reach executors | `jobs::…_survives_a_kill`; `spark-plugin/test` (`RunSettingsTest`) |
+//! | delegation tokens of Kerberos reach executors | `jobs::delegation_tokens_reach_executors` |
 //! | no secret in an argument list, a file, an event or a log | `jobs::…_survives_a_kill` |
 //! | mistakes are named once, soon, and leave nothing | `refusals` |
 //! | without Rust: `pip install` of the package, and `spark-submit` | the end of `.ci/spark` |

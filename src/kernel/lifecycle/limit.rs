@@ -3,7 +3,7 @@
 //! The limit in force is a field of the [policy](crate::kernel::state::policy), whose table says which threads write
 //! it.
 
-use super::updates::{LimitRule, Outcome};
+use super::outcome::{LimitRule, Outcome};
 use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::kernel::state::policy::check_limit;

@@ -6,6 +6,7 @@ pub(crate) mod doubt;
 pub(crate) mod drain;
 pub(crate) mod expiry;
 pub(crate) mod limit;
+pub(crate) mod outcome;
 pub(crate) mod polling;
 pub(crate) mod release_batch;
 pub(crate) mod settings;

@@ -49,7 +49,7 @@ impl<const N: usize> ReleaseBatch<N> {
         }
     }
 
-    /// The executor that was recorded last finished and lowers the executor limit.
+    /// The executor that is recorded next has finished and lowers the executor limit.
     pub(crate) fn record_finished(&mut self) {
         self.lower_limit_by += 1;
     }

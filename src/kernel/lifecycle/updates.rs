@@ -1,12 +1,10 @@
 //! Status updates: how they change executors, and what they free.
 
-use std::sync::Arc;
-
+use super::outcome::{Change, Exclusion, LimitRule, Outcome, OutcomeSink, ReturnedOutcome};
 use super::release_batch::ReleaseBatch;
 use crate::ids::{ExecutorId, Parsed};
 use crate::kernel::Core;
 use crate::kernel::state::executors::{Allocation, CellStage, CellState, ExecutorCell};
-use crate::resources::ExecutorResources;
 use crate::status::{Fate, Meaning, StatusUpdate};
 use crate::sync::Ordering;
 use crate::time::Timestamp;
@@ -16,90 +14,6 @@ const UPDATES_AHEAD: usize = if cfg!(all(loom, test)) { 2 } else { 64 };
 
 /// An executor's id and cell. The cell may hold another executor by now; its state says so.
 type Found<'k> = (ExecutorId, &'k ExecutorCell);
-
-/// The result of a status update.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub struct Outcome {
-    /// The executor, if the kernel knows it.
-    pub executor: Option<ExecutorId>,
-    /// What changed.
-    pub change: Change,
-    /// The resources that it freed; none if it freed nothing. An executor that ends after it was
-    /// [given up](crate::Ticked::given_up) frees nothing: its resources were freed then.
-    pub freed: Option<ExecutorResources>,
-    /// Whether the executor must be killed, because it is unknown or because it returned and there is no room for it
-    /// any more.
-    pub kill: bool,
-    /// The agent's exclusion, if this failure reached
-    /// [`ExclusionRule::failures`](crate::config::ExclusionRule::failures).
-    pub excluded: Option<Exclusion>,
-}
-
-/// What a status update changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(rename_all = "snake_case")
-)]
-#[non_exhaustive]
-pub enum Change {
-    /// Nothing: the update was a duplicate or came too late.
-    Nothing,
-    /// Nothing: this kernel never placed such an executor.
-    UnknownExecutor,
-    /// The executor was seen running for the first time.
-    Running,
-    /// The executor is unreachable.
-    Unreachable,
-    /// The executor was unreachable and is back. Its resources were counted all the time.
-    Returned,
-    /// The executor was [given up](crate::Ticked::given_up) and is back. The resources that were freed then are counted
-    /// again.
-    Readmitted,
-    /// The executor was [given up](crate::Ticked::given_up) and is back, but there is no room for it: it must be killed
-    /// (`kill` is set).
-    Refused,
-    /// The executor has ended.
-    Ended(Fate),
-}
-
-/// An agent on which no executors are placed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub struct Exclusion {
-    /// The agent's id.
-    pub agent_id: Arc<str>,
-    /// When the exclusion ends; [`Timestamp::MAX`] is never.
-    pub until: Timestamp,
-}
-
-impl Exclusion {
-    /// Creates the exclusion of an agent, for tests of what reads them.
-    #[must_use]
-    pub fn new(agent_id: impl Into<Arc<str>>, until: Timestamp) -> Exclusion {
-        Exclusion { agent_id: agent_id.into(), until }
-    }
-}
-
-/// What the end of an executor does to the executor limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LimitRule {
-    /// The limit stays as it is.
-    #[default]
-    Keep,
-    /// An executor that [finished](crate::Fate::Finished) lowers the limit by one, so that it is not replaced.
-    CountDown,
-}
-
-impl Outcome {
-    fn of(executor: Option<ExecutorId>, change: Change) -> Outcome {
-        Outcome { executor, change, freed: None, kill: false, excluded: None }
-    }
-}
 
 impl Core {
     /// Finds an executor's id by its text. Its cell may hold another executor by now; its state says so.
@@ -162,7 +76,7 @@ impl Core {
     ) -> Outcome {
         let mut batch = ReleaseBatch::<1>::new();
         let found = self.find_cell(update.executor);
-        let outcome = self.apply(update, found, limit, now, &mut batch, |outcome| outcome);
+        let outcome = self.apply(update, found, limit, now, &mut batch, ReturnedOutcome);
         self.flush_releases(&mut batch);
         outcome
     }
@@ -184,7 +98,7 @@ impl Core {
                     Some(found) if !by_number || self.holds_number(found) => Some(*found),
                     _ => self.find_cell(update.executor),
                 };
-                self.apply(update, found, limit, now, &mut batch, |outcome| outcomes.push(outcome));
+                self.apply(update, found, limit, now, &mut batch, &mut *outcomes);
             }
             self.flush_releases(&mut batch);
         }
@@ -223,19 +137,83 @@ impl Core {
     }
 
     /// Applies one update to the executor that was `found`. If it has ended, what it held is recorded in `batch`. The
-    /// outcome goes to `emit`, which writes it to its final place: moving it afterwards is expensive.
+    /// outcome goes to `sink`, which writes it to its final place: moving it afterwards is expensive.
     #[inline]
-    fn apply<const N: usize, R>(
+    fn apply<const N: usize, S: OutcomeSink>(
         &self,
         update: &StatusUpdate<'_>,
         found: Option<Found<'_>>,
         limit: LimitRule,
         now: Timestamp,
         batch: &mut ReleaseBatch<N>,
-        emit: impl FnOnce(Outcome) -> R,
-    ) -> R {
-        let Some((id, executor)) = found else { return emit(self.unknown_outcome(update, None)) };
+        sink: S,
+    ) -> S::Written {
+        let Some((id, executor)) = found else {
+            return sink.other(self.unknown_outcome(update, None));
+        };
         let meaning = update.state.meaning(update.reason);
+        let Meaning::Ended(fate) = meaning else {
+            return sink.other(self.apply_alive(update, (id, executor), meaning, now, batch));
+        };
+        let before = match executor.end(id.sequence, fate) {
+            Ok(before) => before,
+            Err(state) => {
+                return sink.other(self.unchanged_outcome(update, id, executor, state, meaning));
+            }
+        };
+        if limit == LimitRule::CountDown && fate == Fate::Finished {
+            batch.record_finished();
+        }
+        let allocation = executor.ended_allocation(id.sequence);
+        let is_failure = update.state.blames_agent(update.reason, true);
+        if is_failure || !before.stage.counted() {
+            return sink.other(self.release_other(
+                update,
+                (id, fate),
+                allocation,
+                before,
+                now,
+                batch,
+            ));
+        }
+        self.record_release(id, &allocation, before, batch);
+        sink.ended(id, fate, allocation.resources)
+    }
+
+    /// Records what an executor releases whose failure may count against its agent, or whose resources aren't counted.
+    #[inline(never)]
+    fn release_other<const N: usize>(
+        &self,
+        update: &StatusUpdate<'_>,
+        (id, fate): (ExecutorId, Fate),
+        allocation: Allocation,
+        before: CellState,
+        now: Timestamp,
+        batch: &mut ReleaseBatch<N>,
+    ) -> Outcome {
+        let agent = allocation.agent;
+        let blamed = update.state.blames_agent(update.reason, true) && !before.asked_to_end;
+        let excluded = if blamed { self.count_agent_failure(update, agent, now) } else { None };
+        // The agent still counts this executor; any other may be one that is being placed.
+        let invalidates = excluded.is_some() && self.agents.executors_at(agent) > 1;
+        self.record_release(id, &allocation, before, batch);
+        if invalidates {
+            batch.record_exclusion();
+        }
+        let freed = before.stage.counted().then_some(allocation.resources);
+        Outcome { freed, excluded, ..Outcome::of(Some(id), Change::Ended(fate)) }
+    }
+
+    /// Applies an update that doesn't end the executor.
+    #[inline]
+    fn apply_alive<const N: usize>(
+        &self,
+        update: &StatusUpdate<'_>,
+        (id, executor): Found<'_>,
+        meaning: Meaning,
+        now: Timestamp,
+        batch: &mut ReleaseBatch<N>,
+    ) -> Outcome {
         let changed = match meaning {
             Meaning::Unreachable => self.mark_unreachable(id, executor, now),
             _ => executor.change(id.sequence, |state| next_state(state, meaning)),
@@ -247,39 +225,19 @@ impl Core {
                     // It may need the room of executors that have just ended.
                     self.flush_releases(batch);
                 }
-                return emit(self.unchanged_outcome(update, id, executor, state, meaning));
+                return self.unchanged_outcome(update, id, executor, state, meaning);
             }
         };
         let change = match meaning {
-            Meaning::Ended(fate) => {
-                let blamed = update.state.blames_agent(update.reason, true) && !before.asked_to_end;
-                let allocation = executor.ended_allocation(id.sequence);
-                let agent = allocation.agent;
-                let excluded =
-                    if blamed { self.count_agent_failure(update, agent, now) } else { None };
-                // The agent still counts this executor; any other may be one that is being placed.
-                let invalidates = excluded.is_some() && self.agents.executors_at(agent) > 1;
-                self.record_release(id, &allocation, before, batch);
-                if invalidates {
-                    batch.record_exclusion();
-                }
-                if limit == LimitRule::CountDown && fate == Fate::Finished {
-                    batch.record_finished();
-                }
-                let counted = before.stage.counted();
-                let freed = counted.then_some(allocation.resources);
-                let change = Change::Ended(fate);
-                return emit(Outcome { executor: Some(id), change, freed, kill: false, excluded });
-            }
             Meaning::Unreachable => Change::Unreachable,
-            Meaning::Running | Meaning::Launching if before.stage == CellStage::Unreachable => {
+            _ if before.stage == CellStage::Unreachable => {
                 self.unreachable.fetch_sub(1, Ordering::Relaxed);
                 Change::Returned
             }
             Meaning::Running if before.stage != after.stage => Change::Running,
-            Meaning::Running | Meaning::Launching => Change::Nothing,
+            _ => Change::Nothing,
         };
-        emit(Outcome::of(Some(id), change))
+        Outcome::of(Some(id), change)
     }
 
     /// Marks an executor as unreachable, if it is reachable.
@@ -436,15 +394,13 @@ impl Core {
     }
 }
 
-/// The state after an update with this meaning, or none if it changes nothing. [`ExecutorCell::mark_unreachable`]
-/// handles executors that become unreachable: one that is already unreachable keeps its clock.
+/// The state after an update with this meaning, or none if it changes nothing. [`ExecutorCell::end`] handles those that
+/// end, and [`ExecutorCell::mark_unreachable`] those that become unreachable: one that is already unreachable keeps its
+/// clock.
 fn next_state(state: CellState, meaning: Meaning) -> Option<CellState> {
     let live =
         matches!(state.stage, CellStage::Launching | CellStage::Running | CellStage::Unreachable);
     let next = match meaning {
-        Meaning::Ended(fate) if live || state.stage == CellStage::GivenUp => {
-            return Some(CellState { stage: CellStage::Vacant, fate, doubtful: false, ..state });
-        }
         Meaning::Running if live => {
             CellState { stage: CellStage::Running, doubtful: false, ..state }
         }

@@ -53,10 +53,11 @@
 
 use std::time::Duration;
 
-use crate::sync::{AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 use super::absence_clock::{Absence, AbsenceClock};
-use super::agent_binding::{AgentBinding, NO_AGENT};
+use super::agent_binding::AgentBinding;
+use super::agent_hint::AgentHint;
 use super::slab::SlabCell;
 use crate::limits::EXECUTOR_MEMORY_MAX;
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
@@ -213,43 +214,9 @@ impl CellState {
 /// The resources of an executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Allocation {
-    /// The index of its agent's cell; [`NO_AGENT`] if it isn't bound.
+    /// The index of its agent's cell; [`NO_AGENT`](super::agent_binding::NO_AGENT) if it isn't bound.
     pub(crate) agent: u32,
     pub(crate) resources: ExecutorResources,
-}
-
-/// The lower 16 bits of the index of an executor's agent, apart from the executor's cell: a search for an agent's
-/// executors reads 2 bytes per cell instead of a cache line, and only those cells whose hints are equal.
-///
-/// It is written before the executor is [reserved](ExecutorCell::reserve), and stays when the executor ends. So a cell
-/// with an equal hint may be vacant or another agent's; but as long as an executor is in its cell, its hint is right.
-/// The hint of an executor that is bound late always says that it may be on any agent: the thread that binds it could
-/// not change the hint together with the [binding](AgentBinding).
-#[derive(Debug)]
-pub(crate) struct AgentHint(AtomicU16);
-
-/// The hint of executors that are bound late, and of those on agents with such an index.
-const ANY_AGENT: u16 = NO_AGENT as u16;
-
-impl Default for AgentHint {
-    fn default() -> AgentHint {
-        AgentHint(AtomicU16::new(ANY_AGENT))
-    }
-}
-
-impl AgentHint {
-    /// Whether the cell may hold an executor of the agent with this index.
-    pub(crate) fn may_be(&self, agent: u32) -> bool {
-        // Relaxed: what orders the reader after the executor's reservation or admission orders it after the store.
-        let hint = self.0.load(Ordering::Relaxed);
-        hint == agent as u16 || hint == ANY_AGENT
-    }
-
-    /// Must be called before [`ExecutorCell::reserve`] of its cell.
-    pub(crate) fn set(&self, agent: u32) {
-        // Relaxed: the store of the executor's state publishes it.
-        self.0.store(agent as u16, Ordering::Relaxed);
-    }
 }
 
 /// An executor's cell: 64 bytes, one cache line.
@@ -374,6 +341,15 @@ impl ExecutorCell {
         }
     }
 
+    /// Moves the executor with `sequence` to `Vacant`, if updates can be about it. Returns the former state, as an
+    /// error if nothing was changed.
+    #[inline]
+    pub(crate) fn end(&self, sequence: u64, fate: Fate) -> Result<CellState, CellState> {
+        let ended = |state| CellState { stage: CellStage::Vacant, fate, doubtful: false, ..state };
+        self.change(sequence, |state| state.stage.live().then_some(ended(state)))
+            .map(|(before, _)| before)
+    }
+
     /// The resources of the executor. Valid only after a state other than `Vacant` was read.
     #[inline]
     pub(crate) fn allocation(&self) -> Allocation {
@@ -400,8 +376,8 @@ impl ExecutorCell {
         }
     }
 
-    /// The index of its agent's cell, or [`NO_AGENT`]. May be read in any state; it may be that of the cell's former
-    /// executor, so use it only to prefetch or check it afterwards.
+    /// The index of its agent's cell, or [`NO_AGENT`](super::agent_binding::NO_AGENT). May be read in any state; it may
+    /// be that of the cell's former executor, so use it only to prefetch or check it afterwards.
     pub(crate) fn agent(&self) -> u32 {
         self.binding.index()
     }

@@ -6,6 +6,7 @@ pub(crate) mod admission;
 pub(crate) mod adopted;
 pub(crate) mod agent;
 pub(crate) mod agent_binding;
+pub(crate) mod agent_hint;
 pub(crate) mod agent_key;
 pub(crate) mod agent_view;
 pub(crate) mod agents;

@@ -1,6 +1,6 @@
 //! Status updates and their effect on executors.
 
-use offermill::config::UnreachableRule;
+use offermill::config::{ExclusionRule, UnreachableRule};
 use offermill::resources::MilliCpus;
 use offermill::{
     Change, ExecutorId, Fate, IdScheme, LimitRule, Phase, Scope, StatusUpdate, TaskState,
@@ -318,6 +318,29 @@ fn the_given_up_count_the_limit_down() {
     let finished = StatusUpdate::new(&name, TaskState::Finished);
     fixture.kernel.status_update_with(&finished, LimitRule::CountDown, at(2));
     assert_eq!((fixture.kernel.executor_limit(), fixture.executors()), (Some(2), 0));
+}
+
+/// Goal: an executor that was asked to end blames no agent when it fails, whether its resources were counted or not.
+/// Method: one that runs and one that was given up, with exclusion at the first failure; then one that wasn't asked.
+#[test]
+fn the_end_of_those_asked_to_end_blames_nobody() {
+    let rule = UnreachableRule { release_after: Some(secs(0)), forget_after: secs(20) };
+    let exclusion = Some(ExclusionRule { failures: 1, window: secs(60), expiry: None });
+    let setup = Setup { unreachable: rule, exclusion, ..Setup::default() };
+    let mut fixture = Fixture::new(&setup);
+    for is_given_up in [false, true] {
+        let id = fixture.start_on("S1", 0);
+        assert_eq!(fixture.kernel.kill_executors([id]).len(), 1);
+        if is_given_up {
+            fixture.update(id, TaskState::Unreachable, 0);
+            assert_eq!(fixture.kernel.tick(at(1)).given_up.len(), 1);
+        }
+        let outcome = fixture.update(id, TaskState::Failed, 2);
+        assert_eq!((outcome.change, outcome.excluded), (Change::Ended(Fate::Failed), None));
+        assert_eq!(outcome.freed.is_none(), is_given_up);
+    }
+    let id = fixture.start_on("S1", 3);
+    assert!(fixture.update(id, TaskState::Failed, 4).excluded.is_some());
 }
 
 /// Goal: only ids that the kernel may have made are known. Method: one executor, then ids with a number that was never

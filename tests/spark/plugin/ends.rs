@@ -94,7 +94,22 @@ fn an_application_without_a_working_executor_ends() {
     // Without a number of executors there is no limit of failures that would come before.
     let settings = ["spark.executor.extraJavaOptions=-javaagent:/nowhere.jar"];
     let mut application = Application::start(SPARK_4, LOCAL, &settings, &["idle", "2"]);
-    let why = application.line(" executors have failed in a row, and none of them had registered ");
+    let why = application.line(" executors have failed in a row, and none of them had worked");
+    assert!(why.contains("the last failure: exit code 1 on agent-"), "{why}");
+    application.end();
+    application.assert_deserted(Duration::from_secs(5));
+}
+
+/// Goal: the same if executors register with their driver, and fail before they can run a task. Method: a shuffle
+/// service that isn't there; one attempt to find it.
+#[test]
+#[ignore = "needs Spark"]
+fn an_application_without_a_shuffle_service_ends() {
+    let settings =
+        ["spark.shuffle.service.enabled=true", "spark.shuffle.registration.maxAttempts=1"];
+    let mut application = Application::start(SPARK_4, LOCAL, &settings, &["idle", "9"]);
+    application.line("Registered executor ");
+    let why = application.line(" executors have failed in a row, and none of them had worked");
     assert!(why.contains("the last failure: exit code 1 on agent-"), "{why}");
     application.end();
     application.assert_deserted(Duration::from_secs(5));

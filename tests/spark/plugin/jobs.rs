@@ -143,6 +143,34 @@ fn an_application_of_spark_4_survives_a_kill_on_mesos() {
     cluster.assert_deserted();
 }
 
+/// Goal: with Kerberos the driver gives executors its delegation tokens, as Spark's backend for Mesos did: without them
+/// they could read no HDFS; the tokens are in no argument, no file and no log. Method: a secret among the driver's
+/// credentials, without a service of Kerberos; what executors get when they register.
+#[test]
+#[ignore = "needs Spark"]
+fn delegation_tokens_reach_executors() {
+    let realm = "-Djava.security.krb5.realm=OFFERMILL -Djava.security.krb5.kdc=127.0.0.1:1";
+    let [driver, executors] = ["driver.default", "executor.extra"]
+        .map(|beginning| format!("spark.{beginning}JavaOptions={realm}"));
+    let settings = [
+        "spark.hadoop.hadoop.security.authentication=kerberos",
+        "spark.executor.instances=2",
+        driver.as_str(),
+        executors.as_str(),
+    ];
+    for spark in [SPARK_3, SPARK_4] {
+        let mut application =
+            Application::start(spark, LOCAL, &settings, &["tokens", SECRET, "enough"]);
+        let framework = application.line("APP_ID ");
+        assert_eq!(application.line("GIVEN "), "ok");
+        assert_eq!(application.line("RESULT "), "ok");
+        application.assert_discreet(&framework);
+        fs::write(application.folder.0.join("enough"), "").unwrap();
+        assert_eq!(application.end(), Some(0));
+        application.assert_deserted(Duration::from_secs(5));
+    }
+}
+
 /// Waves of load with Spark's dynamic allocation.
 fn waves(spark: &str, waves: usize) {
     let settings =

@@ -199,6 +199,28 @@ def links():
     sc.stop()
 
 
+def tokens(secret, until):
+    """Has a secret of Hadoop's before there is a context. Says whether the driver gives it to executors, and whether
+    they work; ends when there is a file."""
+    SparkContext._ensure_initialized()
+    jvm = SparkContext._jvm
+    hadoop = jvm.org.apache.spark.deploy.SparkHadoopUtil.get()
+    name = jvm.org.apache.hadoop.io.Text("test")
+    own = jvm.org.apache.hadoop.security.Credentials()
+    own.addSecretKey(name, bytearray(secret, "utf-8"))
+    hadoop.addCurrentUserCredentials(own)
+    sc = SparkContext(conf=SparkConf())
+    say("APP_ID", sc.applicationId)
+    await_executors(sc, "2", lambda number: number == 2)
+    given = sc._jsc.sc().schedulerBackend().currentDelegationTokens()
+    found = given and hadoop.deserialize(given).getSecretKey(name)
+    say("GIVEN", "ok" if found and bytes(found) == secret.encode() else f"wrong: {found}")
+    say("RESULT", "ok" if load(sc, 2, 0.1) else "wrong")
+    while not os.path.exists(until):
+        time.sleep(0.05)
+    sc.stop()
+
+
 def refuse_profiles(sc):
     """Wants executors of another size for a part of a job, and tasks of another one. Says why not, a line each."""
     executors = ExecutorResourceRequests().cores(1).memory("600m")
@@ -263,6 +285,6 @@ def refusals(*cases):
 
 
 if __name__ == "__main__":
-    scenes = [jobs, dynamic, idle, busy, deadly, places, links, plain, refusals]
+    scenes = [jobs, dynamic, idle, busy, deadly, places, links, tokens, plain, refusals]
     scenes = {scene.__name__: scene for scene in scenes}
     scenes[sys.argv[1]](*sys.argv[2:])

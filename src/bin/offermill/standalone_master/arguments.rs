@@ -15,7 +15,9 @@ answers \"ok\".
 
 Beyond loopback the master listens only with TLS (--certificate-file, --key-file), principals
 (--principals-file) and worker tokens (--worker-tokens-file) or certificates (--worker-ca-file),
-unless --insecure is given: all who reach a master can run commands on its workers.
+unless --insecure is given: all who reach a master can run commands on its workers. On loopback,
+without principals only frameworks of the master's user and of root are answered, and without
+tokens only such workers (on Linux; elsewhere all).
 
 A second master with the same folder is refused while the first lives, or stands by with --standby:
 it sends workers and frameworks to the first, and takes over when that has ended. They are given
@@ -70,12 +72,12 @@ pub(crate) struct MasterArguments {
     pub(super) recovery_timeout: String,
 
     /// Only these principals may register frameworks: lines with a principal, a blank and its
-    /// secret [default: all programs that reach the master may]
+    /// secret [default: programs of this user and of root may]
     #[arg(long, value_name = "FILE")]
     pub(super) principals_file: Option<PathBuf>,
 
     /// Only workers with one of these tokens may register: lines with a token, or with a name, a
-    /// blank and a token [default: all programs that reach the master may]
+    /// blank and a token [default: programs of this user and of root may]
     #[arg(long, value_name = "FILE")]
     pub(super) worker_tokens_file: Option<PathBuf>,
 
@@ -106,7 +108,8 @@ pub(crate) struct MasterArguments {
     pub(super) log_level: Option<LogLevel>,
 
     /// Listen beyond loopback without TLS or without credentials: others on the network may read
-    /// and change what is sent, and run commands
+    /// and change what is sent, and run commands. On loopback, answer other users of this machine
+    /// without credentials, who may then run commands
     #[arg(long)]
     pub(super) insecure: bool,
 }

@@ -180,7 +180,7 @@ fn say_remarks(plan: &MasterPlan, address: SocketAddr) {
     if let Some(why) = &plan.remark {
         remark(&format!("TLS: {why}"));
     }
-    if plan.options.is_insecure && !address.ip().is_loopback() {
+    if plan.options.is_insecure {
         remark(&format!(
             "--insecure: who reaches {address} may read what is sent, or run commands on workers"
         ));

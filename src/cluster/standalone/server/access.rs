@@ -13,7 +13,7 @@ use tokio_rustls::rustls::SupportedCipherSuite;
 use tokio_rustls::rustls::crypto::ring::cipher_suite::TLS13_AES_256_GCM_SHA384;
 
 use crate::cluster::standalone::protocol::WORKER_PATH;
-use crate::http_server::{ClientConnection, HostProblem, check_host, single_header};
+use crate::http_server::{ClientConnection, HostProblem, PeerUser, check_host, single_header};
 use crate::launch::Secret;
 use crate::private_files::{FileAccess, open_input};
 
@@ -68,11 +68,16 @@ const TABLE: [(&Method, &str, RequestRight); 12] = [
 /// Why a worker without a certificate isn't answered.
 const NO_CERTIFICATE: &str = "workers must show a certificate";
 
+/// Why another user's program isn't answered.
+const OTHER_USER: &str =
+    "this master asks for no credentials, so it answers programs of its own user alone, and root's";
+
 /// The longest file of credentials, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Who is answered. Without any principal, all may register frameworks; without any token and without the need of a
-/// certificate, all may register workers.
+/// Who is answered. Without any principal, all programs of the server's user and of root may register frameworks;
+/// without any token and without the need of a certificate, they may register workers. Where the system doesn't tell
+/// whose a connection is, all programs may.
 #[derive(Clone, Debug, Default)]
 pub struct MasterAccess {
     /// `Basic` and the principal with its secret in base 64, as frameworks send it.
@@ -85,6 +90,8 @@ pub struct MasterAccess {
     hosts: Vec<String>,
     /// Whether clients come over TLS: they have verified the name that they use, so it isn't checked.
     pub(super) is_tls: bool,
+    /// Whether programs of other users may do what needs a right for which there are no credentials.
+    pub(super) answers_all_users: bool,
 }
 
 /// A token of workers.
@@ -166,6 +173,16 @@ impl MasterAccess {
         kinds.into_iter().filter(|(is_missing, _)| *is_missing).map(|(_, kind)| kind).collect()
     }
 
+    /// Whether it counts whose program a connection is of.
+    pub(super) fn asks_users(&self) -> bool {
+        !self.answers_all_users && !self.missing().is_empty()
+    }
+
+    /// Whether a client may do what needs a right, if there are no credentials for that right.
+    fn trusts(&self, client: &ClientConnection) -> bool {
+        self.answers_all_users || client.user.get() != PeerUser::Other
+    }
+
     /// The principal of a request that was checked; `None` if none is needed.
     pub(super) fn principal(&self, headers: &HeaderMap) -> Option<String> {
         self.frameworks.as_ref()?;
@@ -228,7 +245,14 @@ impl MasterAccess {
             RequestRight::Either => is_framework || is_worker,
             RequestRight::Nothing => true,
         };
+        let is_open = match right {
+            RequestRight::Frameworks => self.frameworks.is_none(),
+            RequestRight::Workers => self.workers.is_none() && !self.worker_certificates,
+            // What there is may be known on this machine.
+            RequestRight::Either | RequestRight::Nothing => false,
+        };
         match is_allowed {
+            true if is_open && !self.trusts(client) => Err((StatusCode::FORBIDDEN, OTHER_USER)),
             true => Ok(()),
             false if *right == RequestRight::Workers && !has_certificate => {
                 Err((StatusCode::FORBIDDEN, NO_CERTIFICATE))
@@ -258,8 +282,16 @@ pub(super) fn credentials_problem(
     headers: &HeaderMap,
     (status, sentence): (StatusCode, &str),
 ) -> Option<&'static str> {
-    if sentence == NO_CERTIFICATE {
-        return Some("a worker has no certificate of an authority of --worker-ca-file");
+    match sentence {
+        NO_CERTIFICATE => {
+            return Some("a worker has no certificate of an authority of --worker-ca-file");
+        }
+        OTHER_USER => {
+            return Some(
+                "it is of another user, who needs credentials (--principals-file, --worker-tokens-file)",
+            );
+        }
+        _ => {}
     }
     (status == StatusCode::UNAUTHORIZED).then(|| match headers.get(AUTHORIZATION) {
         None => "it has no credentials",
@@ -371,6 +403,17 @@ mod tests {
         headers: &[(&'static str, &str)],
         has_certificate: bool,
     ) -> u16 {
+        status_of_user(access, method, path, headers, has_certificate, PeerUser::Own)
+    }
+
+    fn status_of_user(
+        access: &MasterAccess,
+        method: &Method,
+        path: &str,
+        headers: &[(&'static str, &str)],
+        has_certificate: bool,
+        user: PeerUser,
+    ) -> u16 {
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -381,6 +424,7 @@ mod tests {
         let (head, ()) = request.body(()).unwrap().into_parts();
         let client = ClientConnection::default();
         client.has_certificate.set(has_certificate);
+        client.user.set(user);
         let checked = access.check(&head, &client);
         checked.err().map_or(200, |(status, _)| status.as_u16())
     }
@@ -467,6 +511,39 @@ mod tests {
         assert_eq!(ask(&access, "evil.example"), 200);
         let two = [("host", "localhost"), ("host", "localhost")];
         assert_eq!(status_of(&access, &Method::GET, STATE_PATH, &two, false), 400);
+    }
+
+    /// Goal: what needs a right for which there are no credentials is done for this user's programs and root's alone,
+    /// unless all users are answered, or the system doesn't tell whose a program is; what there is may be known.
+    /// Method: all requests that need a right, of each kind of user, with and without each kind of credentials.
+    #[test]
+    fn other_users_need_credentials() {
+        let framework = [("authorization", "Basic cTpz")];
+        let ask = |access: &MasterAccess, method: &Method, path: &str, user: PeerUser, headers| {
+            status_of_user(access, method, path, headers, false, user)
+        };
+        let open = MasterAccess::default();
+        let insecure = MasterAccess { answers_all_users: true, ..MasterAccess::default() };
+        for (method, path, right) in TABLE {
+            let is_reading = matches!(right, RequestRight::Either | RequestRight::Nothing);
+            let expected = if is_reading { 200 } else { 403 };
+            assert_eq!(ask(&open, method, path, PeerUser::Other, &[]), expected, "{path}");
+            for user in [PeerUser::Own, PeerUser::Untold] {
+                assert_eq!(ask(&open, method, path, user, &[]), 200, "{path}");
+            }
+            assert_eq!(ask(&insecure, method, path, PeerUser::Other, &[]), 200, "{path}");
+        }
+        assert!(open.asks_users() && !insecure.asks_users() && !access().asks_users());
+        let workers_alone = MasterAccess { frameworks: None, ..access() };
+        let frameworks_alone = MasterAccess { workers: None, ..access() };
+        let other = PeerUser::Other;
+        assert_eq!(ask(&workers_alone, &Method::POST, SCHEDULER_PATH, other, &framework), 403);
+        assert_eq!(ask(&frameworks_alone, &Method::POST, SCHEDULER_PATH, other, &framework), 200);
+        assert_eq!(ask(&frameworks_alone, &Method::POST, WORKER_PATH, other, &[]), 403);
+        assert!(workers_alone.asks_users() && frameworks_alone.asks_users());
+        let certificates = frameworks_alone.with_worker_certificates();
+        assert_eq!(ask(&certificates, &Method::POST, WORKER_PATH, other, &[]), 403);
+        assert!(!certificates.asks_users());
     }
 
     /// Goal: if workers must show certificates, a token alone is not enough, nor a certificate alone; frameworks need

@@ -14,7 +14,8 @@
 //! | `GET /` and what it loads | the web page, which asks for the four above | none |
 //!
 //! Each request is checked once, in `access.rs`, before anything of it is read; what isn't in its table is refused.
-//! Beyond loopback the server listens only with TLS and credentials, unless it is told otherwise.
+//! Beyond loopback the server listens only with TLS and credentials, unless it is told otherwise. On loopback, what
+//! needs a right for which there are no credentials is done for programs of this user and of root alone.
 //!
 //! All state belongs to one thread. A connection that reads too slowly is closed, and one that says nothing gives way
 //! to others, see [`http_server`](crate::http_server).
@@ -75,6 +76,7 @@ const LIMITS: ServerLimits = ServerLimits {
     headers_max: 64,
     lasts: None,
     unacknowledged_timeout: Duration::from_secs(60),
+    asks_users: false,
 };
 /// The interval in which the master looks at its clock.
 const TICK: Duration = Duration::from_millis(250);
@@ -104,7 +106,8 @@ pub fn serve_master(
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
         let answering = Rc::clone(&shared);
         let connections_max = connections_within_files(LIMITS.connections_max);
-        let limits = ServerLimits { connections_max, ..LIMITS };
+        let asks_users = answering.access.asks_users();
+        let limits = ServerLimits { connections_max, asks_users, ..LIMITS };
         let refusing = Rc::clone(&shared);
         let refused = move |from, why: &io::Error| {
             let why = why.to_string();

@@ -24,7 +24,8 @@ pub struct MasterOptions {
     pub access: MasterAccess,
     /// What accepts connections with TLS. `None` means that there is none.
     pub tls: Option<TlsAcceptor>,
-    /// Whether it may listen beyond loopback without TLS or without credentials.
+    /// Whether it may listen beyond loopback without TLS or without credentials, and whether frameworks and workers of
+    /// other users of this machine are answered without credentials.
     pub is_insecure: bool,
     /// Who is told what happens.
     pub observer: MasterObserver,

@@ -93,6 +93,7 @@ impl SharedMaster {
         let master = StandaloneMaster::new(settings, journal.take_entries());
         let mut access = options.access;
         access.is_tls = options.tls.is_some();
+        access.answers_all_users = options.is_insecure;
         let shared = SharedMaster {
             access,
             started: Instant::now(),

@@ -60,7 +60,8 @@ impl Link {
     /// Begins to connect to a master.
     pub(super) fn dial(client: SharedHttp, config: &WorkerConfig, master: Master) -> Link {
         let (sender, events) = mpsc::channel(EVENTS_WAITING_MAX);
-        let settings = (config.heartbeat.as_secs_f64(), config.client_certificate.is_some());
+        let has_certificate = config.masters.tls().then_some(config.client_certificate.is_some());
+        let settings = (config.heartbeat.as_secs_f64(), has_certificate);
         let work = async move {
             let end = converse(&client, &master, settings, &sender).await;
             // The worker has given the connection up meanwhile.
@@ -128,11 +129,11 @@ pub(super) fn client(config: &WorkerConfig) -> Result<Http, Error> {
     Ok(Http::new(WORKER_PATH, media, authorization, tls, config.call_timeout))
 }
 
-/// Connects, registers and reads. Returns why that ended.
+/// Connects, registers and reads. Returns why that ended. Without TLS it isn't said whether there is a certificate.
 async fn converse(
     client: &Http,
     master: &Master,
-    (heartbeat, has_certificate): (f64, bool),
+    (heartbeat, has_certificate): (f64, Option<bool>),
     events: &mpsc::Sender<LinkEvent>,
 ) -> LinkEnd {
     let mut records = match open(client, master, has_certificate, events).await {
@@ -175,7 +176,7 @@ fn sanitize(client: &Http, event: WorkerEvent) -> WorkerEvent {
 async fn open(
     client: &Http,
     master: &Master,
-    has_certificate: bool,
+    has_certificate: Option<bool>,
     events: &mpsc::Sender<LinkEvent>,
 ) -> Result<RecordStream, LinkEnd> {
     let mut connection = client.connect(master).await.map_err(LinkEnd::Lost)?;
@@ -205,12 +206,16 @@ async fn open(
 }
 
 /// What the worker's credentials lack: a master that wants a certificate answers 403, and one that wants a token 401.
-fn refusal(client: &Http, status: StatusCode, has_certificate: bool, why: &str) -> String {
+/// Without TLS, a master that answers programs of its own user alone answers 403.
+fn refusal(client: &Http, status: StatusCode, has_certificate: Option<bool>, why: &str) -> String {
     match (status, has_certificate, client.has_credential()) {
-        (StatusCode::FORBIDDEN, false, _) => format!(
+        (StatusCode::FORBIDDEN, None, _) => {
+            format!("{why}; for workers of other users it needs --worker-tokens-file")
+        }
+        (StatusCode::FORBIDDEN, Some(false), _) => format!(
             "it wants a certificate of this worker ({why}); give --client-certificate-file and --client-key-file"
         ),
-        (StatusCode::FORBIDDEN, true, _) => format!(
+        (StatusCode::FORBIDDEN, Some(true), _) => format!(
             "it doesn't accept this worker's certificate ({why}); --client-certificate-file must be of an authority \
              in its --worker-ca-file"
         ),

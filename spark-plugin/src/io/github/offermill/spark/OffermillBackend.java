@@ -17,11 +17,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.SparkContext;
+import org.apache.spark.deploy.security.HadoopDelegationTokenManager;
 import org.apache.spark.resource.ResourceProfile;
 import org.apache.spark.rpc.RpcAddress;
 import org.apache.spark.rpc.RpcEndpointAddress;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerExecutorAdded;
+import org.apache.spark.scheduler.SparkListenerExecutorMetricsUpdate;
+import org.apache.spark.scheduler.SparkListenerTaskStart;
 import org.apache.spark.scheduler.TaskSchedulerImpl;
 import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend;
 import org.slf4j.Logger;
@@ -154,6 +157,12 @@ public final class OffermillBackend extends CoarseGrainedSchedulerBackend {
         return id != null ? id : super.applicationId();
     }
 
+    /** With Kerberos, Spark obtains delegation tokens and gives them to executors, as on clusters of its own. */
+    @Override
+    public Option<HadoopDelegationTokenManager> createTokenManager() {
+        return Option.apply(new HadoopDelegationTokenManager(conf(), context.hadoopConfiguration(), driverEndpoint()));
+    }
+
     @Override
     public double minRegisteredRatio() {
         String key = "spark.scheduler.minRegisteredResourcesRatio";
@@ -245,9 +254,6 @@ public final class OffermillBackend extends CoarseGrainedSchedulerBackend {
     private void handle(JsonNode event) {
         String executor = event.path("executor").asText();
         String host = event.path("host").asText();
-        if (totalRegisteredExecutors().get() > 0) {
-            prospects.worked();
-        }
         switch (event.path("event").asText()) {
             case "placed":
                 losses.placed(executor);
@@ -378,14 +384,26 @@ public final class OffermillBackend extends CoarseGrainedSchedulerBackend {
         return new Endpoint();
     }
 
-    /** Learns of executors that have registered. */
+    /** Learns of executors that have registered, and of those that work. */
     private final class Registrations extends SparkListener {
         @Override
         public void onExecutorAdded(SparkListenerExecutorAdded added) {
-            prospects.worked();
             newcomers.registered(added.executorId());
             if (!isStopping.get()) {
                 losses.registered(added.executorId(), added.executorInfo().executorHost());
+            }
+        }
+
+        @Override
+        public void onTaskStart(SparkListenerTaskStart start) {
+            prospects.worked(start.taskInfo().executorId());
+        }
+
+        @Override
+        public void onExecutorMetricsUpdate(SparkListenerExecutorMetricsUpdate heartbeat) {
+            // The driver has one, too.
+            if (!heartbeat.execId().equals("driver")) {
+                prospects.worked(heartbeat.execId());
             }
         }
     }

@@ -10,7 +10,8 @@ import org.apache.spark.network.util.JavaUtils;
 
 /**
  * The settings of <code>offermill run</code>, made of those of Spark. They go by its standard input: others can read
- * argument lists, and no file with secrets can be left. Offermill ignores what it doesn't know, so all is passed on but what means something else there.
+ * argument lists, and no file with secrets can be left. Offermill ignores what it doesn't know, so all settings are
+ * passed on except those that mean something else there.
  */
 final class RunSettings {
     /** Keys of Offermill itself: spark-submit drops all keys but those that begin with "spark.". */
