@@ -17,7 +17,9 @@ NUMBERS = 20_000
 
 
 def say(*words):
-    print(*words, flush=True)
+    # In one piece: `print` writes word by word, and what Spark logs may come in between.
+    sys.stdout.write(" ".join(str(word) for word in words) + "\n")
+    sys.stdout.flush()
 
 
 def executors(sc):

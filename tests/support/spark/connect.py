@@ -16,6 +16,6 @@ found = (
     numbers.select(double("id").alias("twice")).agg({"twice": "sum"}).collect()[0][0],
 )
 wanted = (NUMBERS, [(group, NUMBERS // 10) for group in range(10)], NUMBERS * (NUMBERS - 1))
-print("RESULT", "ok" if found == wanted else f"wrong: {found}")
+print("RESULT " + ("ok\n" if found == wanted else f"wrong: {found}\n"), end="")
 spark.stop()
 sys.exit(found != wanted)

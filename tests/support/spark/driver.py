@@ -20,7 +20,9 @@ def inside(i):
 
 
 def say(*words):
-    print(*words, flush=True)
+    # In one piece: `print` writes word by word, and what Spark logs may come in between.
+    sys.stdout.write(" ".join(str(word) for word in words) + "\n")
+    sys.stdout.flush()
 
 
 def arguments():
