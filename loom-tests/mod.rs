@@ -32,6 +32,7 @@ mod seqlock;
 mod slab;
 mod snapshot;
 mod subscription;
+mod tasks;
 mod updates;
 
 use std::cell::Cell;

@@ -29,6 +29,8 @@
 //! 6. `engine/offer_handler`, `recorded_kernel`: pass the batch to the kernel, and record it if there is a journal.
 //! 7. `kernel/offers/handler`: `agent_cache`, `eligibility`, `candidates`, `locality` and `placement` plan; `commit`
 //!    admits what was planned, or has it planned again; `carve` cuts the resources of each executor.
+//!    Frameworks that place tasks themselves call `kernel/offers/tasks` instead: `propose` does what comes before the
+//!    plan, `check` makes it of their picks, and the same `commit` admits it.
 //! 8. `engine/handler_calls`, `gate`: make the ACCEPT call.
 //! 9. `cluster/mesos/cluster`, `task`, `calls`, `state_writer`: build the message, and write the launch to the
 //!    framework id file if there is one.
@@ -100,7 +102,7 @@
 //! | | guarantee | checked by |
 //! |---|---|---|
 //! | 1 | The accounts agree: the admission word counts exactly the resources which agents and executors hold | P, F, D after each step; T whenever all threads pause |
-//! | 2 | Placements and readmissions never exceed the core cap, not even for an instant. Counted are all executors but those that were given up: an executor that is unreachable for [`release_after`](config::UnreachableRule) (default 5 min) is replaced, and may still run; until it returns and is killed, or ends, more than the cap may be in use | L `admission`, `updates`; S; T, D |
+//! | 2 | Placements and readmissions never exceed the core cap, not even for an instant. Counted are all executors but those that were given up: an executor that is unreachable for [`release_after`](config::UnreachableRule) (default 5 min) is replaced, and may still run; until it returns and is killed, or ends, more than the cap may be in use. Tasks of unequal sizes count as what they take; a plan of them is cut off from its end, a gang whole | L `admission`, `updates`, `tasks`; S; T, D; P against naive books |
 //! | 3 | No counter underflows or wraps | P, F, D, with debug assertions |
 //! | 4 | Executors take no more than their offers have, exact to a thousandth of a core, with role and reservation kept; each port once. Used plus left is what was offered; reserved resources are used first; nothing revocable, shared or of other roles unless configured, and revocable resources are never mixed with others | P, F against a naive kernel; D |
 //! | 5 | The resources in a launch call are those which the kernel counts for the executor. [Extra cores](ConfigBuilder::extra_cores) are in neither: the executor is only told that it has them | D; P |
@@ -152,10 +154,11 @@
 //!
 //! Here a call is lock-free if a thread that is stopped anywhere in it prevents no other thread from completing such a
 //! call. [`Handler::resource_offers`], [`Kernel::status_update`] and [`Kernel::status_updates`] are lock-free, with
-//! these exceptions:
+//! these exceptions; so are [`Handler::propose`] and [`Rooms::commit`], where a row says "an offer" or "a launch":
 //!
 //! | call | waits for | when | shown by |
 //! |---|---|---|---|
+//! | a launch, first task | a commit whose task is the first of the kernel, or in its segment of the table of executors, and allocates the tags there, at most 1 MiB | the first task in a segment | by construction: the table of tags is written nowhere else |
 //! | an offer, agent first seen | other first sights and removals of agents in the same shard of a map; the lock of the name in the agent's cell. It allocates | the first offer of an agent to this handler, and the first after the agent was forgotten | C `an_agent_is_inserted_once`; L `agents/insert-insert`, `agents/sweep-offer`; S `maps/insert-forget` |
 //! | a launch, growth | a launch that allocates the same segment of a table, at most 4 MiB | no cell is free (with [plain ids](IdScheme::plain): or no page of numbers), and the table grew by a quarter of its last segment since the last [`Kernel::tick`] | C `growing_writes_one_word_more_and_a_stack_less`; L `slab/grow-claim`; P `a_table_that_looks_ahead_is_never_short`; S `maps/growth` |
 //! | an update, failure | other failures, suspicions, readmissions and reports of the same agent | the agent is to blame | C `a_failure_writes_its_agents_line`; L `agents/fail-fail`, `agents/exclude-readmit` |
@@ -283,9 +286,9 @@ pub use kernel::{
     Accepted, AgentResources, AgentState, Amount, Bound, CapacitySums, Change, ClusterCapacity,
     ClusterLack, Decisions, Decline, DeclineCounts, Declined, DemandCall, DrainFuture, DrainReport,
     Drained, ExcludedAgents, Exclusion, ExecutorView, Explanation, GivenUp, Handler, Kernel,
-    LargestAgent, Left, LeftResources, LimitRule, Miss, OfferCounts, Outcome, Phase, Piece, Placed,
-    Reason, ReasonKind, Recovered, Remainder, ResourceSums, RoleOffer, Scope, Snapshot, Target,
-    Ticked, Totals, Violation,
+    LargestAgent, Left, LeftResources, LimitRule, Miss, OfferCounts, Outcome, Phase, Pick, Picks,
+    Piece, Placed, Reason, ReasonKind, Recovered, Remainder, ResourceSums, RoleOffer, Room, Rooms,
+    Scope, Snapshot, Target, Task, Ticked, Totals, Unplaced, Violation, choosers,
 };
 pub use offer::attributes;
 pub use offer::{

@@ -16,9 +16,10 @@ use super::state::numbers::NumberTable;
 use super::state::policy::PolicyCell;
 use super::state::slab::Slab;
 use super::state::subscription::Subscription;
+use super::state::tags::TagTable;
 use crate::config::Config;
 use crate::ids::IdScheme;
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, UntrackedOnceLock};
 
 /// The parts of a kernel. Each part guards its own invariants.
 pub(crate) struct Core {
@@ -31,6 +32,8 @@ pub(crate) struct Core {
     pub(super) numbers: Option<Box<NumberTable>>,
     /// Names of adopted executors.
     pub(super) adopted: Adopted,
+    /// The tags of tasks; none before the first task.
+    pub(super) tags: UntrackedOnceLock<Box<TagTable>>,
     pub(crate) drain: Drain,
     pub(super) counters: CachePadded<AllCounters>,
     pub(crate) demand: DemandState,
@@ -57,6 +60,7 @@ impl Core {
             numbers: ids.needs_table().then(|| Box::new(NumberTable::new())),
             ids,
             adopted: Adopted::new(),
+            tags: UntrackedOnceLock::new(),
             policy: PolicyCell::new(config),
             subscription: Subscription::new(),
             agents: AgentTable::new(),

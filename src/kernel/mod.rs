@@ -16,7 +16,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `reason` | why offers are declined |
-//! | `offers` | answers offers: candidates, placement, commit, resource carving, locality |
+//! | `offers` | answers offers: candidates, placement, commit, resource carving, locality; in `tasks`, with picks of the framework |
 //! | `lifecycle` | applies status updates, losses, timeouts and limits; late binding; adoption; drain |
 //! | `reports` | snapshots, explanations, counters, the consistency check |
 //! | `state` | every word that threads share |
@@ -44,6 +44,10 @@ pub use offers::decision::{Accepted, Decisions, Placed};
 pub use offers::handler::Handler;
 pub use offers::piece::{Amount, Piece};
 pub use offers::remainder::{Left, LeftResources, Remainder};
+pub use offers::tasks::choosers;
+pub use offers::tasks::picks::{Pick, Picks, Task, Unplaced};
+pub use offers::tasks::room::Room;
+pub use offers::tasks::rooms::Rooms;
 pub use reason::{Decline, Reason, ReasonKind};
 pub use reports::capacity::ClusterCapacity;
 pub use reports::capacity_agent::{AgentResources, RoleOffer};

@@ -122,6 +122,8 @@ pub enum Reason {
         /// When the wait ends.
         until: Timestamp,
     },
+    /// The framework picked no [task](crate::Task) for the offer's room.
+    NotPicked,
 }
 
 /// The kinds of [`Reason`], for counting.
@@ -169,11 +171,13 @@ pub enum ReasonKind {
     Contended,
     /// See [`Reason::Locality`].
     Locality,
+    /// See [`Reason::NotPicked`].
+    NotPicked,
 }
 
 impl ReasonKind {
     /// All kinds, in the order of their discriminants.
-    pub const ALL: [ReasonKind; 18] = [
+    pub const ALL: [ReasonKind; 19] = [
         ReasonKind::Stopping,
         ReasonKind::Disconnected,
         ReasonKind::Malformed,
@@ -192,6 +196,7 @@ impl ReasonKind {
         ReasonKind::Port,
         ReasonKind::Contended,
         ReasonKind::Locality,
+        ReasonKind::NotPicked,
     ];
 
     /// The kind in a few words.
@@ -216,6 +221,7 @@ impl ReasonKind {
             ReasonKind::Port => "port not offered",
             ReasonKind::Contended => "raced",
             ReasonKind::Locality => "other hosts wanted",
+            ReasonKind::NotPicked => "no task picked",
         }
     }
 }
@@ -245,6 +251,7 @@ impl Reason {
             Reason::Port { .. } => ReasonKind::Port,
             Reason::Contended => ReasonKind::Contended,
             Reason::Locality { .. } => ReasonKind::Locality,
+            Reason::NotPicked => ReasonKind::NotPicked,
         }
     }
 

@@ -8,6 +8,7 @@
 //! | [`state_machine`] | does any [`history`] of events make it differ from [`reference`]? |
 //! | [`batched_updates`] | does a batch of updates have the effect of its updates one by one? |
 //! | [`spark`] | what would Spark's own backend answer? |
+//! | [`tasks`] | are picked tasks of unequal sizes placed, left out and freed as naive books say? |
 //! | [`threads`] | do its guarantees hold while threads race? |
 //! | [`linearizability`] | are the answers of concurrent calls those of some sequential order? |
 //! | [`memory`] | what does it allocate, when, and is it freed? |
@@ -29,5 +30,6 @@ mod placement;
 mod reference;
 mod spark;
 mod state_machine;
+mod tasks;
 mod threads;
 mod world;

@@ -42,7 +42,7 @@ pub(crate) struct Candidate {
     pub(crate) sources: ScalarSources,
     has_port: bool,
     /// The number of executors that its agent takes.
-    pub(super) agent_capacity: u32,
+    pub(in crate::kernel) agent_capacity: u32,
     /// The fingerprint of what is recorded of its agent's offers.
     recorded: u32,
     /// Whether an executor failed on the agent recently.
@@ -297,7 +297,9 @@ pub(crate) struct CandidateSet {
 }
 
 impl CandidateSet {
-    /// Collects the candidates among `offers` and appends a row to `declines` for each offer that can't be used.
+    /// Collects the candidates among `offers` and appends a row to `declines` for each offer that can't be used. Always
+    /// inlined: a call would cost a small batch 1 % of its instructions.
+    #[inline(always)]
     pub(crate) fn collect(
         &mut self,
         offers: &[Offer<'_>],

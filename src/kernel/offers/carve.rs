@@ -154,7 +154,8 @@ pub(crate) struct ResourceCarver<'a> {
 
 impl<'a> ResourceCarver<'a> {
     /// `group` holds the positions of its offers in `batch`, at least one. `firm` is what is offered that is not
-    /// revocable, and `sources` says which resources hold it.
+    /// revocable, and `sources` says which resources hold it. Always inlined: it is large, and would be copied.
+    #[inline(always)]
     pub(crate) fn new(
         batch: &'a [Offer<'a>],
         group: &'a [u32],
@@ -198,6 +199,42 @@ impl<'a> ResourceCarver<'a> {
         self.gpus.cut(&self.offers, gpus, pieces);
         if let Some(port) = port {
             pieces.extend(self.offers.find_port(port));
+        }
+    }
+}
+
+/// Carves tasks of unequal sizes, one after the other, each kind from the supply that was chosen for it.
+#[derive(Debug)]
+pub(crate) struct TaskCarver<'a> {
+    firm: ResourceCarver<'a>,
+    /// For cores, memory and GPUs.
+    revocable: [CarveCursor; 3],
+}
+
+impl<'a> TaskCarver<'a> {
+    /// Continues with the group of a carver that has carved nothing.
+    #[inline(always)]
+    pub(crate) fn new(firm: ResourceCarver<'a>) -> TaskCarver<'a> {
+        let kinds = [ResourceKind::Cpus, ResourceKind::Memory, ResourceKind::Gpus];
+        let cursor = |kind| CarveCursor::new(kind, Supply::Revocable, &firm.offers, 0);
+        TaskCarver { revocable: kinds.map(cursor), firm }
+    }
+
+    /// Appends the pieces of one task: thousandths of cores, memory and GPUs, which the supplies must have.
+    pub(crate) fn carve(
+        &mut self,
+        thousandths: [u64; 3],
+        supplies: [Supply; 3],
+        pieces: &mut Vec<Piece>,
+    ) {
+        let ResourceCarver { offers, cpus, memory, gpus } = &mut self.firm;
+        let firm = [cpus, memory, gpus];
+        let cursors = firm.into_iter().zip(&mut self.revocable).zip(supplies);
+        for (((firm, revocable), supply), amount) in cursors.zip(thousandths) {
+            match supply {
+                Supply::NonRevocable => firm.cut(offers, amount, pieces),
+                Supply::Revocable => revocable.cut(offers, amount, pieces),
+            }
         }
     }
 }

@@ -14,15 +14,19 @@
 //!    the agents' next offers will be recorded; see [`state::offered`](crate::kernel::state::offered).
 //!
 //! A kernel that is closed between steps 4 and 5 finds the cells `Reserved` and waits for them (see `drain`).
+//!
+//! What is placed are executors of the configured shape, or [tasks](crate::kernel::offers::tasks) of unequal sizes;
+//! [`Planned`] has what differs.
 
 use super::candidates::CandidateSet;
-use crate::config::ExecutorGpus;
+use crate::config::{Config, ExecutorGpus};
 use crate::ids::ExecutorId;
 use crate::kernel::Core;
 use crate::kernel::reason::Reason;
 use crate::kernel::state::admission::AdmissionState;
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::kernel::state::policy::{Headroom, Policy};
+use crate::kernel::state::tags::TagTable;
 use crate::resources::{ExecutorResources, Gpus, MilliCpus};
 use crate::sync::Ordering;
 use crate::time::Timestamp;
@@ -36,10 +40,99 @@ pub(crate) enum Committed {
     Outdated,
 }
 
+/// An executor in a plan. Of all functions without `self`, the defaults are right for executors of one size.
+pub(crate) trait Planned: Copy {
+    /// Whether executors may differ in size whatever the settings are.
+    const UNEQUAL: bool;
+
+    /// The position of its candidate.
+    fn candidate(self) -> usize;
+
+    /// The cores that it takes.
+    fn cores(self, candidates: &CandidateSet) -> MilliCpus;
+
+    /// What it takes. Called once for each executor, in the order of the plan.
+    fn allocate(self, candidates: &mut CandidateSet, config: &Config) -> ExecutorResources;
+
+    /// The framework's number for it, if it has one.
+    fn tag(self) -> Option<u64>;
+
+    /// The GPUs that were reserved for it alone.
+    fn own_gpus(self, config: &Config) -> u64;
+
+    /// Reserves GPUs and cuts the plan off where the cap ends. Returns the reason if GPUs limit the plan.
+    fn reserve_gpus(
+        core: &Core,
+        policy: &Policy,
+        candidates: &mut CandidateSet,
+        plan: &mut Plan<Self>,
+    ) -> Option<Reason>;
+
+    /// Where a plan may be cut off: at `keep` or before.
+    #[inline]
+    fn boundary(_order: &[Self], keep: usize) -> usize {
+        keep
+    }
+
+    /// Called after executors were removed whose agents refuse: removes those that are of no use without them.
+    #[inline]
+    fn remove_incomplete(_core: &Core, _candidates: &mut CandidateSet, _plan: &mut Plan<Self>) {}
+}
+
+/// An executor of the configured shape: the position of its candidate.
+impl Planned for u32 {
+    const UNEQUAL: bool = false;
+
+    #[inline]
+    fn candidate(self) -> usize {
+        self as usize
+    }
+
+    #[inline]
+    fn cores(self, candidates: &CandidateSet) -> MilliCpus {
+        candidates.capacities[self as usize].cores
+    }
+
+    #[inline]
+    fn allocate(self, candidates: &mut CandidateSet, config: &Config) -> ExecutorResources {
+        let candidate = &mut candidates.list[self as usize];
+        let first = !std::mem::replace(&mut candidate.begun, true);
+        ExecutorResources {
+            cores: candidates.capacities[self as usize].cores,
+            memory: config.memory_taken(),
+            gpus: candidate.gpus_of(config, first),
+            port: config.fixed_port,
+        }
+    }
+
+    #[inline]
+    fn tag(self) -> Option<u64> {
+        None
+    }
+
+    #[inline]
+    fn own_gpus(self, config: &Config) -> u64 {
+        match config.executor_gpus {
+            ExecutorGpus::Exactly(each) => u64::from(each.get()),
+            ExecutorGpus::WhatThereIs => 0,
+        }
+    }
+
+    #[inline]
+    fn reserve_gpus(
+        core: &Core,
+        policy: &Policy,
+        candidates: &mut CandidateSet,
+        plan: &mut Plan<u32>,
+    ) -> Option<Reason> {
+        core.reserve_equal_gpus(policy, candidates, plan)
+    }
+}
+
 /// A plan: candidates in the order of placement, one entry per executor, and what was claimed for them.
-#[derive(Debug, Default)]
-pub(crate) struct Plan {
-    pub(crate) order: Vec<u32>,
+#[derive(Debug)]
+pub(crate) struct Plan<P = u32> {
+    pub(crate) order: Vec<P>,
     pub(crate) cells: Vec<u32>,
     /// The stack of free cells that the handler prefers.
     stack: u32,
@@ -50,10 +143,17 @@ pub(crate) struct Plan {
     any_failed: bool,
 }
 
-impl Plan {
+impl<P> Plan<P> {
     /// An empty plan for a handler that prefers `stack`.
-    pub(crate) fn new(stack: u32) -> Plan {
-        Plan { stack, ..Plan::default() }
+    pub(crate) fn new(stack: u32) -> Plan<P> {
+        Plan {
+            order: Vec::new(),
+            cells: Vec::new(),
+            stack,
+            first_sequence: 0,
+            spare_pages: Vec::new(),
+            any_failed: false,
+        }
     }
 
     pub(crate) fn clear(&mut self) {
@@ -73,16 +173,16 @@ impl Plan {
 
 impl Core {
     /// Commits `plan`, or as much of its beginning as the caps allow.
-    pub(crate) fn commit(
+    pub(crate) fn commit<P: Planned>(
         &self,
         policy: &Policy,
         admission: AdmissionState,
         candidates: &mut CandidateSet,
-        plan: &mut Plan,
+        plan: &mut Plan<P>,
         now: Timestamp,
     ) -> Committed {
         self.reserve_agents(candidates, plan, now);
-        let short_of_gpus = self.reserve_gpus(policy, candidates, plan);
+        let short_of_gpus = P::reserve_gpus(self, policy, candidates, plan);
         if !self.reserve_cells(policy, candidates, plan, now) {
             self.truncate_plan(policy, candidates, plan, 0);
         }
@@ -96,8 +196,8 @@ impl Core {
                 self.agents.clear_failure_mark(candidate.agent.index());
             }
         }
-        if policy.sizes_differ() {
-            self.record_next_offers(policy, candidates);
+        if P::UNEQUAL || policy.sizes_differ() {
+            self.record_next_offers(policy, candidates, P::UNEQUAL);
         }
         for (position, cell) in plan.cells.iter().enumerate() {
             let id = plan.id(position);
@@ -110,10 +210,10 @@ impl Core {
 
     /// Has the next offers recorded of agents on which executors were placed that took what there was.
     #[cold]
-    fn record_next_offers(&self, policy: &Policy, candidates: &CandidateSet) {
-        let takes_cores = policy.fixed_cores().is_none();
+    fn record_next_offers(&self, policy: &Policy, candidates: &CandidateSet, unequal: bool) {
+        let unequal = unequal || policy.fixed_cores().is_none();
         for candidate in &candidates.list {
-            if candidate.placed > 0 && (takes_cores || candidate.gpus_granted > 0) {
+            if candidate.placed > 0 && (unequal || candidate.gpus_granted > 0) {
                 self.agents.set_unrecorded(candidate.agent.index());
             }
         }
@@ -127,9 +227,14 @@ impl Core {
     }
 
     /// Step 1. Candidates whose agent refuses are removed from the plan and record the reason.
-    fn reserve_agents(&self, candidates: &mut CandidateSet, plan: &mut Plan, now: Timestamp) {
-        for at in &plan.order {
-            candidates.list[*at as usize].placed += 1;
+    fn reserve_agents<P: Planned>(
+        &self,
+        candidates: &mut CandidateSet,
+        plan: &mut Plan<P>,
+        now: Timestamp,
+    ) {
+        for planned in &plan.order {
+            candidates.list[planned.candidate()].placed += 1;
         }
         let mut refused = false;
         for candidate in candidates.list.iter_mut().filter(|candidate| candidate.placed > 0) {
@@ -145,16 +250,17 @@ impl Core {
             }
         }
         if refused {
-            plan.order.retain(|at| candidates.list[*at as usize].placed > 0);
+            plan.order.retain(|planned| candidates.list[planned.candidate()].placed > 0);
+            P::remove_incomplete(self, candidates, plan);
         }
     }
 
-    /// Step 2. Returns the reason if GPUs limit the plan.
-    fn reserve_gpus(
+    /// Step 2, for executors of the configured shape. Returns the reason if GPUs limit the plan.
+    fn reserve_equal_gpus(
         &self,
         policy: &Policy,
         candidates: &mut CandidateSet,
-        plan: &mut Plan,
+        plan: &mut Plan<u32>,
     ) -> Option<Reason> {
         let cap = u64::from(policy.config.gpu_cap.get());
         match policy.config.executor_gpus {
@@ -182,11 +288,11 @@ impl Core {
     }
 
     /// Step 3. Returns `false` if the table of executors is full.
-    fn reserve_cells(
+    fn reserve_cells<P: Planned>(
         &self,
         policy: &Policy,
         candidates: &mut CandidateSet,
-        plan: &mut Plan,
+        plan: &mut Plan<P>,
         now: Timestamp,
     ) -> bool {
         let count = plan.order.len();
@@ -200,24 +306,17 @@ impl Core {
         {
             return false;
         }
-        let config = &policy.config;
         ExecutorCell::before_reserving();
-        for (position, at) in plan.order.iter().enumerate() {
-            let candidate = &mut candidates.list[*at as usize];
-            let first = !std::mem::replace(&mut candidate.begun, true);
-            let allocation = Allocation {
-                agent: candidate.agent.index(),
-                resources: ExecutorResources {
-                    cores: candidates.capacities[*at as usize].cores,
-                    memory: config.memory_taken(),
-                    gpus: candidate.gpus_of(config, first),
-                    port: config.fixed_port,
-                },
-            };
+        for (position, planned) in plan.order.iter().enumerate() {
+            let resources = planned.allocate(candidates, &policy.config);
+            let agent = candidates.list[planned.candidate()].agent.index();
             let id = plan.id(position);
+            if let Some(tag) = planned.tag() {
+                self.tags.get_or_init(|| Box::new(TagTable::new())).set(id, tag);
+            }
             if let Some((executor, hint)) = self.executors.get_with_hint(id.slot) {
-                hint.set(allocation.agent);
-                executor.reserve(id.sequence, &allocation, now);
+                hint.set(agent);
+                executor.reserve(id.sequence, &Allocation { agent, resources }, now);
             }
         }
         true
@@ -225,17 +324,16 @@ impl Core {
 
     /// Step 4. Returns the word after the commit. If the plan was given back, returns the reason, or none if it is
     /// outdated.
-    fn admit(
+    fn admit<P: Planned>(
         &self,
         policy: &Policy,
         mut admission: AdmissionState,
         candidates: &mut CandidateSet,
-        plan: &mut Plan,
+        plan: &mut Plan<P>,
     ) -> Result<AdmissionState, Option<Reason>> {
         let first = admission;
-        let sum = |candidates: &CandidateSet, plan: &Plan| {
-            let cores =
-                plan.order.iter().map(|at| candidates.capacities[*at as usize].cores.millis());
+        let sum = |candidates: &CandidateSet, plan: &Plan<P>| {
+            let cores = plan.order.iter().map(|planned| planned.cores(candidates).millis());
             MilliCpus::from_millis(cores.sum())
         };
         let mut cores = sum(candidates, plan);
@@ -270,11 +368,11 @@ impl Core {
     }
 
     /// Truncates the plan to `keep` executors and gives back what was claimed for the rest.
-    fn truncate_plan(
+    fn truncate_plan<P: Planned>(
         &self,
         policy: &Policy,
         candidates: &mut CandidateSet,
-        plan: &mut Plan,
+        plan: &mut Plan<P>,
         keep: usize,
     ) {
         if keep >= plan.order.len() {
@@ -289,17 +387,21 @@ impl Core {
             self.retire_number(sequence);
         }
         plan.cells.truncate(keep);
-        if let ExecutorGpus::Exactly(each) = policy.config.executor_gpus {
-            self.gpus.release((plan.order.len() - keep) as u64 * u64::from(each.get()));
-        }
+        let gpus = plan.order[keep..].iter().map(|planned| planned.own_gpus(&policy.config));
+        self.gpus.release(gpus.sum());
         self.release_agents(candidates, plan, keep);
     }
 
     /// Truncates the order to `keep`, uncounts the rest on their agents, and releases the GPUs of candidates left
     /// empty.
-    fn release_agents(&self, candidates: &mut CandidateSet, plan: &mut Plan, keep: usize) {
-        for at in plan.order.drain(keep..) {
-            let candidate = &mut candidates.list[at as usize];
+    pub(crate) fn release_agents<P: Planned>(
+        &self,
+        candidates: &mut CandidateSet,
+        plan: &mut Plan<P>,
+        keep: usize,
+    ) {
+        for planned in plan.order.drain(keep..) {
+            let candidate = &mut candidates.list[planned.candidate()];
             self.agents.release(candidate.agent.index(), 1);
             candidate.placed -= 1;
             if candidate.placed == 0 {
@@ -310,13 +412,14 @@ impl Core {
 }
 
 /// How many executors of the plan's beginning fit.
-fn fitting(candidates: &CandidateSet, plan: &Plan, headroom: Headroom) -> usize {
+fn fitting<P: Planned>(candidates: &CandidateSet, plan: &Plan<P>, headroom: Headroom) -> usize {
     let mut cores = headroom.cores.millis();
-    let fits = |at: &&u32| {
-        let wanted = candidates.capacities[**at as usize].cores.millis();
+    let fits = |planned: &&P| {
+        let wanted = planned.cores(candidates).millis();
         let fits = wanted <= cores;
         cores = cores.saturating_sub(wanted);
         fits
     };
-    plan.order.iter().take(headroom.executors as usize).take_while(fits).count()
+    let fit = plan.order.iter().take(headroom.executors as usize).take_while(fits).count();
+    P::boundary(&plan.order, fit)
 }

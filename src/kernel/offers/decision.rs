@@ -10,6 +10,7 @@ use super::piece::Piece;
 use super::remainder::Remainder;
 use crate::config::Config;
 use crate::ids::ExecutorId;
+use crate::kernel::offers::tasks::picks::{Task, Unplaced};
 use crate::kernel::reason::Decline;
 use crate::offer::Offer;
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
@@ -60,6 +61,9 @@ pub struct Decisions {
     pub(crate) placed: Vec<Placed>,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) declines: Vec<Decline>,
+    /// The tags of what was placed, if it was placed as tasks; otherwise empty.
+    pub(crate) tags: Vec<u64>,
+    pub(crate) unplaced: Vec<Unplaced>,
     pub(crate) leftover_refuse: Duration,
     /// Whether an offer was refused at a cap.
     pub(crate) at_cap: bool,
@@ -88,6 +92,7 @@ impl Decisions {
             executors: slice(&self.placed, row.placed),
             refuse: self.leftover_refuse,
             pieces: &self.pieces,
+            tags: slice(&self.tags, row.placed),
         })
     }
 
@@ -97,7 +102,13 @@ impl Decisions {
         &self.declines
     }
 
-    /// The number of executors placed.
+    /// The picks that [`Rooms::commit`](crate::Rooms::commit) didn't place, in their order, each with the reason.
+    #[must_use]
+    pub fn unplaced(&self) -> &[Unplaced] {
+        &self.unplaced
+    }
+
+    /// The number of executors placed, tasks included.
     #[must_use]
     pub fn executors(&self) -> usize {
         self.placed.len()
@@ -109,6 +120,8 @@ impl Decisions {
         self.placed.clear();
         self.pieces.clear();
         self.declines.clear();
+        self.tags.clear();
+        self.unplaced.clear();
         self.at_cap = false;
     }
 }
@@ -127,6 +140,7 @@ pub struct Accepted<'d> {
     /// How long to refuse the agent's remaining resources.
     pub refuse: Duration,
     pieces: &'d [Piece],
+    tags: &'d [u64],
 }
 
 impl<'d> Accepted<'d> {
@@ -136,6 +150,11 @@ impl<'d> Accepted<'d> {
     #[must_use]
     pub fn pieces(&self, executor: &Placed) -> &'d [Piece] {
         slice(self.pieces, executor.pieces)
+    }
+
+    /// The tags of the executors and the executors, if they are [tasks](crate::Task); otherwise nothing.
+    pub fn tasks(&self) -> impl ExactSizeIterator<Item = (u64, &'d Placed)> + use<'d> {
+        self.tags.iter().copied().zip(self.executors)
     }
 
     /// Returns what the executors leave of the offers. The cluster treats the rest as declined.
@@ -188,6 +207,18 @@ impl Placed {
             },
             advertised_cores: MilliCpus::from_millis(cores.millis() + config.extra_cores.millis()),
             advertised_memory: config.executor_memory,
+            pieces: (0, 0),
+        }
+    }
+
+    /// An executor that is a task: it is advertised what it takes.
+    pub(crate) fn task(id: ExecutorId, task: &Task) -> Placed {
+        let Task { cores, memory, gpus, .. } = *task;
+        Placed {
+            id,
+            resources: ExecutorResources { cores, memory, gpus, port: None },
+            advertised_cores: cores,
+            advertised_memory: memory,
             pieces: (0, 0),
         }
     }

@@ -12,6 +12,7 @@ use super::commit::{Committed, Plan};
 use super::decision::{AcceptRow, Decisions, Placed};
 use super::placement;
 use crate::kernel::Core;
+use crate::kernel::offers::tasks::scratch::TaskScratch;
 use crate::kernel::reason::{Decline, Reason};
 use crate::kernel::state::admission::{AdmissionState, Pin};
 use crate::kernel::state::counters::Counters;
@@ -62,22 +63,23 @@ use crate::time::Timestamp;
 /// nothing: their reason is the cap that is reached after it. The limit of one executor per wanted host during the
 /// [locality wait](crate::ConfigBuilder::locality_wait) is a preference, not a cap.
 pub struct Handler {
-    core: Arc<Core>,
-    policy: PolicyView,
-    pin: Pin,
-    counters: Arc<CachePadded<Counters>>,
-    scratch: Scratch,
+    pub(in crate::kernel) core: Arc<Core>,
+    pub(in crate::kernel) policy: PolicyView,
+    pub(in crate::kernel) pin: Pin,
+    pub(in crate::kernel) counters: Arc<CachePadded<Counters>>,
+    pub(in crate::kernel) scratch: Scratch,
 }
 
 /// A handler's reusable memory.
 #[derive(Debug)]
-struct Scratch {
-    agent_cache: AgentCache,
-    candidates: CandidateSet,
+pub(in crate::kernel) struct Scratch {
+    pub(in crate::kernel) agent_cache: AgentCache,
+    pub(in crate::kernel) candidates: CandidateSet,
     plan: Plan,
     left: Vec<(u32, u32)>,
     /// For each wanted host, whether it gets an executor in this batch.
-    taken: Vec<bool>,
+    pub(in crate::kernel) taken: Vec<bool>,
+    pub(in crate::kernel) tasks: TaskScratch,
 }
 
 /// How a batch was answered.
@@ -114,12 +116,14 @@ impl Drop for Handler {
 
 impl Handler {
     pub(crate) fn new(core: Arc<Core>) -> Handler {
+        let stack = core.executors.assign_stack();
         let scratch = Scratch {
             agent_cache: AgentCache::new(),
             candidates: CandidateSet::default(),
-            plan: Plan::new(core.executors.assign_stack()),
+            plan: Plan::new(stack),
             left: Vec::new(),
             taken: Vec::new(),
+            tasks: TaskScratch::new(stack),
         };
         let policy = core.policy.view();
         let pin = core.admission.register();
@@ -173,6 +177,21 @@ impl Handler {
                 BatchResult::Outdated => {}
             }
         };
+        self.end_batch(offers, admission, config_version, alike, now, decisions);
+    }
+
+    /// Called when a batch is answered, by a plan for the admission word as it was then.
+    #[inline]
+    pub(in crate::kernel) fn end_batch(
+        &mut self,
+        offers: &[Offer<'_>],
+        admission: AdmissionState,
+        config_version: u64,
+        alike: bool,
+        now: Timestamp,
+        decisions: &Decisions,
+    ) {
+        let core = &*self.core;
         let outdated = !core.admission.load().same_version(admission);
         if outdated && core.policy.load().number != decisions.policy {
             // The policy was replaced while the batch was answered. The new policy may want what was refused here, and
@@ -202,7 +221,7 @@ impl Scratch {
         if let Some(reason) = closed.filter(|reason| !policy.outranks(reason)) {
             // The wait for wanted hosts may pause.
             core.locality_filter(policy, Some(&reason), now);
-            decline_all(offers, reason, policy, now, decisions);
+            decline_all(offers, reason, policy, now, &mut decisions.declines);
             // Offers arrive though nothing can be placed: suppress must be sent again.
             if !offers.is_empty() && (reason.is_cap() || reason == Reason::Stopping) {
                 core.record_refused_at_cap(decisions);
@@ -224,7 +243,7 @@ impl Scratch {
         decisions: &mut Decisions,
     ) -> BatchResult {
         let OpenBatch { admission, closed, offers, now } = *batch;
-        let Scratch { agent_cache, candidates, plan, left, taken } = self;
+        let Scratch { agent_cache, candidates, plan, left, taken, .. } = self;
         candidates.collect(offers, policy, agent_cache, &core.agents, now, &mut decisions.declines);
         core.record_offered(candidates, agent_cache, offers, policy, now);
         if let Some(locality_filter) = core.locality_filter(policy, closed.as_ref(), now) {
@@ -287,7 +306,8 @@ impl Scratch {
         for candidate in &candidates.list {
             let first_offer = decisions.accepted.len() as u32;
             if candidate.placed == 0 {
-                decline(candidates, candidate, policy, reached_cap, now, decisions);
+                let declines = &mut decisions.declines;
+                decline(candidates, candidate, policy, reached_cap, now, declines);
                 continue;
             }
             decisions.accepted.extend(candidates.offers_of(candidate.first));
@@ -308,7 +328,11 @@ impl Scratch {
 
 impl Core {
     /// The reason for which every offer is declined, if there is one.
-    fn reason_for_all(&self, policy: &Policy, admission: AdmissionState) -> Option<Reason> {
+    pub(in crate::kernel) fn reason_for_all(
+        &self,
+        policy: &Policy,
+        admission: AdmissionState,
+    ) -> Option<Reason> {
         if admission.closed() {
             return Some(Reason::Stopping);
         }
@@ -319,7 +343,7 @@ impl Core {
     }
 
     /// Records that offers were refused at a cap.
-    fn record_refused_at_cap(&self, decisions: &mut Decisions) {
+    pub(in crate::kernel) fn record_refused_at_cap(&self, decisions: &mut Decisions) {
         self.demand.record_refused();
         decisions.at_cap = true;
     }
@@ -379,36 +403,37 @@ fn decline_candidates(
     decisions: &mut Decisions,
 ) {
     for candidate in &candidates.list {
-        decline(candidates, candidate, policy, reached_cap, now, decisions);
+        decline(candidates, candidate, policy, reached_cap, now, &mut decisions.declines);
     }
 }
 
 /// Declines the offers of a candidate on which nothing is placed.
 #[inline]
-fn decline(
+pub(in crate::kernel) fn decline(
     candidates: &CandidateSet,
     candidate: &Candidate,
     policy: &Policy,
     reached_cap: &Option<Reason>,
     now: Timestamp,
-    decisions: &mut Decisions,
+    declines: &mut Vec<Decline>,
 ) {
     let cap = reached_cap.filter(|cap| policy.outranks(cap));
     let own = || candidate.reason.or(*reached_cap).unwrap_or(Reason::Contended);
     let reason = cap.unwrap_or_else(own);
     let refuse = reason.refuse(&policy.config.refuse, now);
-    let declines = candidates.offers_of(candidate.first);
-    decisions.declines.extend(declines.map(|offer| Decline { offer, reason, refuse }));
+    let declined = candidates.offers_of(candidate.first);
+    declines.extend(declined.map(|offer| Decline { offer, reason, refuse }));
 }
 
-fn decline_all(
+/// Declines a batch for one reason.
+pub(in crate::kernel) fn decline_all(
     offers: &[Offer<'_>],
     reason: Reason,
     policy: &Policy,
     now: Timestamp,
-    decisions: &mut Decisions,
+    declines: &mut Vec<Decline>,
 ) {
     let refuse = reason.refuse(&policy.config.refuse, now);
     let all = (0..offers.len() as u32).map(|offer| Decline { offer, reason, refuse });
-    decisions.declines.extend(all);
+    declines.extend(all);
 }

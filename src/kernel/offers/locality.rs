@@ -27,6 +27,11 @@ pub(crate) struct LocalityFilter<'a> {
 }
 
 impl LocalityFilter<'_> {
+    /// Whether wanted hosts are waited for, and each takes one executor.
+    pub(in crate::kernel) fn is_waiting(&self) -> bool {
+        self.until.is_some()
+    }
+
     /// Leaves capacity for one executor on each wanted host that has none, and none elsewhere. Call it when all other
     /// reasons to decline an offer are known.
     #[inline(never)]

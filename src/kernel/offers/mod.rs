@@ -14,3 +14,4 @@ pub(crate) mod offered;
 pub(crate) mod piece;
 pub(crate) mod placement;
 pub(crate) mod remainder;
+pub(crate) mod tasks;

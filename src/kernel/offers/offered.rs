@@ -28,7 +28,7 @@ impl Core {
     /// Records what the batch's agents offer, where that has changed. An agent that another thread is recording is left
     /// for its next offer.
     #[inline]
-    pub(super) fn record_offered(
+    pub(in crate::kernel) fn record_offered(
         &self,
         candidates: &mut CandidateSet,
         agent_cache: &mut AgentCache,

@@ -24,4 +24,5 @@ pub(crate) mod policy;
 pub(crate) mod seqlock;
 pub(crate) mod slab;
 pub(crate) mod subscription;
+pub(crate) mod tags;
 pub(crate) mod target;

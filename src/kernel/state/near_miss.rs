@@ -247,7 +247,8 @@ fn encode(reason: &Reason) -> Numbers {
         | Reason::Disconnected
         | Reason::Malformed
         | Reason::AgentFull
-        | Reason::Contended => [0; 3],
+        | Reason::Contended
+        | Reason::NotPicked => [0; 3],
     }
 }
 
@@ -297,6 +298,7 @@ fn decode(kind: ReasonKind, numbers: Numbers) -> Reason {
         ReasonKind::Port => Reason::Port { port: u16::try_from(a).unwrap_or(u16::MAX) },
         ReasonKind::Contended => Reason::Contended,
         ReasonKind::Locality => Reason::Locality { until: Timestamp::from_millis(a) },
+        ReasonKind::NotPicked => Reason::NotPicked,
     }
 }
 
@@ -305,7 +307,7 @@ fn decode(kind: ReasonKind, numbers: Numbers) -> Reason {
 mod tests {
     use super::*;
 
-    const REASONS: [Reason; 18] = [
+    const REASONS: [Reason; 19] = [
         Reason::Stopping,
         Reason::Disconnected,
         Reason::Malformed,
@@ -328,6 +330,7 @@ mod tests {
         Reason::Port { port: u16::MAX },
         Reason::Contended,
         Reason::Locality { until: Timestamp::from_millis(u64::MAX - 1) },
+        Reason::NotPicked,
     ];
 
     fn record(

@@ -43,6 +43,8 @@ const LONGEST_BITS: u32 = crate::sync::SLAB_LONGEST_BITS;
 const DOUBLING: usize = (LONGEST_BITS - FIRST_BITS) as usize + 1;
 /// The maximum number of further segments: room for at least 2²⁶ cells of a line.
 const FURTHER: usize = 1 << (crate::sync::SLAB_CELLS_BITS - LONGEST_BITS);
+/// The maximum number of segments.
+pub(super) const SEGMENTS: usize = DOUBLING + FURTHER;
 /// The number of stacks of free cells.
 const STACKS: usize = if cfg!(all(loom, test)) { 2 } else { 8 };
 const NONE: u32 = u32::MAX;
@@ -348,7 +350,7 @@ const fn longest_bits<T: SlabCell>() -> u32 {
 }
 
 /// The number of cells in a segment.
-fn length<T: SlabCell>(segment: usize) -> usize {
+pub(super) fn length<T: SlabCell>(segment: usize) -> usize {
     1 << (first_bits::<T>() + segment as u32).min(longest_bits::<T>())
 }
 
@@ -361,7 +363,7 @@ fn first<T: SlabCell>(segment: usize) -> u32 {
 
 /// The segment of an index and its offset in the segment.
 #[inline]
-fn place<T: SlabCell>(index: u32) -> (usize, usize) {
+pub(super) fn place<T: SlabCell>(index: u32) -> (usize, usize) {
     let shifted = u64::from(index) + (1 << first_bits::<T>());
     let beyond = shifted.checked_sub(2 << longest_bits::<T>());
     match beyond {

@@ -1,0 +1,130 @@
+//! Commits of picked tasks of unequal sizes: one admission for all, cut off from the end.
+
+use super::scenes::{NOW, config, finish_all, kernel, offer_of, offer_to};
+use super::{explore, race};
+use crate::resources::{Mebibytes, MilliCpus};
+use crate::{Decisions, ExecutorId, Handler, Kernel, Picks, Task};
+
+/// A cap that admits one of two plans as a whole. No model has a larger one.
+const CAP: u64 = 4;
+
+/// Picks tasks of these whole cores. Returns those that were placed and their cores in total.
+type Place = fn(&Kernel, &mut Handler, &[u64]) -> (Vec<ExecutorId>, u64);
+
+fn place(kernel: &Kernel, handler: &mut Handler, cores: &[u64]) -> (Vec<ExecutorId>, u64) {
+    let mut picks = Picks::new();
+    for (cores, tag) in cores.iter().zip(0..) {
+        picks.push(0, Task::new(tag, MilliCpus::from_cores(*cores), Mebibytes::new(1)));
+    }
+    let mut decisions = Decisions::new();
+    offer_of("S0", 8, |offers| {
+        handler.propose(offers, NOW).commit(&picks, NOW, &mut decisions);
+    });
+    let seen = kernel.totals().cores;
+    assert!(seen <= MilliCpus::from_cores(CAP), "{seen} cores for a moment");
+    let tasks: Vec<_> = decisions.accepts().flat_map(|accepted| accepted.tasks()).collect();
+    // Cut off from the end, and each task with its own tag and amount.
+    for ((tag, task), expected) in tasks.iter().zip(0..) {
+        assert_eq!(*tag, expected, "not the beginning of the plan");
+        assert_eq!(task.resources.cores, MilliCpus::from_cores(cores[expected as usize]));
+    }
+    assert_eq!(tasks.len() + decisions.unplaced().len(), cores.len());
+    let sum = tasks.iter().map(|(_, task)| task.resources.cores.whole_cores()).sum();
+    (tasks.iter().map(|(_, task)| task.id).collect(), sum)
+}
+
+/// A plan that is admitted at first as if the caps allowed everything, taken back, and then placed as it should be.
+fn place_after_a_try(
+    kernel: &Kernel,
+    handler: &mut Handler,
+    cores: &[u64],
+) -> (Vec<ExecutorId>, u64) {
+    let core = &*kernel.0;
+    let sum = MilliCpus::from_cores(cores.iter().sum());
+    while core.admission.commit(core.admission.load(), 2, sum).is_err() {}
+    core.admission.release(2, sum);
+    place(kernel, handler, cores)
+}
+
+/// Two plans at once, of 3 and 1 cores and of 2 and 2, one placed by `place_there`, with a cap of 4.
+fn two_plans(place_there: Place) {
+    let cap = Some(MilliCpus::from_cores(CAP));
+    let kernel = kernel(config().core_cap(cap));
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let (mut one, mut other) = (kernel.handler(), kernel.handler());
+    let (first, second) = race(
+        move || place(&here, &mut one, &[3, 1]),
+        move || place_there(&there, &mut other, &[2, 2]),
+    );
+    let placed = first.1 + second.1;
+    assert!(placed <= CAP, "{placed} cores");
+    assert_eq!(kernel.totals().cores, MilliCpus::from_cores(placed));
+    // One of them came first and got everything; then nothing was left for the other.
+    assert_eq!(placed, CAP, "a plan was cut off though it fits");
+    kernel.check().unwrap();
+    let names: Vec<String> =
+        first.0.iter().chain(&second.0).map(|id| kernel.executor_name(*id).to_string()).collect();
+    finish_all(&kernel, &names);
+    assert_eq!(kernel.totals().cores, MilliCpus::ZERO, "another amount was freed than was held");
+    kernel.check().unwrap();
+}
+
+/// Goal: of two plans of unequal tasks that together exceed the cap, nothing exceeds it, each is cut off from its end,
+/// what is cut off leaves nothing behind, and the ends free what the tasks held. Method: both at once; then the sums
+/// are checked against the cells, and all end.
+#[test]
+fn unequal_plans_share_the_cap() {
+    explore("tasks/plan-plan", Some(2), || two_plans(place));
+}
+
+/// Mutant: tasks are admitted first, and taken back because that may have been too much.
+#[test]
+#[ignore = "mutant"]
+fn mutant_admitted_and_taken_back() {
+    explore("mutant tasks/plan-plan", Some(2), || two_plans(place_after_a_try));
+}
+
+/// A plan of 2 and 1 cores, placed by `place_here`, while a batch of executors of a core is answered, with a cap of 3
+/// cores.
+fn plan_and_batch(place_here: Place) {
+    let kernel = kernel(config().core_cap(Some(MilliCpus::from_cores(3))));
+    let here = kernel.clone();
+    let (mut one, mut other) = (kernel.handler(), kernel.handler());
+    let (tasks, executors) =
+        race(move || place_here(&here, &mut one, &[2, 1]), move || offer_to(&mut other, "S0", 1));
+    let cores = tasks.1 + executors.len() as u64;
+    assert_eq!(kernel.totals().cores, MilliCpus::from_cores(cores));
+    assert!(cores <= 3, "{cores} cores");
+    kernel.check().unwrap();
+    let mut tagged = kernel.0.executors.iter().filter(|(_, cell)| cell.state().stage.live());
+    let is_right = |id: ExecutorId| kernel.task_tag(id).is_some() == tasks.0.contains(&id);
+    assert!(
+        tagged.all(|(slot, cell)| is_right(ExecutorId { sequence: cell.state().sequence, slot }))
+    );
+}
+
+/// Goal: tasks and executors of the configured size share one cap, and only tasks have tags. Method: a plan and a batch
+/// at once.
+#[test]
+fn tasks_and_executors_share_the_cap() {
+    explore("tasks/plan-batch", Some(2), || plan_and_batch(place));
+}
+
+/// Mutant: what was checked before is admitted without a comparison.
+#[test]
+#[ignore = "mutant"]
+fn mutant_added_blindly() {
+    explore("mutant tasks/plan-batch", Some(2), || {
+        plan_and_batch(|kernel, _, cores| {
+            let core = &*kernel.0;
+            let left = 3000 - core.admission.load().cores().millis();
+            let mut placed = 0;
+            for cores in cores.iter().filter(|cores| **cores * 1000 <= left) {
+                let cores = MilliCpus::from_cores(*cores);
+                while core.admission.commit(core.admission.load(), 1, cores).is_err() {}
+                placed += cores.whole_cores();
+            }
+            (Vec::new(), placed)
+        });
+    });
+}

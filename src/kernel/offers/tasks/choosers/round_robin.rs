@@ -1,0 +1,57 @@
+//! Round robin: rooms take turns.
+
+use super::Chooser;
+use crate::kernel::offers::tasks::picks::{Picks, Task};
+use crate::kernel::offers::tasks::room::Room;
+use crate::resources::MilliCpus;
+
+impl Chooser {
+    /// Picks for each task the next room in turn that has what it needs. Rooms on whose agents one
+    /// [failed lately](Room::failed_lately) come after the others in each round. Returns the number of picks.
+    ///
+    /// Tasks of one size get the rooms that executors of this size would get by
+    /// [`Placement::RoundRobin`](crate::config::Placement::RoundRobin).
+    pub fn round_robin(&mut self, rooms: &[Room], tasks: &[Task], picks: &mut Picks) -> usize {
+        self.in_turn(rooms, tasks, |room, task| picks.push(room, *task))
+    }
+
+    /// Calls `pick` for each task that gets a room.
+    pub(super) fn in_turn(
+        &mut self,
+        rooms: &[Room],
+        tasks: &[Task],
+        mut pick: impl FnMut(u32, &Task),
+    ) -> usize {
+        self.begin(rooms);
+        let Chooser { left, ring, .. } = self;
+        ring.clear();
+        for last in [false, true] {
+            let all = rooms.iter().zip(0u32..);
+            ring.extend(all.filter(|(room, _)| room.failed_lately() == last).map(|(_, at)| at));
+        }
+        let (mut turn, mut picked) = (0, 0);
+        for task in tasks {
+            let mut fits = |at: &usize| {
+                ring.get(*at).is_some_and(|room| left[*room as usize].take(task).is_ok())
+            };
+            let Some(at) = (turn..ring.len()).chain(0..turn).find(|at| fits(at)) else { continue };
+            let room = ring[at];
+            pick(room, task);
+            picked += 1;
+            turn = at + 1;
+            if is_full(&left[room as usize]) {
+                ring.remove(at);
+                turn = at;
+            }
+            if turn == ring.len() {
+                turn = 0;
+            }
+        }
+        picked
+    }
+}
+
+/// Whether a room takes no task, whatever its size.
+fn is_full(room: &Room) -> bool {
+    room.tasks() == 0 || room.left().cores == MilliCpus::ZERO
+}

@@ -1,0 +1,191 @@
+use proptest::prelude::*;
+
+use super::{Chooser, Domains};
+use crate::kernel::offers::tasks::picks::{Picks, Task};
+use crate::kernel::offers::tasks::room::Room;
+use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::{Reason, ResourceSums};
+
+fn room(position: u32, cores: u64, memory: u64, tasks: u32) -> Room {
+    let cores = MilliCpus::from_millis(cores);
+    Room::new(
+        position,
+        ResourceSums { cores, memory: Mebibytes::new(memory), gpus: Gpus::ZERO },
+        tasks,
+    )
+}
+
+fn task(tag: u64, cores: u64, memory: u64) -> Task {
+    Task::new(tag, MilliCpus::from_millis(cores), Mebibytes::new(memory))
+}
+
+/// Rooms of up to 4 cores and 4 GiB, and tasks of up to 2 cores and 2 GiB with the tags 0, 1, 2 and so on.
+fn rooms_and_tasks() -> impl Strategy<Value = (Vec<Room>, Vec<Task>)> {
+    let rooms = prop::collection::vec((0u64..4000, 0u64..4096, 0u32..6), 0..12);
+    let tasks = prop::collection::vec((0u64..2000, 0u64..2048), 0..40);
+    (rooms, tasks).prop_map(|(rooms, tasks)| {
+        let rooms = rooms.iter().zip(0..).map(|((c, m, n), at)| room(at, *c, *m, *n)).collect();
+        let tasks = tasks.iter().zip(0..).map(|((c, m), tag)| task(tag, *c, *m)).collect();
+        (rooms, tasks)
+    })
+}
+
+/// Replays picks, in the order of the tasks. `check` gets what is left of the rooms before each task, and its room. A
+/// pick must fit.
+fn replay(
+    rooms: &[Room],
+    tasks: &[Task],
+    picks: &Picks,
+    mut check: impl FnMut(&[Room], &Task, Option<usize>),
+) {
+    let mut left = rooms.to_vec();
+    let mut picks = picks.iter().peekable();
+    for task in tasks {
+        let pick = picks.next_if(|pick| pick.task.tag == task.tag);
+        let room = pick.map(|pick| pick.room as usize);
+        check(&left, task, room);
+        if let Some(room) = room {
+            assert_eq!(left[room].take(task), Ok(()), "{task:?} on {room}");
+        }
+    }
+    assert_eq!(picks.next(), None, "a pick of no task, or in another order");
+}
+
+proptest! {
+    /// Goal: the two choosers that need no more than room pick what fits, and leave a task out only if no room has what
+    /// it needs. Method: random rooms and tasks, replayed naively.
+    #[test]
+    fn a_task_is_left_out_only_if_it_fits_nowhere((rooms, tasks) in rooms_and_tasks()) {
+        let (mut chooser, mut picks) = (Chooser::new(), Picks::new());
+        for in_turn in [true, false] {
+            picks.clear();
+            let picked = if in_turn {
+                chooser.round_robin(&rooms, &tasks, &mut picks)
+            } else {
+                chooser.consolidate(&rooms, &tasks, &mut picks)
+            };
+            prop_assert_eq!(picked, picks.len());
+            replay(&rooms, &tasks, &picks, |left, task, room| {
+                assert!(room.is_some() || left.iter().all(|room| !room.fits(task)), "{task:?}");
+            });
+        }
+    }
+
+    /// Goal: tasks of one size go where executors of this size would go. Method: a naive round robin in passes.
+    #[test]
+    fn equal_tasks_get_the_rooms_of_equal_executors(
+        (rooms, _) in rooms_and_tasks(),
+        (cores, memory, count) in (1u64..1500, 0u64..1500, 0u64..60),
+    ) {
+        let tasks: Vec<Task> = (0..count).map(|tag| task(tag, cores, memory)).collect();
+        let mut expected = Vec::new();
+        let mut left = rooms.clone();
+        while expected.len() < tasks.len() {
+            let before = expected.len();
+            for (room, at) in left.iter_mut().zip(0u32..) {
+                if expected.len() < tasks.len() && room.take(&tasks[0]).is_ok() {
+                    expected.push(at);
+                }
+            }
+            if expected.len() == before {
+                break;
+            }
+        }
+        let mut picks = Picks::new();
+        Chooser::new().round_robin(&rooms, &tasks, &mut picks);
+        prop_assert_eq!(picks.iter().map(|pick| pick.room).collect::<Vec<_>>(), expected);
+    }
+
+    /// Goal: consolidation picks the tightest room by the scarcer resource. Method: a naive search in each step.
+    #[test]
+    fn the_tightest_room_is_picked((rooms, tasks) in rooms_and_tasks()) {
+        let mut picks = Picks::new();
+        Chooser::new().consolidate(&rooms, &tasks, &mut picks);
+        let sum = |of: &dyn Fn(&Task) -> u64| tasks.iter().map(of).sum::<u64>();
+        let all = |of: &dyn Fn(&Room) -> u64| rooms.iter().map(of).sum::<u64>();
+        let by_memory = sum(&|task| task.memory.get()) * all(&|room| room.left().cores.millis())
+            > sum(&|task| task.cores.millis()) * all(&|room| room.left().memory.get());
+        replay(&rooms, &tasks, &picks, |left, task, picked| {
+            let key = |room: &Room| {
+                if by_memory { room.left().memory.get() } else { room.left().cores.millis() }
+            };
+            let fitting = left.iter().zip(0usize..).filter(|(room, _)| room.fits(task));
+            let tightest = fitting.min_by_key(|(room, at)| (key(room), *at)).map(|(_, at)| at);
+            assert_eq!(picked, tightest, "{task:?}");
+        });
+    }
+
+    /// Goal: no pick makes two domains further apart than allowed, and a task is left out only if every pick would, or
+    /// nothing fits. Method: random domains with tasks, replayed naively.
+    #[test]
+    fn domains_stay_as_near_as_asked(
+        (rooms, tasks) in rooms_and_tasks(),
+        of_room in prop::collection::vec(prop_oneof![4 => 0u32..4, 1 => Just(Domains::NONE)], 12),
+        tasks_in in prop::collection::vec(0u32..5, 4),
+        apart in 1u32..4,
+    ) {
+        let mut picks = Picks::new();
+        Chooser::new().spread(&rooms, &of_room, &tasks_in, apart, &tasks, &mut picks);
+        let mut counts = tasks_in;
+        replay(&rooms, &tasks, &picks, |left, task, picked| {
+            let fewest = *counts.iter().min().unwrap();
+            let allowed = |room: usize| {
+                let count = counts.get(of_room[room] as usize);
+                count.is_some_and(|count| *count < fewest + apart)
+            };
+            let possible =
+                |room: &usize| allowed(*room) && left[*room].fits(task);
+            match picked {
+                Some(room) => {
+                    assert!(allowed(room), "{task:?} on {room}: {counts:?}");
+                    let domain = of_room[room] as usize;
+                    let fewer = (0..left.len()).filter(possible);
+                    let least = fewer.map(|room| counts[of_room[room] as usize]).min();
+                    assert_eq!(Some(counts[domain]), least, "another domain has fewer");
+                    counts[domain] += 1;
+                }
+                None => assert_eq!((0..left.len()).find(possible), None, "{task:?}"),
+            }
+        });
+    }
+
+    /// Goal: a gang gets rooms for all of its tasks, or nothing. Method: round robin says whether all fit in turn.
+    #[test]
+    fn a_gang_is_picked_as_a_whole((rooms, tasks) in rooms_and_tasks()) {
+        let (mut chooser, mut turns, mut picks) = (Chooser::new(), Picks::new(), Picks::new());
+        let fits = chooser.round_robin(&rooms, &tasks, &mut turns) == tasks.len();
+        prop_assert_eq!(chooser.gang(&rooms, &tasks, &mut picks), fits);
+        prop_assert_eq!(picks.len(), if fits { tasks.len() } else { 0 });
+    }
+}
+
+/// Goal: with domains that must be equal, a task is placed only to make them so. Method: two domains, one of which has
+/// a task more.
+#[test]
+fn equal_domains_take_no_task() {
+    let rooms = [room(0, 4000, 4096, 9), room(1, 4000, 4096, 9)];
+    let tasks = [task(1, 1000, 1), task(2, 1000, 1)];
+    let mut picks = Picks::new();
+    assert_eq!(Chooser::new().spread(&rooms, &[0, 1], &[3, 2], 0, &tasks, &mut picks), 1);
+    assert_eq!(picks.iter().map(|pick| pick.room).collect::<Vec<_>>(), [1]);
+}
+
+/// Goal: a room takes each kind from one supply, and says what is missing. Method: tasks that fit, and one of each kind
+/// that doesn't.
+#[test]
+fn a_room_says_what_it_lacks() {
+    let mut small = room(0, 1000, 100, 2);
+    let gpu = Task { gpus: Gpus::new(1), ..task(1, 1, 0) };
+    let asked = MilliCpus::from_millis(1001);
+    let offered = MilliCpus::from_millis(1000);
+    assert_eq!(small.take(&task(1, 1001, 0)), Err(Reason::Cpus { asked, offered }));
+    let (asked, offered) = (Mebibytes::new(101), Mebibytes::new(100));
+    assert_eq!(small.take(&task(1, 1, 101)), Err(Reason::Memory { asked, offered }));
+    let (asked, offered) = (Gpus::new(1), Gpus::ZERO);
+    assert_eq!(small.take(&gpu), Err(Reason::Gpus { asked, offered }));
+    assert_eq!(small.take(&task(1, 0, 1)), Err(Reason::Malformed));
+    assert_eq!(small, room(0, 1000, 100, 2), "what failed changed nothing");
+    assert_eq!(small.take(&task(1, 500, 100)), Ok(()));
+    assert_eq!(small.take(&task(1, 500, 0)), Ok(()));
+    assert_eq!(small.take(&task(1, 1, 0)), Err(Reason::AgentFull));
+}

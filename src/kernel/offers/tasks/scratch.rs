@@ -1,0 +1,74 @@
+//! The memory of a handler that proposes rooms, from the proposal to its commit; used again.
+
+use super::planned_task::PlannedTask;
+use super::room::Room;
+use crate::kernel::offers::commit::Plan;
+use crate::kernel::reason::{Decline, Reason};
+
+/// No room was picked there.
+pub(super) const NOT_PICKED: u32 = u32::MAX;
+/// All picks there were planned.
+pub(super) const PICKED: u32 = u32::MAX - 1;
+/// The room is gone.
+pub(super) const GONE: u32 = u32::MAX;
+
+/// A proposal.
+#[derive(Debug)]
+pub(crate) struct TaskScratch {
+    pub(super) rooms: Vec<Room>,
+    /// The declines of all offers that are in no room.
+    pub(super) declines: Vec<Decline>,
+    /// The reason for all offers that nothing else outranks.
+    pub(super) closed: Option<Reason>,
+    /// Whether it is the reason of all declines.
+    pub(super) alike: bool,
+    pub(super) at_cap: bool,
+    /// The number of the policy that was followed.
+    pub(super) policy: u64,
+    /// The number of revives before it was loaded.
+    pub(super) revives: u64,
+    /// Whether the offers were looked at again since the proposal.
+    pub(super) again: bool,
+    /// If so: for each room as it was proposed, its position now, or [`GONE`].
+    pub(super) moved: Vec<u32>,
+    /// If so: for each room as it was proposed, the first of its offers.
+    pub(super) offer_of: Vec<u32>,
+    pub(super) plan: Plan<PlannedTask>,
+    /// For each row of what was placed, its position in the plan.
+    pub(super) rows: Vec<u32>,
+    /// What the picks leave of the rooms.
+    pub(super) left: Vec<Room>,
+    /// The picks that were not planned, with the reasons.
+    pub(super) rejected: Vec<(u32, Reason)>,
+    /// For each room: [`NOT_PICKED`], [`PICKED`], or the first of its picks in `rejected`.
+    pub(super) picked: Vec<u32>,
+    /// The cap that cut off picks, if one did.
+    pub(super) cut: Option<Reason>,
+    /// The rooms before the picks of the present gang, with what `picked` says of them.
+    pub(super) undo: Vec<(u32, Room, u32)>,
+}
+
+impl TaskScratch {
+    /// The memory of a handler that prefers this stack of free cells.
+    pub(crate) fn new(stack: u32) -> TaskScratch {
+        TaskScratch {
+            rooms: Vec::new(),
+            declines: Vec::new(),
+            closed: None,
+            alike: false,
+            at_cap: false,
+            policy: 0,
+            revives: 0,
+            again: false,
+            moved: Vec::new(),
+            offer_of: Vec::new(),
+            plan: Plan::new(stack),
+            rows: Vec::new(),
+            left: Vec::new(),
+            rejected: Vec::new(),
+            picked: Vec::new(),
+            cut: None,
+            undo: Vec::new(),
+        }
+    }
+}
