@@ -53,8 +53,8 @@ pub struct ServerLimits {
     /// How long a client may leave what was sent to it without an acknowledgement, or may read nothing of it. Then the
     /// connection ends; the system by itself waits for about 15 min for a machine that has vanished.
     pub unacknowledged_timeout: Duration,
-    /// Whether it is asked whose program each connection is of.
-    pub asks_users: bool,
+    /// Whether the system is asked which user's program each connection belongs to.
+    pub looks_up_users: bool,
 }
 
 /// Accepts connections for ever, and answers the requests on them by `respond`, which may note that a connection is in
@@ -117,7 +117,7 @@ async fn serve_client<F, A, B>(
     let _ = stream.set_nodelay(true);
     let unacknowledged = u32::try_from(limits.unacknowledged_timeout.as_millis());
     let _ = set_tcp_user_timeout(&stream, unacknowledged.unwrap_or(u32::MAX));
-    if limits.asks_users {
+    if limits.looks_up_users {
         client.user.set(peer_user(&stream));
     }
     match tls {
@@ -220,7 +220,7 @@ mod tests {
         headers_max: 64,
         lasts: None,
         unacknowledged_timeout: Duration::from_secs(60),
-        asks_users: false,
+        looks_up_users: false,
     };
 
     /// Goal: a client that says nothing doesn't keep its connection. Method: a client that only reads, with a short

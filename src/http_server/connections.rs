@@ -20,7 +20,7 @@ pub struct ClientConnection {
     pub address: Option<SocketAddr>,
     /// Whether the client has shown a certificate of an authority that the server trusts.
     pub has_certificate: Cell<bool>,
-    /// Whose program it is of, if the server asks for that.
+    /// Which user's program it belongs to, if the server looks that up.
     pub user: Cell<PeerUser>,
 }
 

@@ -264,6 +264,12 @@ impl Reason {
         )
     }
 
+    /// Whether nothing can be placed whatever is offered, so that the cluster should make no offers.
+    #[inline]
+    pub(in crate::kernel) fn calls_for_suppress(self) -> bool {
+        self.is_cap() || self == Reason::Stopping
+    }
+
     /// Returns whether offers that are declined for this reason can be compared by how near they came to being used.
     #[must_use]
     pub const fn is_measured(&self) -> bool {

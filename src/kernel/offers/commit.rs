@@ -40,7 +40,7 @@ pub(crate) enum Committed {
     Outdated,
 }
 
-/// An executor in a plan. Of all functions without `self`, the defaults are right for executors of one size.
+/// An executor in a plan. The defaults are right for executors of one size.
 pub(crate) trait Planned: Copy {
     /// Whether executors may differ in size whatever the settings are.
     const UNEQUAL: bool;

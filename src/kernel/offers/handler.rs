@@ -223,7 +223,7 @@ impl Scratch {
             core.locality_filter(policy, Some(&reason), now);
             decline_all(offers, reason, policy, now, &mut decisions.declines);
             // Offers arrive though nothing can be placed: suppress must be sent again.
-            if !offers.is_empty() && (reason.is_cap() || reason == Reason::Stopping) {
+            if !offers.is_empty() && reason.calls_for_suppress() {
                 core.record_refused_at_cap(decisions);
             }
             return BatchResult::DeclinedAlike;

@@ -86,6 +86,14 @@ fn too_many_failures_end_the_application() {
     application.assert_deserted(Duration::from_secs(5));
 }
 
+/// The application ends because executors have failed in a row, and leaves nothing.
+fn assert_ends_for_failures(application: &mut Application) {
+    let why = application.line(" executors have failed in a row, and none of them had worked");
+    assert!(why.contains("the last failure: exit code 1 on agent-"), "{why}");
+    application.end();
+    application.assert_deserted(Duration::from_secs(5));
+}
+
 /// Goal: an application whose executors can't start ends when some have failed in a row, and says why the last one
 /// failed. Method: an agent of Java that isn't there, on two agents.
 #[test]
@@ -94,10 +102,7 @@ fn an_application_without_a_working_executor_ends() {
     // Without a number of executors there is no limit of failures that would come before.
     let settings = ["spark.executor.extraJavaOptions=-javaagent:/nowhere.jar"];
     let mut application = Application::start(SPARK_4, LOCAL, &settings, &["idle", "2"]);
-    let why = application.line(" executors have failed in a row, and none of them had worked");
-    assert!(why.contains("the last failure: exit code 1 on agent-"), "{why}");
-    application.end();
-    application.assert_deserted(Duration::from_secs(5));
+    assert_ends_for_failures(&mut application);
 }
 
 /// Goal: the same if executors register with their driver, and fail before they can run a task. Method: a shuffle
@@ -109,10 +114,7 @@ fn an_application_without_a_shuffle_service_ends() {
         ["spark.shuffle.service.enabled=true", "spark.shuffle.registration.maxAttempts=1"];
     let mut application = Application::start(SPARK_4, LOCAL, &settings, &["idle", "9"]);
     application.line("Registered executor ");
-    let why = application.line(" executors have failed in a row, and none of them had worked");
-    assert!(why.contains("the last failure: exit code 1 on agent-"), "{why}");
-    application.end();
-    application.assert_deserted(Duration::from_secs(5));
+    assert_ends_for_failures(&mut application);
 }
 
 /// Goal: an executor that hangs before it registers doesn't keep its place for ever. Method: executors whose Java waits

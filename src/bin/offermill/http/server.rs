@@ -54,7 +54,7 @@ const LIMITS: ServerLimits = ServerLimits {
     headers_max: HEADERS_MAX,
     lasts: Some((CONNECTION_TIME.saturating_sub(HEAD_TIMEOUT), LAST_ANSWER_TIME)),
     unacknowledged_timeout: Duration::from_secs(60),
-    asks_users: false,
+    looks_up_users: false,
 };
 
 /// The server. It stops when this is dropped, without being waited for.

@@ -173,8 +173,8 @@ impl MasterAccess {
         kinds.into_iter().filter(|(is_missing, _)| *is_missing).map(|(_, kind)| kind).collect()
     }
 
-    /// Whether it counts whose program a connection is of.
-    pub(super) fn asks_users(&self) -> bool {
+    /// Whether it matters which user's program a connection belongs to.
+    pub(super) fn looks_up_users(&self) -> bool {
         !self.answers_all_users && !self.missing().is_empty()
     }
 
@@ -533,17 +533,17 @@ mod tests {
             }
             assert_eq!(ask(&insecure, method, path, PeerUser::Other, &[]), 200, "{path}");
         }
-        assert!(open.asks_users() && !insecure.asks_users() && !access().asks_users());
+        assert!(open.looks_up_users() && !insecure.looks_up_users() && !access().looks_up_users());
         let workers_alone = MasterAccess { frameworks: None, ..access() };
         let frameworks_alone = MasterAccess { workers: None, ..access() };
         let other = PeerUser::Other;
         assert_eq!(ask(&workers_alone, &Method::POST, SCHEDULER_PATH, other, &framework), 403);
         assert_eq!(ask(&frameworks_alone, &Method::POST, SCHEDULER_PATH, other, &framework), 200);
         assert_eq!(ask(&frameworks_alone, &Method::POST, WORKER_PATH, other, &[]), 403);
-        assert!(workers_alone.asks_users() && frameworks_alone.asks_users());
+        assert!(workers_alone.looks_up_users() && frameworks_alone.looks_up_users());
         let certificates = frameworks_alone.with_worker_certificates();
         assert_eq!(ask(&certificates, &Method::POST, WORKER_PATH, other, &[]), 403);
-        assert!(!certificates.asks_users());
+        assert!(!certificates.looks_up_users());
     }
 
     /// Goal: if workers must show certificates, a token alone is not enough, nor a certificate alone; frameworks need

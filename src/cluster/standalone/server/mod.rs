@@ -76,7 +76,7 @@ const LIMITS: ServerLimits = ServerLimits {
     headers_max: 64,
     lasts: None,
     unacknowledged_timeout: Duration::from_secs(60),
-    asks_users: false,
+    looks_up_users: false,
 };
 /// The interval in which the master looks at its clock.
 const TICK: Duration = Duration::from_millis(250);
@@ -106,8 +106,8 @@ pub fn serve_master(
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
         let answering = Rc::clone(&shared);
         let connections_max = connections_within_files(LIMITS.connections_max);
-        let asks_users = answering.access.asks_users();
-        let limits = ServerLimits { connections_max, asks_users, ..LIMITS };
+        let looks_up_users = answering.access.looks_up_users();
+        let limits = ServerLimits { connections_max, looks_up_users, ..LIMITS };
         let refusing = Rc::clone(&shared);
         let refused = move |from, why: &io::Error| {
             let why = why.to_string();

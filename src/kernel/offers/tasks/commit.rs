@@ -63,8 +63,7 @@ impl Scratch {
         tasks.cut = tasks.cut.or(reached.filter(is_cut));
         let reached = reached.filter(is_reached);
         decisions.at_cap = tasks.at_cap;
-        let at_cap = |reason: Reason| reason.is_cap() || reason == Reason::Stopping;
-        if reached.is_some_and(at_cap) && !tasks.rooms.is_empty() {
+        if reached.is_some_and(Reason::calls_for_suppress) && !tasks.rooms.is_empty() {
             core.record_refused_at_cap(decisions);
         }
         let batch = TaskBatch { policy, offers, reached, now };

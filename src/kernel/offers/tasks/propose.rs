@@ -26,11 +26,9 @@ impl Scratch {
         tasks.declines.clear();
         tasks.policy = policy.number;
         let closed = core.reason_for_all(policy, admission);
-        tasks.closed = closed;
         tasks.alike = false;
         // Offers arrive though nothing can be placed: suppress must be sent again.
-        let is_cap = |reason: Reason| reason.is_cap() || reason == Reason::Stopping;
-        tasks.at_cap = closed.is_some_and(is_cap) && !offers.is_empty();
+        tasks.at_cap = closed.is_some_and(Reason::calls_for_suppress) && !offers.is_empty();
         if tasks.at_cap {
             core.demand.record_refused();
         }

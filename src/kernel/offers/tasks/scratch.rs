@@ -18,9 +18,7 @@ pub(crate) struct TaskScratch {
     pub(super) rooms: Vec<Room>,
     /// The declines of all offers that are in no room.
     pub(super) declines: Vec<Decline>,
-    /// The reason for all offers that nothing else outranks.
-    pub(super) closed: Option<Reason>,
-    /// Whether it is the reason of all declines.
+    /// Whether all offers are declined for one reason.
     pub(super) alike: bool,
     pub(super) at_cap: bool,
     /// The number of the policy that was followed.
@@ -54,7 +52,6 @@ impl TaskScratch {
         TaskScratch {
             rooms: Vec::new(),
             declines: Vec::new(),
-            closed: None,
             alike: false,
             at_cap: false,
             policy: 0,
