@@ -9,7 +9,8 @@ use super::scenes::{
     one_given_up,
 };
 use super::{explore, race};
-use crate::kernel::state::executors::{Allocation, CellStage, CellState, ExecutorCell};
+use crate::kernel::state::executor_state::{CellStage, CellState};
+use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use crate::sync::{DEADLINE, Ordering, lock};
 use crate::{DrainReport, ExecutorId, Fate, Kernel};
@@ -417,7 +418,7 @@ fn an_end_across_the_close_is_named_right() {
 }
 
 /// Goal: a drain names each executor with its own agent. Method: an executor has ended before the close, up to the
-/// point in `Core::flush_releases` where its cell is freed. While the kernel is drained, the cell is freed, and a batch
+/// point in `Core::release` where its cell is freed. While the kernel is drained, the cell is freed, and a batch
 /// that loaded the admission word before the close claims it for another agent and gives it back.
 #[test]
 fn a_drain_names_each_with_its_own_agent() {
@@ -433,13 +434,13 @@ fn a_drain_names_each_with_its_own_agent() {
             executor.change(id.sequence, end).unwrap();
             executor.allocation()
         };
-        // `flush_releases`: the kernel is open.
+        // `Core::release`: the kernel is open.
         assert!(!kernel.0.release_allocation(&allocation).closed());
         let (here, there) = (kernel.clone(), kernel.clone());
         let (report, ()) = race(
             move || here.drain(Duration::MAX),
             move || {
-                // The rest of `flush_releases`.
+                // The rest of `Core::release`.
                 there.0.executors.free(id.slot);
                 there.0.agents.release(allocation.agent, 1);
                 // `commit`, steps 1 and 3, until it finds the kernel closed.

@@ -3,7 +3,8 @@
 use loom::sync::Arc;
 
 use super::{explore, race};
-use crate::kernel::state::executors::{Allocation, CellStage, CellState, ExecutorCell};
+use crate::kernel::state::executor_state::{CellStage, CellState};
+use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use crate::status::Fate;
 use crate::time::Timestamp;

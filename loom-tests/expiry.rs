@@ -6,7 +6,7 @@ use super::scenes::{
     update,
 };
 use super::{explore, race};
-use crate::kernel::state::executors::CellStage;
+use crate::kernel::state::executor_state::CellStage;
 use crate::{Change, Kernel, StatusUpdate, TaskState, Timestamp};
 
 const fn at(millis: u64) -> Timestamp {

@@ -2,7 +2,7 @@
 
 use super::scenes::{NOW, SWEPT, config, finish, kernel, offer, offer_from, update};
 use super::{explore, race};
-use crate::kernel::state::executors::CellState;
+use crate::kernel::state::executor_state::CellState;
 use crate::{ExecutorId, Kernel, Phase, TaskState};
 
 /// The executors, if the snapshot is exact.

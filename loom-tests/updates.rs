@@ -5,8 +5,9 @@ use super::scenes::{
     one_unreachable, update,
 };
 use super::{explore, race};
-use crate::kernel::lifecycle::release_batch::ReleaseBatch;
-use crate::kernel::state::executors::{Allocation, CellStage, CellState};
+use crate::kernel::lifecycle::release::{Ended, Release, ReleaseBatch};
+use crate::kernel::state::executor_state::{CellStage, CellState};
+use crate::kernel::state::executors::Allocation;
 use crate::resources::{ExecutorResources, MilliCpus};
 use crate::{Change, Fate, Kernel, Outcome, StatusUpdate, TaskState};
 
@@ -95,10 +96,10 @@ fn mutant_write_off_what_was_seen() {
                 if state.stage.live() {
                     let vacant = |state| Some(CellState { stage: CellStage::Vacant, ..state });
                     let _ = cell.change(id.sequence, vacant);
-                    kernel.0.record_release(id, &cell.allocation(), state, &mut gone);
+                    gone.release(&kernel.0, Ended::alone(id, cell, state.into()));
                 }
             }
-            kernel.0.flush_releases(&mut gone);
+            gone.flush(&kernel.0);
         });
     });
 }

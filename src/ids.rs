@@ -93,20 +93,11 @@ impl IdScheme {
     }
 
     /// Parses the text of an id. `None` if it doesn't belong to this scheme.
+    #[inline]
     pub(crate) fn parse(&self, text: &str) -> Option<Parsed> {
         match &self.0 {
-            Scheme::Plain => match leading_number(text.as_bytes())? {
-                (sequence, []) => Some(Parsed::Sequence(sequence)),
-                _ => None,
-            },
-            Scheme::Unique { stem } => {
-                let numbers = text.strip_prefix(stem.as_str())?.as_bytes();
-                let (sequence, slot) = match short_numbers(text.as_bytes(), numbers.len()) {
-                    Some(numbers) => numbers,
-                    None => two_numbers(numbers)?,
-                };
-                Some(Parsed::Id(ExecutorId { sequence, slot: u32::try_from(slot).ok()? }))
-            }
+            Scheme::Plain => parse_plain(text.as_bytes()),
+            Scheme::Unique { stem } => parse_unique(stem.as_bytes(), text.as_bytes()),
         }
     }
 
@@ -123,6 +114,40 @@ pub(crate) enum Parsed {
     Id(ExecutorId),
     /// Only the sequence number.
     Sequence(u64),
+}
+
+#[inline(always)]
+fn parse_unique(stem: &[u8], text: &[u8]) -> Option<Parsed> {
+    if !begins_with(text, stem) {
+        return None;
+    }
+    let length = text.len() - stem.len();
+    let (sequence, slot) = match short_numbers(text, length) {
+        Some((sequence, slot)) => (u64::from(sequence), slot),
+        None => two_numbers(&text[stem.len()..])?,
+    };
+    Some(Parsed::Id(ExecutorId { sequence, slot }))
+}
+
+#[inline(never)]
+fn parse_plain(text: &[u8]) -> Option<Parsed> {
+    match leading_number(text)? {
+        (sequence, []) => Some(Parsed::Sequence(sequence)),
+        _ => None,
+    }
+}
+
+/// Whether a text begins with a stem. Those of 8 to 16 bytes, as most are, are compared as two words that overlap.
+#[inline]
+fn begins_with(text: &[u8], stem: &[u8]) -> bool {
+    let Some(start) = text.get(..stem.len()) else { return false };
+    let word = |bytes: Option<&[u8; 8]>| bytes.map(|bytes| u64::from_le_bytes(*bytes));
+    match (word(stem.first_chunk()), word(stem.last_chunk())) {
+        (Some(first), Some(last)) if stem.len() <= 16 => {
+            word(start.first_chunk()) == Some(first) && word(start.last_chunk()) == Some(last)
+        }
+        _ => start == stem,
+    }
 }
 
 /// The number of decimal digits that always fit into a `u64`.
@@ -152,17 +177,17 @@ fn leading_number(text: &[u8]) -> Option<(u64, &[u8])> {
 
 /// Parses two decimal numbers with a point in between. Not inlined: [`short_numbers`] does nearly all.
 #[inline(never)]
-fn two_numbers(text: &[u8]) -> Option<(u64, u64)> {
+fn two_numbers(text: &[u8]) -> Option<(u64, u32)> {
     let (first, rest) = leading_number(text)?;
     let (second, []) = leading_number(rest.strip_prefix(b".")?)? else { return None };
-    Some((first, second))
+    Some((first, u32::try_from(second).ok()?))
 }
 
 /// The two numbers of [`two_numbers`] in the last `length` bytes of a text, if the first has at most eight digits and
 /// the second at most seven. Reads eight bytes at a time, also some before the numbers; `None` if there aren't as many,
 /// and for all that isn't two such numbers.
 #[inline]
-fn short_numbers(text: &[u8], length: usize) -> Option<(u64, u64)> {
+fn short_numbers(text: &[u8], length: usize) -> Option<(u32, u32)> {
     const POINTS: u64 = u64::from_le_bytes([b'.'; 8]);
     const LOW_BITS: u64 = u64::from_le_bytes([0x7f; 8]);
     // The last byte of the text is the highest one.
@@ -182,7 +207,7 @@ fn short_numbers(text: &[u8], length: usize) -> Option<(u64, u64)> {
 
 /// The decimal number in the highest `digits` bytes of a word, of which the highest is the last digit.
 #[inline]
-fn short_number(word: u64, digits: usize) -> Option<u64> {
+fn short_number(word: u64, digits: usize) -> Option<u32> {
     const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
     const HIGH_HALVES: u64 = u64::from_le_bytes([0xf0; 8]);
     const SIXES: u64 = u64::from_le_bytes([6; 8]);
@@ -201,7 +226,8 @@ fn short_number(word: u64, digits: usize) -> Option<u64> {
     // Each step adds up neighbours: pairs of digits, of pairs, and of fours.
     let pairs = values.wrapping_mul(10).wrapping_add(values >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul(100).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
-    Some(fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff)
+    // Eight digits fit into 32 bits.
+    Some(fours.wrapping_mul(10_000).wrapping_add(fours >> 32) as u32)
 }
 
 struct IdText<'a> {
@@ -272,6 +298,25 @@ mod tests {
         assert_eq!(IdScheme::plain().parse("1-7"), None);
     }
 
+    /// Goal: a stem of any length is compared whole. Method: stems of up to 39 bytes against texts that begin with
+    /// them, lack their end, or differ in one byte, of which a few are tried at each place.
+    #[test]
+    fn texts_begin_with_the_whole_stem() {
+        for length in 0..40 {
+            let stem: Vec<u8> = (0..length).map(|at| b'a' + at % 26).collect();
+            assert!(begins_with(&stem, &stem));
+            assert!(begins_with(&[&stem[..], b"7.1"].concat(), &stem));
+            for at in 0..stem.len() {
+                assert!(!begins_with(&stem[..at], &stem));
+                for other in [0, stem[at] ^ 1, stem[at] ^ 0x80, b'-'] {
+                    let mut text = [&stem[..], b"7.1"].concat();
+                    text[at] = other;
+                    assert!(!begins_with(&text, &stem), "{text:?} and {stem:?}");
+                }
+            }
+        }
+    }
+
     /// Goal: numbers that are read eight bytes at a time are those that are read digit by digit, and what isn't two
     /// numbers is refused alike. Method: numbers beside each power of ten, behind stems of all lengths up to ten; then
     /// each byte of some texts replaced by each other byte.
@@ -280,8 +325,8 @@ mod tests {
         let both = |stem: usize, numbers: &[u8]| {
             let text = [&b"etl-s44we8"[..stem], numbers].concat();
             let expected = two_numbers(numbers);
-            if let Some(found) = short_numbers(&text, numbers.len()) {
-                assert_eq!(Some(found), expected, "{text:?}");
+            if let Some((first, second)) = short_numbers(&text, numbers.len()) {
+                assert_eq!(Some((first.into(), second)), expected, "{text:?}");
                 return true;
             }
             let is_short =

@@ -46,7 +46,7 @@
 //! 3. `engine/control`, `controller`, `recorded_kernel`: pass it to the kernel. Before, `engine/late_binding` and
 //!    `kernel/lifecycle/binding` bind an executor whose agent is named for the first time ([`Kernel::bind`]); one
 //!    compare-exchange decides whether it was bound before it ended. If the agent doesn't take it, it is killed.
-//! 4. `kernel/lifecycle/updates`: one compare-exchange on the executor's word; `release_batch` returns the resources of
+//! 4. `kernel/lifecycle/updates`: one compare-exchange on the executor's word; `release` returns the resources of
 //!    the ended to the agent and to the admission word, and wakes a drain that waits for them.
 //! 5. `engine/gate`, `cluster/mesos/cluster`, `call_queue`: acknowledge it. The next poll of the demand revives offers.
 //!

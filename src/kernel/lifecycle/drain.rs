@@ -32,7 +32,7 @@ use std::time::Duration;
 use crate::ids::ExecutorId;
 use crate::kernel::reports::agent_names::AgentNames;
 use crate::kernel::state::drain::ListedExecutor;
-use crate::kernel::state::executors::CellStage;
+use crate::kernel::state::executor_state::CellStage;
 use crate::kernel::state::target::Target;
 use crate::kernel::{Core, Kernel};
 use crate::status::Fate;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::ids::ExecutorId;
 use crate::kernel::Core;
-use crate::kernel::state::executors::{CellStage, ExecutorCell};
+use crate::kernel::state::executor_state::CellStage;
+use crate::kernel::state::executors::ExecutorCell;
 use crate::kernel::state::target::Target;
 use crate::resources::ExecutorResources;
 use crate::sync::Ordering;
@@ -68,7 +69,7 @@ impl Core {
         if due && claim(now.as_millis()).is_ok() {
             let age = now.since(Timestamp::ORIGIN.plus(AGENT_KEPT_FOR));
             let before = Timestamp::ORIGIN.plus(age);
-            // With a read-modify-write, as in `flush_releases`: an agent that loses its name had no executor that the
+            // With a read-modify-write, as in `Core::release`: an agent that loses its name had no executor that the
             // drain lists.
             let names_stay = || self.admission.load_latest().closed();
             ticked.agents_forgotten = self.agents.sweep(before, now, &names_stay);

@@ -8,6 +8,6 @@ pub(crate) mod expiry;
 pub(crate) mod limit;
 pub(crate) mod outcome;
 pub(crate) mod polling;
-pub(crate) mod release_batch;
+pub(crate) mod release;
 pub(crate) mod settings;
 pub(crate) mod updates;

@@ -1,10 +1,11 @@
 //! Status updates: how they change executors, and what they free.
 
 use super::outcome::{Change, Exclusion, LimitRule, Outcome, OutcomeSink, ReturnedOutcome};
-use super::release_batch::ReleaseBatch;
+use super::release::{AtOnce, Ended, Release, ReleaseBatch};
 use crate::ids::{ExecutorId, Parsed};
 use crate::kernel::Core;
-use crate::kernel::state::executors::{Allocation, CellStage, CellState, ExecutorCell};
+use crate::kernel::state::executor_state::{CellStage, CellState};
+use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::status::{Fate, Meaning, StatusUpdate};
 use crate::sync::Ordering;
 use crate::time::Timestamp;
@@ -74,11 +75,8 @@ impl Core {
         limit: LimitRule,
         now: Timestamp,
     ) -> Outcome {
-        let mut batch = ReleaseBatch::<1>::new();
         let found = self.find_cell(update.executor);
-        let outcome = self.apply(update, found, limit, now, &mut batch, ReturnedOutcome);
-        self.flush_releases(&mut batch);
-        outcome
+        self.apply(update, found, limit, now, &mut AtOnce, ReturnedOutcome)
     }
 
     pub(crate) fn status_updates(
@@ -100,7 +98,7 @@ impl Core {
                 };
                 self.apply(update, found, limit, now, &mut batch, &mut *outcomes);
             }
-            self.flush_releases(&mut batch);
+            batch.flush(self);
         }
     }
 
@@ -136,16 +134,16 @@ impl Core {
         Some((id, self.executors.get(id.slot)?))
     }
 
-    /// Applies one update to the executor that was `found`. If it has ended, what it held is recorded in `batch`. The
+    /// Applies one update to the executor that was `found`. If it has ended, what it held goes to `releases`. The
     /// outcome goes to `sink`, which writes it to its final place: moving it afterwards is expensive.
     #[inline]
-    fn apply<const N: usize, S: OutcomeSink>(
+    fn apply<R: Release, S: OutcomeSink>(
         &self,
         update: &StatusUpdate<'_>,
         found: Option<Found<'_>>,
         limit: LimitRule,
         now: Timestamp,
-        batch: &mut ReleaseBatch<N>,
+        releases: &mut R,
         sink: S,
     ) -> S::Written {
         let Some((id, executor)) = found else {
@@ -153,7 +151,7 @@ impl Core {
         };
         let meaning = update.state.meaning(update.reason);
         let Meaning::Ended(fate) = meaning else {
-            return sink.other(self.apply_alive(update, (id, executor), meaning, now, batch));
+            return sink.other(self.apply_alive(update, (id, executor), meaning, now, releases));
         };
         let before = match executor.end(id.sequence, fate) {
             Ok(before) => before,
@@ -161,58 +159,48 @@ impl Core {
                 return sink.other(self.unchanged_outcome(update, id, executor, state, meaning));
             }
         };
-        if limit == LimitRule::CountDown && fate == Fate::Finished {
-            batch.record_finished();
+        let lowers_limit = limit == LimitRule::CountDown && fate == Fate::Finished;
+        let ended = || Ended { lowers_limit, ..Ended::alone(id, executor, before) };
+        // Not put together before it is known which way it goes: it would lie in memory on both.
+        if !before.counted() || update.state.blames_agent(update.reason, true) {
+            return sink.other(self.release_other(update, fate, ended(), now, releases));
         }
-        let allocation = executor.ended_allocation(id.sequence);
-        let is_failure = update.state.blames_agent(update.reason, true);
-        if is_failure || !before.stage.counted() {
-            return sink.other(self.release_other(
-                update,
-                (id, fate),
-                allocation,
-                before,
-                now,
-                batch,
-            ));
-        }
-        self.record_release(id, &allocation, before, batch);
-        sink.ended(id, fate, allocation.resources)
+        let ended = ended();
+        let freed = ended.allocation.resources;
+        releases.release(self, ended);
+        sink.ended(id, fate, freed)
     }
 
     /// Records what an executor releases whose failure may count against its agent, or whose resources aren't counted.
     #[inline(never)]
-    fn release_other<const N: usize>(
+    fn release_other<R: Release>(
         &self,
         update: &StatusUpdate<'_>,
-        (id, fate): (ExecutorId, Fate),
-        allocation: Allocation,
-        before: CellState,
+        fate: Fate,
+        ended: Ended<'_>,
         now: Timestamp,
-        batch: &mut ReleaseBatch<N>,
+        releases: &mut R,
     ) -> Outcome {
+        let Ended { id, allocation, before, .. } = ended;
         let agent = allocation.agent;
-        let blamed = update.state.blames_agent(update.reason, true) && !before.asked_to_end;
+        let blamed = update.state.blames_agent(update.reason, true) && !before.asked_to_end();
         let excluded = if blamed { self.count_agent_failure(update, agent, now) } else { None };
         // The agent still counts this executor; any other may be one that is being placed.
-        let invalidates = excluded.is_some() && self.agents.executors_at(agent) > 1;
-        self.record_release(id, &allocation, before, batch);
-        if invalidates {
-            batch.record_exclusion();
-        }
-        let freed = before.stage.counted().then_some(allocation.resources);
+        let invalidates_plans = excluded.is_some() && self.agents.executors_at(agent) > 1;
+        releases.release(self, Ended { invalidates_plans, ..ended });
+        let freed = before.counted().then_some(allocation.resources);
         Outcome { freed, excluded, ..Outcome::of(Some(id), Change::Ended(fate)) }
     }
 
     /// Applies an update that doesn't end the executor.
     #[inline]
-    fn apply_alive<const N: usize>(
+    fn apply_alive<R: Release>(
         &self,
         update: &StatusUpdate<'_>,
         (id, executor): Found<'_>,
         meaning: Meaning,
         now: Timestamp,
-        batch: &mut ReleaseBatch<N>,
+        releases: &mut R,
     ) -> Outcome {
         let changed = match meaning {
             Meaning::Unreachable => self.mark_unreachable(id, executor, now),
@@ -223,7 +211,7 @@ impl Core {
             Err(state) => {
                 if state.stage == CellStage::GivenUp {
                     // It may need the room of executors that have just ended.
-                    self.flush_releases(batch);
+                    releases.flush(self);
                 }
                 return self.unchanged_outcome(update, id, executor, state, meaning);
             }
@@ -326,9 +314,7 @@ impl Core {
 
     /// Releases what an executor holds. Only the thread that moved it from `before` to `Vacant` may call this.
     pub(crate) fn vacate(&self, id: ExecutorId, executor: &ExecutorCell, before: CellState) {
-        let mut batch = ReleaseBatch::<1>::new();
-        self.record_release(id, &executor.ended_allocation(id.sequence), before, &mut batch);
-        self.flush_releases(&mut batch);
+        AtOnce.release(self, Ended::alone(id, executor, before.into()));
     }
 
     /// Handles an update for an executor that was given up, in state `seen`: it gets its resources back if the caps

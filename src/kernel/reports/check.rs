@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::kernel::Core;
 use crate::kernel::state::agent_binding::NO_AGENT;
-use crate::kernel::state::executors::CellStage;
+use crate::kernel::state::executor_state::CellStage;
 use crate::time::Timestamp;
 
 /// An inconsistency in the kernel.

@@ -11,7 +11,8 @@
 use crate::ids::ExecutorId;
 use crate::kernel::Core;
 use crate::kernel::state::admission::AdmissionState;
-use crate::kernel::state::executors::{Allocation, CellState};
+use crate::kernel::state::executor_state::CellState;
+use crate::kernel::state::executors::Allocation;
 use crate::sync::{Ordering, fence};
 use crate::time::Timestamp;
 

@@ -9,7 +9,7 @@ use super::agent_names::AgentNames;
 use super::collection::{Collection, Row};
 use super::totals::Totals;
 use crate::ids::ExecutorId;
-use crate::kernel::state::executors::CellStage;
+use crate::kernel::state::executor_state::CellStage;
 use crate::kernel::{Core, Kernel};
 use crate::resources::{ExecutorResources, MilliCpus};
 use crate::sync::Ordering;

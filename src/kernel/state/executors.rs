@@ -1,34 +1,9 @@
-//! Executors: each has a cell with one state word, which decides the thread that frees its resources.
-//!
-//! ```text
-//!            commit          RUNNING                     end
-//! Reserved ─────────► Launching ──► Running ─────────────────────────► Vacant
-//!    │                    │            │  ▲                             ▲  ▲
-//!    │ commit failed      │            │  │ seen again                  │  │
-//!    ▼                    │            ▼  │                             │  │
-//! Vacant                  └─────────► Unreachable ───────── end ────────┘  │
-//!                                      │                                   │
-//!                                      │ too long                          │
-//!                                      ▼                                   │
-//!                                     GivenUp ────── end, forgotten ───────┘
-//! ```
-//!
-//! The resources of an executor that was given up were released already. An executor that was given up and is seen
-//! again is running if the caps have room for it.
+//! Executors: each has a cell with one [state word](super::executor_state), which decides the thread that frees its
+//! resources.
 //!
 //! Which agent an executor counts on is decided in another word of its cell, which changes only for executors that are
 //! bound late; see [`agent_binding`](super::agent_binding). They may be bound in any stage between `Reserved` and
 //! `Vacant`.
-//!
-//! | bits | field of the state word | |
-//! |---|---|---|
-//! | 16–63 | sequence | identifies the executor: a transition for an executor that has left its cell fails |
-//! | 8–15 | absences | how often it became unreachable, modulo 256: a tick gives up the absence that it saw, no later one |
-//! | 5–7 | refusals | how often it came back and there was no room, modulo 8: a return that began before a refusal fails |
-//! | 5–7 | fate | in `Vacant`: how the last executor ended, until the cell is freed |
-//! | 4 | doubtful | |
-//! | 3 | asked to end | |
-//! | 0–2 | stage | |
 //!
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
@@ -45,171 +20,24 @@
 //!
 //! The allocation (cores and so on, but for a late agent) is written only by the handler that claimed the cell, before
 //! `Reserved`, and read by others only in later states. The thread that wins the transition to `Vacant` frees it, once.
-//!
-//! Wrap-around: a tick takes a later absence for the one that it saw only if the executor became unreachable exactly
-//! 256 times between two steps of that tick. A return during which others were refused succeeds wrongly only if these
-//! were a multiple of eight between two of its steps. Then the executor is counted, and ends by the kills that the
-//! refusals asked for.
 
 use std::time::Duration;
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-use super::absence_clock::{Absence, AbsenceClock};
+use super::absence_clock::AbsenceClock;
 use super::agent_binding::AgentBinding;
 use super::agent_hint::AgentHint;
+use super::executor_state::{Before, CellStage, CellState, SEQUENCE_MAX, ended_word, without_fate};
 use super::slab::SlabCell;
 use crate::limits::EXECUTOR_MEMORY_MAX;
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use crate::status::Fate;
 use crate::time::Timestamp;
 
-/// The stage of an executor's life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum CellStage {
-    /// The cell is empty. The fate says how its last executor ended, until the cell is freed.
-    Vacant,
-    /// Planned, not yet admitted.
-    Reserved,
-    /// Admitted, not yet reported running.
-    Launching,
-    Running,
-    /// Unreachable; its resources are counted.
-    Unreachable,
-    /// Unreachable for too long; its resources are not counted any more.
-    GivenUp,
-}
-
-/// The fate with this number. No other numbers are written.
-const fn fate_from_bits(bits: u64) -> Fate {
-    match bits {
-        0 => Fate::Finished,
-        1 => Fate::Failed,
-        2 => Fate::Killed,
-        3 => Fate::Lost,
-        4 => Fate::Unreachable,
-        _ => Fate::Alive,
-    }
-}
-
-impl CellStage {
-    /// The stage with this number. No other numbers are written.
-    const fn from_bits(bits: u64) -> CellStage {
-        match bits {
-            0 => CellStage::Vacant,
-            1 => CellStage::Reserved,
-            2 => CellStage::Launching,
-            3 => CellStage::Running,
-            4 => CellStage::Unreachable,
-            _ => CellStage::GivenUp,
-        }
-    }
-
-    /// Whether the executor's resources are counted in the shared sums.
-    pub(crate) const fn counted(self) -> bool {
-        matches!(self, CellStage::Launching | CellStage::Running | CellStage::Unreachable)
-    }
-
-    /// Whether the executor is alive and reachable as far as the cluster reported.
-    pub(crate) const fn is_reachable(self) -> bool {
-        matches!(self, CellStage::Launching | CellStage::Running)
-    }
-
-    /// Whether there is an executor that updates can be about.
-    pub(crate) const fn live(self) -> bool {
-        self.counted() || matches!(self, CellStage::GivenUp)
-    }
-}
-
-/// The fields of the state word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CellState {
-    pub(crate) sequence: u64,
-    pub(crate) stage: CellStage,
-    pub(crate) fate: Fate,
-    /// It was asked to end, so its end doesn't count as a failure.
-    pub(crate) asked_to_end: bool,
-    /// It may be lost: reconcile it.
-    pub(crate) doubtful: bool,
-    /// How often it became unreachable, modulo 256.
-    pub(crate) absences: u8,
-    /// How often it came back and there was no room, modulo 8.
-    pub(crate) refusals: u8,
-}
-
-const SEQUENCE_SHIFT: u32 = 16;
-/// The largest of the 48-bit sequence numbers: at ten million executors per second they last for 326 days.
-pub(crate) const SEQUENCE_MAX: u64 = u64::MAX >> SEQUENCE_SHIFT;
-const STAGE_MASK: u64 = 0x7;
-const ASKED_TO_END: u64 = 1 << 3;
-const DOUBTFUL: u64 = 1 << 4;
-/// The fate of a vacant cell, otherwise the refusals.
-const FATE_SHIFT: u32 = 5;
-const FATE_MASK: u64 = 0x7;
-const ABSENCES_SHIFT: u32 = 8;
 /// The memory of an executor leaves these bits of its word free.
 const PORT_BITS: u32 = 16;
 const _: () = assert!(EXECUTOR_MEMORY_MAX.get() <= u64::MAX >> PORT_BITS);
-
-impl CellState {
-    /// Whether a cell in this state holds the executor with `sequence`, or may have held it. Numbers in a cell only
-    /// grow.
-    #[inline]
-    pub(crate) fn may_follow(self, sequence: u64) -> bool {
-        // An unused cell has the largest number.
-        sequence <= self.sequence && self.sequence < SEQUENCE_MAX
-    }
-
-    pub(crate) const fn new(sequence: u64, stage: CellStage) -> CellState {
-        CellState {
-            sequence,
-            stage,
-            fate: Fate::Alive,
-            asked_to_end: false,
-            doubtful: false,
-            absences: 0,
-            refusals: 0,
-        }
-    }
-
-    /// Whether the cell is empty and doesn't say any more how its last executor ended.
-    pub(crate) fn is_freed(self) -> bool {
-        self.stage == CellStage::Vacant && self.fate == Fate::Alive
-    }
-
-    /// The current absence if it is unreachable, otherwise the last one.
-    fn absence(self) -> Absence {
-        Absence::new(self.sequence, self.absences)
-    }
-
-    fn pack(self) -> u64 {
-        let flag = |set: bool, bit: u64| if set { bit } else { 0 };
-        let vacant = self.stage == CellStage::Vacant;
-        let fate = if vacant { self.fate as u64 } else { u64::from(self.refusals) & FATE_MASK };
-        self.sequence << SEQUENCE_SHIFT
-            | u64::from(self.absences) << ABSENCES_SHIFT
-            | fate << FATE_SHIFT
-            | flag(self.doubtful, DOUBTFUL)
-            | flag(self.asked_to_end, ASKED_TO_END)
-            | self.stage as u64
-    }
-
-    fn unpack(word: u64) -> CellState {
-        let stage = CellStage::from_bits(word & STAGE_MASK);
-        let vacant = stage == CellStage::Vacant;
-        let fate = word >> FATE_SHIFT & FATE_MASK;
-        CellState {
-            sequence: word >> SEQUENCE_SHIFT,
-            stage,
-            fate: if vacant { fate_from_bits(fate) } else { Fate::Alive },
-            asked_to_end: word & ASKED_TO_END != 0,
-            doubtful: word & DOUBTFUL != 0,
-            absences: (word >> ABSENCES_SHIFT) as u8,
-            refusals: if vacant { 0 } else { fate as u8 },
-        }
-    }
-}
 
 /// The resources of an executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -265,8 +93,7 @@ impl SlabCell for ExecutorCell {
     fn reset(&self) {
         // Relaxed: no other thread writes a cell that is about to be freed.
         let word = self.state.load(Ordering::Relaxed);
-        let alive = (Fate::Alive as u64) << FATE_SHIFT;
-        self.state.store(word & !(FATE_MASK << FATE_SHIFT) | alive, Ordering::Relaxed);
+        self.state.store(without_fate(word), Ordering::Relaxed);
     }
 }
 
@@ -341,13 +168,23 @@ impl ExecutorCell {
         }
     }
 
-    /// Moves the executor with `sequence` to `Vacant`, if updates can be about it. Returns the former state, as an
-    /// error if nothing was changed.
+    /// Moves the executor with `sequence` to `Vacant`, if updates can be about it. Returns the former state; as an
+    /// error, if nothing was changed. Does what [`ExecutorCell::change`] does, on the word as it is: most updates of
+    /// short-lived executors are ends.
     #[inline]
-    pub(crate) fn end(&self, sequence: u64, fate: Fate) -> Result<CellState, CellState> {
-        let ended = |state| CellState { stage: CellStage::Vacant, fate, doubtful: false, ..state };
-        self.change(sequence, |state| state.stage.live().then_some(ended(state)))
-            .map(|(before, _)| before)
+    pub(crate) fn end(&self, sequence: u64, fate: Fate) -> Result<Before, CellState> {
+        let mut word = self.state.load(Ordering::Acquire);
+        loop {
+            let Some(ended) = ended_word(word, sequence, fate) else {
+                return Err(CellState::unpack(word));
+            };
+            let swapped =
+                self.state.compare_exchange_weak(word, ended, Ordering::AcqRel, Ordering::Acquire);
+            match swapped {
+                Ok(_) => return Ok(Before(word)),
+                Err(current) => word = current,
+            }
+        }
     }
 
     /// The resources of the executor. Valid only after a state other than `Vacant` was read.
@@ -490,38 +327,6 @@ mod tests {
         executor.publish(7);
         let expected = CellState { asked_to_end: true, ..CellState::new(7, CellStage::Launching) };
         assert_eq!(executor.state(), expected);
-    }
-
-    /// Goal: packing the state word loses nothing. Method: pack and unpack each combination; vacant cells have fates,
-    /// others have refusals.
-    #[test]
-    fn states_survive_packing() {
-        use CellStage::{GivenUp, Launching, Reserved, Running, Unreachable, Vacant};
-        for stage in [Vacant, Reserved, Launching, Running, Unreachable, GivenUp] {
-            for fate in [
-                Fate::Finished,
-                Fate::Failed,
-                Fate::Killed,
-                Fate::Lost,
-                Fate::Unreachable,
-                Fate::Alive,
-            ] {
-                for flags in 0..8 {
-                    let vacant = stage == Vacant;
-                    let state = CellState {
-                        sequence: SEQUENCE_MAX - flags,
-                        stage,
-                        fate: if vacant { fate } else { Fate::Alive },
-                        asked_to_end: flags & 1 != 0,
-                        doubtful: flags & 2 != 0,
-                        absences: u8::MAX - flags as u8,
-                        refusals: if vacant { 0 } else { flags as u8 },
-                    };
-                    assert_eq!(CellState::unpack(state.pack()), state);
-                }
-            }
-        }
-        assert_eq!(size_of::<ExecutorCell>(), 64);
     }
 
     const NO_ALLOCATION: Allocation = Allocation { agent: 0, resources: ExecutorResources::NONE };

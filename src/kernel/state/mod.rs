@@ -14,6 +14,7 @@ pub(crate) mod budget;
 pub(crate) mod counters;
 pub(crate) mod demand;
 pub(crate) mod drain;
+pub(crate) mod executor_state;
 pub(crate) mod executors;
 pub(crate) mod locality;
 pub(crate) mod near_miss;

@@ -353,7 +353,7 @@ mod tests {
         for (first, cell) in firsts.iter().zip((0..).step_by(10)) {
             insert(&numbers, *first, &[cell, cell + 1, cell + 2, cell + 3]);
         }
-        let last = super::super::executors::SEQUENCE_MAX;
+        let last = super::super::executor_state::SEQUENCE_MAX;
         insert(&numbers, last, &[99]);
         for (first, cell) in firsts.iter().zip((0..).step_by(10)) {
             let found: Vec<_> = (0..4).map(|more| numbers.find(first + more)).collect();

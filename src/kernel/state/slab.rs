@@ -221,7 +221,14 @@ impl<T: SlabCell> Slab<T> {
 
     /// Frees a cell.
     pub(crate) fn free(&self, index: u32) {
-        let Some(cell) = self.get(index) else { return };
+        if let Some(cell) = self.get(index) {
+            self.free_cell(cell, index);
+        }
+    }
+
+    /// Frees `cell`, which is the one at `index`.
+    #[inline]
+    pub(crate) fn free_cell(&self, cell: &T, index: u32) {
         cell.reset();
         // Relaxed: written by the thread that claimed the cell.
         let stack = cell.next_free().load(Ordering::Relaxed);

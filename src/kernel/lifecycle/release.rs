@@ -1,0 +1,218 @@
+//! Release of what ended executors held: [at once](AtOnce), or up to `N` executors at a time, which are subtracted from
+//! the shared sums with one change.
+//!
+//! The thread that moves an executor to `Vacant` records it in a batch and [flushes](Release::flush) that when it is
+//! full or before a decision that depends on the room there is. In between, the sums count too much, never too
+//! little, so that no cap is exceeded and no drain ends early. Instead of four contended words per executor, this
+//! changes two (the executor's and its agent's), and two more per batch. With plain ids, it changes one more for each
+//! run of executors whose numbers are in the same page.
+
+use crate::ids::ExecutorId;
+use crate::kernel::Core;
+use crate::kernel::state::admission::AdmissionState;
+use crate::kernel::state::executor_state::Before;
+use crate::kernel::state::executors::{Allocation, ExecutorCell};
+use crate::kernel::state::numbers::NumberRun;
+use crate::resources::MilliCpus;
+use crate::sync::Ordering;
+
+/// What ended executors change in the shared sums.
+#[derive(Debug)]
+struct Sums {
+    /// How many of them were counted, and what those held.
+    counted: u32,
+    cores: MilliCpus,
+    gpus: u64,
+    /// By how much to lower the executor limit.
+    lower_limit_by: u32,
+    /// Whether an agent was excluded that plans may have been made for.
+    invalidates_plans: bool,
+}
+
+/// Up to `N` ended executors.
+#[derive(Debug)]
+pub(crate) struct ReleaseBatch<const N: usize> {
+    /// The cells, and those of their agents.
+    slots: [u32; N],
+    agents: [u32; N],
+    len: usize,
+    sums: Sums,
+    /// Used if the kernel has a table of numbers.
+    numbers: NumberRun,
+}
+
+/// An executor that has ended, and what else its end changes.
+pub(crate) struct Ended<'k> {
+    pub(crate) id: ExecutorId,
+    pub(crate) cell: &'k ExecutorCell,
+    pub(crate) allocation: Allocation,
+    pub(crate) before: Before,
+    /// Whether it lowers the executor limit.
+    pub(crate) lowers_limit: bool,
+    /// Whether its agent was excluded, and plans may have been made for it.
+    pub(crate) invalidates_plans: bool,
+}
+
+impl<'k> Ended<'k> {
+    /// An executor whose end changes nothing else. Only the thread that ended it may call this.
+    #[inline]
+    pub(crate) fn alone(id: ExecutorId, cell: &'k ExecutorCell, before: Before) -> Ended<'k> {
+        let allocation = cell.ended_allocation(id.sequence);
+        Ended { id, cell, allocation, before, lowers_limit: false, invalidates_plans: false }
+    }
+}
+
+/// When the resources of ended executors are released.
+pub(crate) trait Release {
+    /// Releases what an executor held, or records it until [`Release::flush`]. Only the thread that moved the executor
+    /// to `Vacant` may call this, and it has to flush afterwards.
+    fn release(&mut self, core: &Core, ended: Ended<'_>);
+
+    /// Releases what was recorded.
+    fn flush(&mut self, core: &Core);
+}
+
+/// Each end is released on its own.
+pub(crate) struct AtOnce;
+
+impl Release for AtOnce {
+    #[inline(always)]
+    fn release(&mut self, core: &Core, ended: Ended<'_>) {
+        let mut sums = Sums::ZERO;
+        sums.add(core, &ended);
+        let free_cells = || core.executors.free_cell(ended.cell, ended.id.slot);
+        let retire_numbers = || core.retire_number(ended.id.sequence);
+        core.release(&sums, free_cells, retire_numbers, &[ended.allocation.agent]);
+    }
+
+    #[inline]
+    fn flush(&mut self, _: &Core) {}
+}
+
+impl<const N: usize> ReleaseBatch<N> {
+    pub(crate) const fn new() -> ReleaseBatch<N> {
+        ReleaseBatch {
+            slots: [0; N],
+            agents: [0; N],
+            len: 0,
+            sums: Sums::ZERO,
+            numbers: NumberRun::EMPTY,
+        }
+    }
+}
+
+impl<const N: usize> Release for ReleaseBatch<N> {
+    #[inline(always)]
+    fn release(&mut self, core: &Core, ended: Ended<'_>) {
+        if self.len == N {
+            // Callers flush before a batch is full; this is a safeguard.
+            self.flush(core);
+        }
+        self.slots[self.len] = ended.id.slot;
+        self.agents[self.len] = ended.allocation.agent;
+        self.len += 1;
+        if let Some(numbers) = &core.numbers {
+            numbers.retire_later(ended.id.sequence, &mut self.numbers);
+        }
+        self.sums.add(core, &ended);
+    }
+
+    fn flush(&mut self, core: &Core) {
+        if self.len > 0 {
+            let free_cells = || core.executors.free_all(&self.slots[..self.len]);
+            let retire_numbers = || {
+                if let Some(numbers) = &core.numbers {
+                    numbers.retire_all(&self.numbers);
+                }
+            };
+            core.release(&self.sums, free_cells, retire_numbers, &self.agents[..self.len]);
+            *self = ReleaseBatch::new();
+        }
+    }
+}
+
+impl Sums {
+    const ZERO: Sums = Sums {
+        counted: 0,
+        cores: MilliCpus::ZERO,
+        gpus: 0,
+        lower_limit_by: 0,
+        invalidates_plans: false,
+    };
+
+    /// Adds an executor, which has left the list of those in doubt.
+    #[inline(always)]
+    fn add(&mut self, core: &Core, ended: &Ended<'_>) {
+        let Ended { allocation, before, lowers_limit, invalidates_plans, .. } = ended;
+        if before.in_doubt() {
+            core.unreachable.fetch_sub(1, Ordering::Relaxed);
+        }
+        if before.counted() {
+            let cores = allocation.resources.cores.millis();
+            self.counted += 1;
+            self.cores = MilliCpus::from_millis(self.cores.millis() + cores);
+            self.gpus += u64::from(allocation.resources.gpus.get());
+        }
+        self.lower_limit_by += u32::from(*lowers_limit);
+        self.invalidates_plans |= invalidates_plans;
+    }
+}
+
+impl Core {
+    /// Takes executors out of the shared sums, frees their cells and numbers, and counts them off their agents. The
+    /// executor limit is lowered first: a thread that sees the freed capacity must see the new limit, or it would fill
+    /// it.
+    #[inline(always)]
+    fn release(
+        &self,
+        sums: &Sums,
+        free_cells: impl FnOnce(),
+        retire_numbers: impl FnOnce(),
+        agents: &[u32],
+    ) {
+        if sums.invalidates_plans {
+            self.policy.invalidate_plans(&self.admission);
+        }
+        if sums.lower_limit_by > 0 {
+            self.policy.lower_limit(sums.lower_limit_by, &self.admission);
+        }
+        let admission = match sums.counted {
+            0 => self.admission.load_latest(),
+            executors => self.subtract(executors, sums.cores, sums.gpus),
+        };
+        // The cells of a closed kernel are kept, because they say how the listed executors ended. The word is changed
+        // by a read-modify-write: if the kernel is still open here, the list of a later close sees these executors as
+        // vacant.
+        if !admission.closed() {
+            free_cells();
+        }
+        retire_numbers();
+        // This is last: a thread that finds the agent without executors and forgets it knows that no drain of a kernel
+        // that is still open lists any of them. They are not counted, and their cells don't say how they ended.
+        for agent in agents {
+            self.agents.release(*agent, 1);
+        }
+    }
+
+    /// A number that was handed out is of no use any more: its executor has ended, or was not admitted.
+    pub(crate) fn retire_number(&self, sequence: u64) {
+        if let Some(numbers) = &self.numbers {
+            numbers.retire(sequence, 1);
+        }
+    }
+
+    /// Subtracts one allocation from the shared sums. Wakes the drain if it was the last one.
+    pub(crate) fn release_allocation(&self, allocation: &Allocation) -> AdmissionState {
+        self.subtract(1, allocation.resources.cores, u64::from(allocation.resources.gpus.get()))
+    }
+
+    #[inline]
+    fn subtract(&self, executors: u32, cores: MilliCpus, gpus: u64) -> AdmissionState {
+        self.gpus.release(gpus);
+        let admission = self.admission.release(executors, cores);
+        if admission.closed() && admission.executors() == 0 {
+            self.drain.wake();
+        }
+        admission
+    }
+}
