@@ -156,13 +156,15 @@ impl Core {
         let before = match executor.end(id.sequence, fate) {
             Ok(before) => before,
             Err(state) => {
-                return sink.other(self.unchanged_outcome(update, id, executor, state, meaning));
+                let found = (id, executor);
+                return sink.other(self.unchanged_outcome(update, found, None, state, meaning));
             }
         };
         let lowers_limit = limit == LimitRule::CountDown && fate == Fate::Finished;
         let ended = || Ended { lowers_limit, ..Ended::alone(id, executor, before) };
         // Not put together before it is known which way it goes: it would lie in memory on both.
-        if !before.counted() || update.state.blames_agent(update.reason, true) {
+        let is_failure = update.state.blames_agent(update.reason, true);
+        if is_failure || !before.counted() || self.tags.get().is_some() {
             return sink.other(self.release_other(update, fate, ended(), now, releases));
         }
         let ended = ended();
@@ -171,7 +173,8 @@ impl Core {
         sink.ended(id, fate, freed)
     }
 
-    /// Records what an executor releases whose failure may count against its agent, or whose resources aren't counted.
+    /// Releases what an executor held that may be a task, whose failure may count against its agent, or whose resources
+    /// aren't counted.
     #[inline(never)]
     fn release_other<R: Release>(
         &self,
@@ -183,13 +186,15 @@ impl Core {
     ) -> Outcome {
         let Ended { id, allocation, before, .. } = ended;
         let agent = allocation.agent;
+        // Its cell isn't freed yet, so that no other task is in it.
+        let tag = self.read_tag(id);
         let blamed = update.state.blames_agent(update.reason, true) && !before.asked_to_end();
         let excluded = if blamed { self.count_agent_failure(update, agent, now) } else { None };
         // The agent still counts this executor; any other may be one that is being placed.
         let invalidates_plans = excluded.is_some() && self.agents.executors_at(agent) > 1;
         releases.release(self, Ended { invalidates_plans, ..ended });
         let freed = before.counted().then_some(allocation.resources);
-        Outcome { freed, excluded, ..Outcome::of(Some(id), Change::Ended(fate)) }
+        Outcome { tag, freed, excluded, ..Outcome::of(Some(id), Change::Ended(fate)) }
     }
 
     /// Applies an update that doesn't end the executor.
@@ -202,6 +207,8 @@ impl Core {
         now: Timestamp,
         releases: &mut R,
     ) -> Outcome {
+        // Before the change: after it, another thread may end the task.
+        let tag = self.live_tag(id, executor);
         let changed = match meaning {
             Meaning::Unreachable => self.mark_unreachable(id, executor, now),
             _ => executor.change(id.sequence, |state| next_state(state, meaning)),
@@ -213,7 +220,7 @@ impl Core {
                     // It may need the room of executors that have just ended.
                     releases.flush(self);
                 }
-                return self.unchanged_outcome(update, id, executor, state, meaning);
+                return self.unchanged_outcome(update, (id, executor), tag, state, meaning);
             }
         };
         let change = match meaning {
@@ -225,7 +232,7 @@ impl Core {
             Meaning::Running if before.stage != after.stage => Change::Running,
             _ => Change::Nothing,
         };
-        Outcome::of(Some(id), change)
+        Outcome { tag, ..Outcome::of(Some(id), change) }
     }
 
     /// Marks an executor as unreachable, if it is reachable.
@@ -255,8 +262,8 @@ impl Core {
     fn unchanged_outcome(
         &self,
         update: &StatusUpdate<'_>,
-        id: ExecutorId,
-        executor: &ExecutorCell,
+        (id, executor): Found<'_>,
+        tag: Option<u64>,
         state: CellState,
         meaning: Meaning,
     ) -> Outcome {
@@ -264,9 +271,9 @@ impl Core {
             return self.unknown_outcome(update, Some((id, state)));
         }
         if state.stage == CellStage::GivenUp {
-            return self.readmit(id, executor, state, meaning);
+            return Outcome { tag, ..self.readmit(id, executor, state, meaning) };
         }
-        Outcome::of(Some(id), Change::Nothing)
+        Outcome { tag, ..Outcome::of(Some(id), Change::Nothing) }
     }
 
     /// The outcome of an update for an executor that has ended or that this kernel never placed. If the executor is
