@@ -2,6 +2,7 @@
 
 mod books;
 mod documented;
+mod gangs;
 mod tags;
 
 use std::collections::HashMap;
