@@ -46,9 +46,9 @@ impl RoomLeft {
         if wanted[2] > most(2) {
             return Err(Reason::Gpus { asked: task.gpus, offered: Gpus::new(most(2) as u32) });
         }
-        for kind in 0..3 {
-            let supply = usize::from(wanted[kind] > self.amounts[0][kind]);
-            self.amounts[supply][kind] -= wanted[kind];
+        for (kind, wanted) in wanted.into_iter().enumerate() {
+            let supply = usize::from(wanted > self.amounts[0][kind]);
+            self.amounts[supply][kind] -= wanted;
         }
         self.tasks -= 1;
         Ok(())
