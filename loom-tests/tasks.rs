@@ -2,8 +2,11 @@
 
 use super::scenes::{NOW, config, finish_all, kernel, offer_of, offer_to, update};
 use super::{explore, race};
-use crate::resources::{Mebibytes, MilliCpus};
-use crate::{Change, Decisions, ExecutorId, Fate, Handler, Kernel, Picks, Task, TaskState};
+use crate::config::ExecutorGpus;
+use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::{
+    Change, Decisions, ExecutorId, Fate, Handler, Kernel, Offer, Picks, Resource, Task, TaskState,
+};
 
 /// A cap that admits one of two plans as a whole. No model has a larger one.
 const CAP: u64 = 4;
@@ -187,6 +190,110 @@ fn mutant_looked_up_afterwards() {
             let id = kernel.executor_id(name);
             let change = update(kernel, name, TaskState::Running).change;
             (change, id.and_then(|id| kernel.task_tag(id)))
+        });
+    });
+}
+
+/// Places one gang of unequal tasks of these cores and of as many GPUs. Returns those that were placed.
+type PlaceGang = fn(&Kernel, &mut Handler, [u64; 2], u32) -> Vec<ExecutorId>;
+
+fn commit(handler: &mut Handler, picks: &Picks) -> Vec<ExecutorId> {
+    let mut decisions = Decisions::new();
+    let scalar = |(name, amount)| Resource::scalar(name, amount);
+    let resources = [("cpus", 8.0), ("mem", 8.0), ("gpus", 8.0)].map(scalar);
+    let offers = [Offer::new("o", "S0", "host", &resources, &[])];
+    handler.propose(&offers, NOW).commit(picks, NOW, &mut decisions);
+    let placed = decisions.accepts().flat_map(|accepted| accepted.executors);
+    placed.map(|executor| executor.id).collect()
+}
+
+fn members(cores: [u64; 2], gpus: u32) -> [(u32, Task); 2] {
+    cores.map(|cores| {
+        let task = Task::new(cores, MilliCpus::from_cores(cores), Mebibytes::new(1));
+        (0, Task { gpus: Gpus::new(gpus), ..task })
+    })
+}
+
+fn place_gang(_: &Kernel, handler: &mut Handler, cores: [u64; 2], gpus: u32) -> Vec<ExecutorId> {
+    let mut picks = Picks::new();
+    picks.push_gang(&members(cores, gpus));
+    commit(handler, &picks)
+}
+
+/// Two gangs on two handlers, each of which wants more than half of the cap; the other is placed by `place_there`.
+fn two_gangs(place_there: PlaceGang) {
+    let cap = Some(MilliCpus::from_cores(CAP));
+    let kernel = kernel(config().core_cap(cap));
+    let (mut one, mut other) = (kernel.handler(), kernel.handler());
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let ((first, mut one), second) = race(
+        move || (place_there(&here, &mut one, [2, 1], 0), one),
+        move || place_there(&there, &mut other, [1, 2], 0),
+    );
+    let placed = [first.len(), second.len()];
+    assert!(matches!(placed, [2, 0] | [0, 2]), "neither is whole, or one is cut: {placed:?}");
+    assert_eq!(kernel.totals().cores, MilliCpus::from_cores(3));
+    let names: Vec<String> =
+        first.iter().chain(&second).map(|id| kernel.executor_name(*id).to_string()).collect();
+    finish_all(&kernel, &names);
+    // The other's turn.
+    assert_eq!(place_there(&kernel, &mut one, [2, 1], 0).len(), 2);
+    kernel.check().unwrap();
+}
+
+/// Goal: two gangs can't wait for each other: of two that don't fit together one is placed whole, and nothing of the
+/// other, which is placed when the first has ended. Method: both at once, on two handlers.
+#[test]
+fn gangs_hold_nothing_while_they_wait() {
+    explore("tasks/gang-gang", Some(2), || two_gangs(place_gang));
+}
+
+/// Mutant: each gang takes its members one by one and holds what it has.
+#[test]
+#[ignore = "mutant"]
+fn mutant_members_one_by_one() {
+    explore("mutant tasks/gang-gang", Some(2), || {
+        two_gangs(|_, handler, cores, gpus| {
+            let one_by_one = members(cores, gpus).map(|(room, task)| {
+                let mut picks = Picks::new();
+                picks.push(room, task);
+                commit(handler, &picks)
+            });
+            one_by_one.concat()
+        });
+    });
+}
+
+/// A gang of four GPUs, placed by `place_large`, and one of two, with a cap of three.
+fn two_gangs_of_gpus(place_large: PlaceGang) {
+    let kernel =
+        kernel(config().gpu_cap(Gpus::new(3)).executor_gpus(ExecutorGpus::Exactly(Gpus::ZERO)));
+    let (mut one, mut other) = (kernel.handler(), kernel.handler());
+    let (here, there) = (kernel.clone(), kernel.clone());
+    let (large, small) = race(
+        move || place_large(&here, &mut one, [1, 1], 2),
+        move || place_gang(&there, &mut other, [1, 1], 1),
+    );
+    assert_eq!((large.len(), small.len()), (0, 2), "the one that fits wasn't placed");
+    kernel.check().unwrap();
+}
+
+/// Goal: a gang that needs more GPUs than there are doesn't keep one from being placed that has enough. Method: both at
+/// once.
+#[test]
+fn gangs_take_no_gpus_in_vain() {
+    explore("tasks/gang-gpus", Some(2), || two_gangs_of_gpus(place_gang));
+}
+
+/// Mutant: what there is of GPUs is taken at first, and given back if it isn't enough.
+#[test]
+#[ignore = "mutant"]
+fn mutant_gpus_taken_in_vain() {
+    explore("mutant tasks/gang-gpus", Some(2), || {
+        two_gangs_of_gpus(|kernel, handler, cores, gpus| {
+            let granted = kernel.0.gpus.reserve(4, 1, 3);
+            kernel.0.gpus.release(granted);
+            place_gang(kernel, handler, cores, gpus)
         });
     });
 }

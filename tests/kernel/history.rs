@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use offermill::{Change, DemandCall, Fate, Scope, TaskState, Timestamp, UpdateReason};
 
-use crate::reference::{Agent, Answer, Bound, Effect, Known, Life, Model, Said};
+use crate::reference::{Agent, Answer, Bound, Effect, GangPicks, Known, Life, Model, Said};
 use crate::world::{OfferData, Setup};
 use corners::Corner;
 pub(crate) use subject::Subject;
@@ -67,6 +67,12 @@ pub(crate) enum Event {
     Offers {
         handler: usize,
         batch: Vec<OfferData>,
+    },
+    /// Offers are proposed, and tasks picked: gangs, of which those of one are single tasks.
+    Tasks {
+        handler: usize,
+        batch: Vec<OfferData>,
+        gangs: Vec<GangPicks>,
     },
     /// A handler's last answers have been sent to the cluster.
     Sent {
@@ -270,9 +276,11 @@ impl Scene {
         self.expected = match &step.event {
             Event::Offers { handler, batch } => {
                 let answer = model.offers(batch, now);
-                self.said[*handler] = answer.said;
-                self.storms_said[*handler] = self.storms;
-                Expected::Answer(answer)
+                self.answered(*handler, answer)
+            }
+            Event::Tasks { handler, batch, gangs } => {
+                let answer = model.tasks(batch, gangs, now);
+                self.answered(*handler, answer)
             }
             Event::Sent { handler } => {
                 model.answers_sent(self.said[*handler]);
@@ -331,5 +339,11 @@ impl Scene {
                 Expected::Nothing
             }
         };
+    }
+
+    fn answered(&mut self, handler: usize, answer: Answer) -> Expected {
+        self.said[handler] = answer.said;
+        self.storms_said[handler] = self.storms;
+        Expected::Answer(answer)
     }
 }

@@ -8,6 +8,7 @@ mod adopting;
 mod binding;
 mod capacity;
 mod offers;
+mod tasks;
 mod totals;
 mod updates;
 
@@ -22,6 +23,7 @@ use crate::world::{Setup, secs};
 pub(crate) use binding::Bound;
 pub(crate) use capacity::{LastOffered, Size};
 pub(crate) use offers::{Answer, Said, Started};
+pub(crate) use tasks::GangPicks;
 pub(crate) use updates::Effect;
 
 /// The stage of an executor's life.
@@ -67,6 +69,8 @@ pub(crate) struct Executor {
     pub(crate) adopted: bool,
     /// Whether it was unreachable and has returned.
     pub(crate) returned: bool,
+    /// Its tag, if it is a task.
+    pub(crate) tag: Option<u64>,
 }
 
 /// Whether the kernel still knows an agent.

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `w` jump | time passes, or goes back: [`JUMPS`] |
 //! | `o` handler, then words: agent (a capital from `L` on: none yet), role, zone, cores, memory, GPUs, ports, and triples of resource, amount, role | offers, one per word |
+//! | `P` handler, then words: offers as above; `+` room, cores, memory, GPUs, tag, or `&` and the same | offers, and tasks that are picked, `&` in a gang with the one before |
 //! | `u` whom, state, reason | an update: [`STATES`], [`REASONS`] |
 //! | `b` whom, agent, [what is known of it](FACTS) | an executor is bound |
 //! | `k` whom … | executors are asked to end |
@@ -28,16 +29,17 @@
 //! any other byte an executor that the kernel never placed.
 
 use offermill::config::{ExclusionRule, RefuseDurations, UnreachableRule};
-use offermill::resources::PortRange;
-use offermill::{DEFAULT_ROLE, Revocability, Scope, TaskState, UpdateReason};
+use offermill::resources::{Gpus, Mebibytes, MilliCpus, PortRange};
+use offermill::{DEFAULT_ROLE, Revocability, Scope, Task, TaskState, UpdateReason};
 
 use crate::history::{Event, HANDLERS, Scene, Step, Whom};
-use crate::reference::Known;
+use crate::reference::{GangPicks, Known};
 use crate::world::{Amount, Entry, Setup, OfferData, secs};
 
 const OFFERS_MAX: usize = 12;
 const ENTRIES_MAX: usize = 12;
 const KILLS_MAX: usize = 8;
+const PICKS_MAX: usize = 24;
 
 const AGENTS: [&str; 8] =
     ["S0", "S1", "S2", "S3", "S4", "S5", "", "an agent with a name of its own"];
@@ -72,6 +74,8 @@ const ODD: [f64; 12] = [
     3.001,
 ];
 
+/// Absurd amounts of tasks.
+const ABSURD: [u64; 5] = [u64::MAX, 0, 1, 1 << 53, u32::MAX as u64];
 /// In milliseconds.
 const JUMPS: [i64; 26] = [
     10,
@@ -130,7 +134,7 @@ const REASONS: [(u8, UpdateReason); 7] = [
     (b'D', UpdateReason::AgentDraining),
     (b'p', UpdateReason::Preempted),
 ];
-const EVENTS: &[u8] = b"ouwkpltxmcrdqshzZb";
+const EVENTS: &[u8] = b"ouwkpltxmcrdqshzZbP";
 
 /// A script with its parsed first line.
 pub(crate) struct Script<'a> {
@@ -264,6 +268,7 @@ pub(crate) fn step(line: &[u8], scene: &Scene) -> Step {
             let handler = values.number() % HANDLERS;
             Event::Offers { handler, batch: values.words().take(OFFERS_MAX).map(offer_data).collect() }
         }
+        b'P' => tasks(values),
         b'u' => Event::Update {
             whom: whom(&mut values, scene),
             state: values.named(&STATES),
@@ -289,6 +294,46 @@ pub(crate) fn step(line: &[u8], scene: &Scene) -> Step {
         b'z' => Event::Close,
         _ => Event::Drain,
     })
+}
+
+/// Offers and picks.
+fn tasks(mut values: Values<'_>) -> Event {
+    let handler = values.number() % HANDLERS;
+    let (mut batch, mut gangs) = (Vec::new(), Vec::<GangPicks>::new());
+    for mut word in values.words() {
+        match word.0.first() {
+            Some(b'+' | b'&') if gangs.iter().flatten().count() >= PICKS_MAX => {}
+            Some(b'&') => {
+                word.byte();
+                let pick = pick(&mut word);
+                match gangs.last_mut() {
+                    Some(gang) => gang.push(pick),
+                    None => gangs.push(vec![pick]),
+                }
+            }
+            Some(b'+') => {
+                word.byte();
+                gangs.push(vec![pick(&mut word)]);
+            }
+            _ if batch.len() < OFFERS_MAX => batch.push(offer_data(word)),
+            _ => {}
+        }
+    }
+    Event::Tasks { handler, batch, gangs }
+}
+
+/// A task and its room. Characters that stand for no number are absurd amounts.
+fn pick(values: &mut Values<'_>) -> (u32, Task) {
+    let amount = |byte: Option<u8>, unit: u64| match byte {
+        Some(byte) if !byte.is_ascii_alphanumeric() => ABSURD[usize::from(byte) % ABSURD.len()],
+        byte => byte.map_or(0, number) as u64 * unit,
+    };
+    let room = values.number() as u32;
+    let cores = MilliCpus::from_millis(amount(values.byte(), 250));
+    let memory = Mebibytes::new(amount(values.byte(), 64));
+    let gpus = u32::try_from(amount(values.byte(), 1)).unwrap_or(u32::MAX);
+    let tag = values.number() as u64;
+    (room, Task { gpus: Gpus::new(gpus), ..Task::new(tag, cores, memory) })
 }
 
 /// Time passes, and an offer is rescinded, which has no effect.

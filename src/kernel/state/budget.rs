@@ -2,7 +2,7 @@
 //!
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
-//! | handler, before its commit | [`reserve`](Budget::reserve) | Relaxed | nothing: the count guards no other memory |
+//! | handler, before its commit | [`reserve`](Budget::reserve), [`reserve_of`](Budget::reserve_of) | Relaxed | nothing: the count guards no other memory |
 //! | handler whose commit failed, any that ends an executor | [`release`](Budget::release) | Relaxed | nothing |
 //!
 //! The count is reserved before the commit and given back if the commit fails, so that it never exceeds the cap. During
@@ -24,9 +24,15 @@ impl Budget {
 
     /// Reserves up to `wanted`, in multiples of `step` (at least 1), within `cap`. Returns how much was reserved.
     pub(crate) fn reserve(&self, wanted: u64, step: u64, cap: u64) -> u64 {
+        self.reserve_of(cap, |left| wanted.min(left) / step * step)
+    }
+
+    /// Reserves as much as `wanted` returns for what the cap leaves, at most that. It is called again if another thread
+    /// was faster. Returns how much was reserved.
+    pub(crate) fn reserve_of(&self, cap: u64, mut wanted: impl FnMut(u64) -> u64) -> u64 {
         let mut taken = self.taken();
         loop {
-            let granted = wanted.min(cap.saturating_sub(taken)) / step * step;
+            let granted = wanted(cap.saturating_sub(taken));
             if granted == 0 {
                 return 0;
             }

@@ -76,7 +76,9 @@ pub(crate) fn expect_answer(
             assert_eq!(placed.resources.memory, Mebibytes::new(executor.memory));
             assert_eq!(placed.resources.gpus, Gpus::new(executor.gpus as u32));
             assert_eq!(placed.resources.port, executor.port);
-            let told = executor.cores + u64::from(model.setup.extra_cores) * 1000;
+            // A task gets no extra cores.
+            let extra = if executor.tag.is_none() { model.setup.extra_cores } else { 0 };
+            let told = executor.cores + u64::from(extra) * 1000;
             assert_eq!(placed.advertised_cores, MilliCpus::from_millis(told));
             let mut cut: Vec<_> = accept
                 .pieces(placed)
@@ -86,7 +88,14 @@ pub(crate) fn expect_answer(
             cut.sort_by_key(|piece| (piece.0, piece.1));
             assert_eq!(cut, *pieces, "pieces of executor {number}");
         }
+        let tags: Vec<_> = accept.tasks().map(|(tag, _)| Some(tag)).collect();
+        let of = |it: &Started| model.executors[it.number as usize].tag;
+        let expected: Vec<_> = expected.executors.iter().map(of).filter(Option::is_some).collect();
+        assert_eq!(tags, expected, "tags");
     }
+    let unplaced: Vec<_> =
+        decisions.unplaced().iter().map(|it| (it.pick, it.tag, it.reason)).collect();
+    assert_eq!(unplaced, answer.unplaced, "picks that are not placed");
     for (number, id) in fresh {
         ids.push(number, id);
     }
@@ -98,8 +107,13 @@ pub(crate) fn expect_outcome(outcome: &Outcome, effect: &Effect, whom: &Whom, id
         .excluded
         .as_ref()
         .map(|exclusion| (exclusion.agent_id.to_string(), exclusion.until));
-    let found =
-        Effect { change: outcome.change, freed: outcome.freed, kill: outcome.kill, excluded };
+    let found = Effect {
+        change: outcome.change,
+        tag: outcome.tag,
+        freed: outcome.freed,
+        kill: outcome.kill,
+        excluded,
+    };
     assert_eq!(found, *effect);
     match (whom, outcome.executor) {
         (Whom::Number(number), Some(id)) => assert_eq!(id, ids.of(*number)),
@@ -180,6 +194,8 @@ fn same_executors(kernel: &Kernel, snapshot: &Snapshot, model: &Model, ids: &Ids
         assert_eq!(view.resources.memory.get(), executor.memory);
         assert_eq!(u64::from(view.resources.gpus.get()), executor.gpus);
         assert_eq!(view.placed_at, executor.placed_at);
+        assert_eq!(view.tag, executor.tag);
+        assert_eq!(kernel.task_tag(view.id), executor.tag);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::{Bound, Change, Event, Expected, Known, Life, Scene, Whom};
+use super::{Answer, Bound, Change, Event, Expected, GangPicks, Known, Life, Scene, Whom};
 use offermill::{ReasonKind, Timestamp};
 
 /// An event at most this far from a deadline counts as being at the deadline.
@@ -53,6 +53,11 @@ corners! {
     UnwelcomeAgain = "an unwelcome executor is found again",
     BoundTooLate = "an executor is found that has ended unbound",
     EndedUnbound = "an executor ends or is forgotten before it is bound",
+    TasksPlaced = "tasks are placed beside executors",
+    GangLeftOut = "a gang is left out, and a pick after it is placed",
+    PicksCutOff = "a cap cuts off picks after one that is placed",
+    TaskBound = "a task is bound late",
+    TaskAged = "a task is given up or forgotten",
     BoundFailureExcludes = "the failure of an executor that was bound late excludes its agent",
 }
 
@@ -151,6 +156,8 @@ impl Scene {
                 note(Corner::GivenUpAfterReturn, given_up.iter().any(came_back));
                 note(Corner::ForgottenAfterReturn, forgotten.iter().any(came_back));
                 note(Corner::AdoptedAged, given_up.union(forgotten).any(adopted));
+                let is_task = |number: &u64| self.model.executors[*number as usize].tag.is_some();
+                note(Corner::TaskAged, given_up.union(forgotten).any(is_task));
                 let fewer = self.model.agents.len() < before.agents;
                 note(Corner::AgentsForgotten, fewer && self.model.living().count() > 0);
             }
@@ -169,6 +176,9 @@ impl Scene {
                 self.note_bound(*number, agent, bound, note);
             }
             (Event::Offers { .. }, _) => note(Corner::MayBeForgotten, before.perhaps > 0),
+            (Event::Tasks { gangs, .. }, Expected::Answer(answer)) => {
+                self.note_tasks(gangs, answer, note);
+            }
             (Event::Adopt(_), Expected::Adopted(Some(adopted))) => {
                 note(
                     Corner::AdoptedBeside,
@@ -183,6 +193,23 @@ impl Scene {
             _ => {}
         }
         self.corners = reached;
+    }
+
+    /// Notes the corner cases of picking tasks.
+    fn note_tasks(&self, gangs: &[GangPicks], answer: &Answer, mut note: impl FnMut(Corner, bool)) {
+        let is_coarse = |number| self.model.executors[number as usize].tag.is_none();
+        let has_placed = !answer.accepts.is_empty();
+        note(Corner::TasksPlaced, has_placed && self.model.living().any(is_coarse));
+        let unplaced = |at: u32| answer.unplaced.iter().any(|(pick, ..)| *pick == at);
+        let mut first = 0;
+        let mut left_out = false;
+        for gang in gangs {
+            note(Corner::GangLeftOut, left_out && !unplaced(first));
+            left_out |= gang.len() > 1 && unplaced(first);
+            first += gang.len() as u32;
+        }
+        let is_cut = answer.unplaced.iter().any(|(_, _, reason)| reason.is_cap());
+        note(Corner::PicksCutOff, is_cut && has_placed);
     }
 
     /// Notes the corner cases of binding an executor.
@@ -201,6 +228,7 @@ impl Scene {
             _ => None,
         };
         note(Corner::BoundLate, is_bound);
+        note(Corner::TaskBound, is_bound && executor.tag.is_some());
         note(Corner::BoundWhileAway, is_bound && is_away);
         note(Corner::BoundInDoubt, *bound == Bound::Settled { in_doubt: true });
         note(Corner::BoundElsewhere, matches!(bound, Bound::Elsewhere(_)));

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{
-    Attribute, Bound, BoundAgent, Decisions, DemandCall, Handler, IdScheme, Kernel, Outcome,
-    Recovered, StatusUpdate, Target, Ticked, Timestamp,
+    Attribute, Bound, BoundAgent, Decisions, DemandCall, Fate, Handler, IdScheme, Kernel, Outcome,
+    Picks, Recovered, StatusUpdate, Target, Ticked, Timestamp,
 };
 
 use super::compare::{
     Ids, expect_answer, expect_bound, expect_outcome, expect_same_state, expect_same_sums,
 };
-use super::{Event, Expected, HANDLERS, Relic, Scene, Whom, storm};
-use crate::world::lend;
+use super::{Answer, Event, Expected, GangPicks, HANDLERS, Relic, Scene, Whom, storm};
+use crate::world::{OfferData, lend};
 
 /// The kernel and its handlers.
 #[derive(Debug)]
@@ -92,6 +92,28 @@ impl Subject {
         }
     }
 
+    fn place_tasks(
+        &mut self,
+        handler: usize,
+        batch: &[OfferData],
+        gangs: &[GangPicks],
+        expected: &Answer,
+        scene: &Scene,
+    ) {
+        let mut picks = Picks::new();
+        for gang in gangs {
+            match &gang[..] {
+                [(room, task)] => picks.push(*room, *task),
+                gang => picks.push_gang(gang),
+            }
+        }
+        let (handler, decisions) = &mut self.handlers[handler];
+        lend(batch, |offers| {
+            handler.propose(offers, scene.now).commit(&picks, scene.now, decisions);
+        });
+        expect_answer(decisions, expected, batch, &scene.model, &mut self.ids);
+    }
+
     /// Applies the event that the scene has just played. The answer must be the one that the scene expects.
     pub(crate) fn apply(&mut self, scene: &Scene, event: &Event) {
         let now = scene.now;
@@ -100,6 +122,9 @@ impl Subject {
                 let (handler, decisions) = &mut self.handlers[*handler];
                 lend(batch, |offers| handler.resource_offers(offers, now, decisions));
                 expect_answer(decisions, answer, batch, &scene.model, &mut self.ids);
+            }
+            (Event::Tasks { handler, batch, gangs }, Expected::Answer(answer)) => {
+                self.place_tasks(*handler, batch, gangs, answer, scene);
             }
             (Event::Update { whom, state, reason }, Expected::Effect(effect)) => {
                 let name = self.name(whom);
@@ -150,17 +175,19 @@ impl Subject {
             (Event::Close, Expected::Numbers(expected)) => {
                 assert_eq!(self.ids.numbers(&self.kernel.close()), *expected, "left at the close");
             }
-            (Event::Drain, Expected::Drained(drained, fates)) => {
-                let report = self.kernel.drain(std::time::Duration::ZERO);
-                assert_eq!(report.drained, *drained);
-                let rows = report.executors.iter();
-                let reported: BTreeMap<_, _> =
-                    rows.map(|row| (self.ids.number(row.executor.id), row.fate)).collect();
-                assert_eq!(reported, *fates);
-            }
+            (Event::Drain, Expected::Drained(drained, fates)) => self.drain(*drained, fates),
             (event, Expected::Nothing) => self.tell_of(event, scene.model.epoch),
             (event, expected) => unreachable!("{event:?} expects no {expected:?}"),
         }
+    }
+
+    fn drain(&self, drained: bool, fates: &BTreeMap<u64, Fate>) {
+        let report = self.kernel.drain(std::time::Duration::ZERO);
+        assert_eq!(report.drained, drained);
+        let rows = report.executors.iter();
+        let reported: BTreeMap<_, _> =
+            rows.map(|row| (self.ids.number(row.executor.id), row.fate)).collect();
+        assert_eq!(reported, *fates);
     }
 
     /// Applies an event that has no answer.

@@ -44,6 +44,7 @@ impl Model {
             doubtful: true,
             adopted: true,
             returned: false,
+            tag: None,
         };
         if let Some(agent) = self.agents.get_mut(relic.agent) {
             // The exclusion had expired.

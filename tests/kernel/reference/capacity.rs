@@ -108,6 +108,9 @@ impl Model {
     pub(crate) fn whole_offer(&self, name: &str) -> Option<[Size; 2]> {
         let agent = self.agents.get(name)?;
         let last = agent.offered.last().filter(|_| agent.sizes.iter().all(Option::is_none))?;
+        if self.ever_on(name).any(|(_, executor)| executor.tag.is_some()) {
+            return None;
+        }
         let placed = self.placed_since(name, last);
         let free = std::array::from_fn(|kind| last.amounts[kind].saturating_sub(placed[kind]));
         Some([last.amounts, free])

@@ -20,6 +20,8 @@ pub(crate) struct Answer {
     pub(crate) accepts: Vec<Accept>,
     /// By the position of the offer.
     pub(crate) declines: BTreeMap<u32, (Reason, Duration)>,
+    /// The picks that were not placed: position, tag and reason.
+    pub(crate) unplaced: Vec<(u32, u64, Reason)>,
     pub(crate) said: Said,
 }
 
@@ -50,7 +52,19 @@ pub(crate) struct Started {
 impl Model {
     pub(crate) fn offers(&mut self, batch: &[OfferData], now: Timestamp) -> Answer {
         let mut answer = self.answer(batch, now);
-        let mut refused = false;
+        // Offers arrive though nothing can be placed: suppress must be sent again.
+        let is_refused = |reason: &Reason| reason.is_cap() || *reason == Reason::Stopping;
+        let mut refused = answer.declines.values().any(|(reason, _)| is_refused(reason));
+        if !answer.accepts.is_empty() && self.cap_reached().is_some() {
+            // The rest of the accepted offers is refused because of the cap, too.
+            refused = true;
+        }
+        self.count_answer(batch, &mut answer, refused);
+        answer
+    }
+
+    /// Counts the answer to a batch, in which offers were refused for a cap or because the kernel is closed, or not.
+    pub(super) fn count_answer(&mut self, batch: &[OfferData], answer: &mut Answer, refused: bool) {
         self.counts.batches += 1;
         self.counts.offers += batch.len() as u64;
         for accept in &answer.accepts {
@@ -59,45 +73,27 @@ impl Model {
         }
         for (reason, _) in answer.declines.values() {
             self.count_decline(reason.kind());
-            // Offers arrive though nothing can be placed: suppress must be sent again.
-            refused |= reason.is_cap() || *reason == Reason::Stopping;
-        }
-        if !answer.accepts.is_empty() && self.cap_reached().is_some() {
-            // The rest of the accepted offers is refused because of the cap, too.
-            refused = true;
         }
         self.demand.refused |= refused;
         answer.said = Said { refused, revives: self.demand.revives, version: self.version };
-        answer
+    }
+
+    /// The reason for which nothing is placed at all, if there is one.
+    pub(super) fn reason_for_all(&self) -> Option<Reason> {
+        let closed = self.closed.then_some(Reason::Stopping);
+        let disconnected = (!self.connected).then_some(Reason::Disconnected);
+        closed.or(disconnected).or_else(|| self.cap_reached())
     }
 
     fn answer(&mut self, batch: &[OfferData], now: Timestamp) -> Answer {
         let mut answer = Answer::default();
-        let mut decline = |model: &Model, offer: u32, reason: Reason| {
-            answer.declines.insert(offer, (reason, model.refusal(reason, now)));
-        };
-        let closed = self.closed.then_some(Reason::Stopping);
-        let disconnected = (!self.connected).then_some(Reason::Disconnected);
-        if let Some(reason) = closed.or(disconnected).or_else(|| self.cap_reached()) {
+        if let Some(reason) = self.reason_for_all() {
             for offer in 0..batch.len() as u32 {
-                decline(self, offer, reason);
+                answer.declines.insert(offer, (reason, self.refusal(reason, now)));
             }
             return answer;
         }
-        let mut placement = Placement::new(self.request());
-        for (offer, position) in batch.iter().zip(0u32..) {
-            match self.unusable(offer, now) {
-                Some(reason) => decline(self, position, reason),
-                None if offer.is_permit() => {
-                    let resources = offer.entries.iter().map(offered);
-                    placement.add_permit(position as usize, offer.role, resources);
-                }
-                None => {
-                    let resources = offer.entries.iter().map(offered);
-                    placement.add(position as usize, &offer.agent, offer.role, resources);
-                }
-            }
-        }
+        let mut placement = self.group(batch, now, &mut answer);
         self.note_offered(batch, now);
         for group in &mut placement.groups {
             let second = |at: Timestamp| at.as_millis() / 1000;
@@ -113,7 +109,8 @@ impl Model {
             let offers: Vec<u32> = group.offers.iter().map(|offer| *offer as u32).collect();
             if group.executors.is_empty() {
                 let reason = group.shortage.or(cap).expect("an executor could have been placed");
-                offers.iter().for_each(|offer| decline(self, *offer, reason));
+                let refuse = self.refusal(reason, now);
+                answer.declines.extend(offers.into_iter().map(|offer| (offer, (reason, refuse))));
                 continue;
             }
             let agent = group.agent.to_owned();
@@ -121,6 +118,32 @@ impl Model {
             answer.accepts.push(Accept { agent, offers, executors, refuse: leftover });
         }
         answer
+    }
+
+    /// The offers by agents and roles. Those that can't be used, whatever they have, are declined.
+    pub(super) fn group<'b>(
+        &mut self,
+        batch: &'b [OfferData],
+        now: Timestamp,
+        answer: &mut Answer,
+    ) -> Placement<'b> {
+        let mut placement = Placement::new(self.request());
+        for (offer, position) in batch.iter().zip(0u32..) {
+            match self.unusable(offer, now) {
+                Some(reason) => {
+                    answer.declines.insert(position, (reason, self.refusal(reason, now)));
+                }
+                None if offer.is_permit() => {
+                    let resources = offer.entries.iter().map(offered);
+                    placement.add_permit(position as usize, offer.role, resources);
+                }
+                None => {
+                    let resources = offer.entries.iter().map(offered);
+                    placement.add(position as usize, &offer.agent, offer.role, resources);
+                }
+            }
+        }
+        placement
     }
 
     pub(super) fn request(&self) -> Request {
@@ -134,7 +157,7 @@ impl Model {
         }
     }
 
-    fn started(&self, executor: &naive::Executor) -> Started {
+    pub(super) fn started(&self, executor: &naive::Executor) -> Started {
         let scalar =
             |thousandths: u128| Piece::Scalar(Scalar::from_thousandths(thousandths as u64));
         let scalars = executor.pieces.iter().map(|(position, amount)| (*position, scalar(*amount)));
@@ -179,7 +202,7 @@ impl Model {
         is_met && !offer_data.id.is_empty() && !offer_data.agent.is_empty()
     }
 
-    fn refusal(&self, reason: Reason, now: Timestamp) -> Duration {
+    pub(super) fn refusal(&self, reason: Reason, now: Timestamp) -> Duration {
         let refuse = &self.setup.refuse;
         match reason {
             Reason::Stopping => refuse.stopping,
@@ -204,9 +227,9 @@ pub(super) fn offered(entry: &Entry) -> Offered<'_> {
 }
 
 /// The model during a batch.
-struct Batch<'a> {
-    model: &'a mut Model,
-    now: Timestamp,
+pub(super) struct Batch<'a> {
+    pub(super) model: &'a mut Model,
+    pub(super) now: Timestamp,
 }
 
 impl Caps for Batch<'_> {
@@ -245,6 +268,7 @@ impl Caps for Batch<'_> {
             doubtful: false,
             adopted: false,
             returned: false,
+            tag: None,
         });
         number
     }

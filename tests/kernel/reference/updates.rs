@@ -23,6 +23,8 @@ const SUSPECT_FOR: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Effect {
     pub(crate) change: Change,
+    /// The tag of a task that lived.
+    pub(crate) tag: Option<u64>,
     pub(crate) freed: Option<ExecutorResources>,
     pub(crate) kill: bool,
     pub(crate) excluded: Option<(String, Timestamp)>,
@@ -30,7 +32,7 @@ pub(crate) struct Effect {
 
 impl Effect {
     fn of(change: Change) -> Effect {
-        Effect { change, freed: None, kill: false, excluded: None }
+        Effect { change, tag: None, freed: None, kill: false, excluded: None }
     }
 }
 
@@ -84,6 +86,17 @@ impl Model {
             self.counts.unknown_updates += 1;
             return Effect { kill: alive(state), ..Effect::of(Change::UnknownExecutor) };
         };
+        let tag = self.executors[number as usize].tag.filter(|_| self.life(number).live());
+        Effect { tag, ..self.update_known(number, state, reason, now) }
+    }
+
+    fn update_known(
+        &mut self,
+        number: u64,
+        state: TaskState,
+        reason: UpdateReason,
+        now: Timestamp,
+    ) -> Effect {
         match (self.life(number), meaning_of(state, reason)) {
             (Life::Ended(_), _) => Effect { kill: alive(state), ..Effect::of(Change::Nothing) },
             (life, Meaning::Ended(fate)) => {

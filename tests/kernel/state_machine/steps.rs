@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use offermill::config::{Compatibility, ExclusionRule, RefuseDurations, UnreachableRule};
-use offermill::resources::PortRange;
-use offermill::{DEFAULT_ROLE, Revocability, Scope, TaskState, UpdateReason};
+use offermill::resources::{Gpus, Mebibytes, MilliCpus, PortRange};
+use offermill::{DEFAULT_ROLE, Revocability, Scope, Task, TaskState, UpdateReason};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use proptest::sample::select;
 use proptest_state_machine::ReferenceStateMachine;
 
 use crate::history::{Event, Relic, Scene, Step, Whom};
-use crate::reference::Model;
+use crate::reference::{GangPicks, Model};
 use crate::world::{Amount, Entry, OfferData, Setup, secs};
 
 const AGENTS: [&str; 6] = ["S0", "S1", "S2", "S3", "S4", "S5"];
@@ -163,6 +163,8 @@ pub(crate) fn reasons() -> impl Strategy<Value = UpdateReason> {
 fn events(scene: &Scene) -> BoxedStrategy<Event> {
     let offers = (0usize..2, vec(offer_data(), 0..7))
         .prop_map(|(handler, batch)| Event::Offers { handler, batch });
+    let tasks = (0usize..2, vec(offer_data(), 0..7), vec(gang_picks(), 0..9))
+        .prop_map(|(handler, batch, gangs)| Event::Tasks { handler, batch, gangs });
     let updates = (whom(&scene.model), states(), reasons())
         .prop_map(|(whom, state, reason)| Event::Update { whom, state, reason });
     let bindings = bindings(&scene.model);
@@ -193,6 +195,7 @@ fn events(scene: &Scene) -> BoxedStrategy<Event> {
     };
     prop_oneof![
         30 => offers,
+        20 => tasks,
         if placed > 0 { 50 } else { 2 } => updates,
         if unbound { 30 } else { 2 } => bindings,
         3 => killed,
@@ -214,6 +217,20 @@ fn events(scene: &Scene) -> BoxedStrategy<Event> {
         if scene.model.closed { 6 } else { 1 } => ends,
     ]
     .boxed()
+}
+
+/// A single task or a gang, on rooms that may not be there, of amounts that may be absurd.
+fn gang_picks() -> impl Strategy<Value = GangPicks> {
+    let cores = prop_oneof![20 => 1u64..4_000, 1 => select(vec![0, 1 << 40, u64::MAX])];
+    let memory = prop_oneof![20 => 0u64..3_000, 1 => select(vec![1 << 40, u64::MAX])];
+    let gpus = prop_oneof![8 => Just(0), 4 => 1u32..4, 1 => Just(u32::MAX)];
+    let room = prop_oneof![30 => 0u32..5, 1 => select(vec![9, u32::MAX])];
+    let pick =
+        (room, cores, memory, gpus, 0u64..100).prop_map(|(room, cores, memory, gpus, tag)| {
+            let task = Task::new(tag, MilliCpus::from_millis(cores), Mebibytes::new(memory));
+            (room, Task { gpus: Gpus::new(gpus), ..task })
+        });
+    prop_oneof![4 => vec(pick.clone(), 1), 1 => vec(pick, 2..5)]
 }
 
 /// Often the agent of an executor that isn't bound yet.

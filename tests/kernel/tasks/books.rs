@@ -292,16 +292,17 @@ impl Books {
     /// Ends a task. Returns what it held.
     pub(super) fn end(&mut self, tag: u64, failed: bool, now: u64) -> (u64, u64, u32) {
         let Held { agent, amounts: [cores, memory, gpus] } = self.tasks.remove(&tag).unwrap();
-        let is_excluded = self.refusal(&agent, now) == Some(ReasonKind::AgentExcluded);
-        if failed && !is_excluded {
+        if failed {
+            // Also while it is excluded: a failure then may prolong that.
             let rule = self.setup.exclusion.unwrap();
             let failures = self.failures.entry(agent.clone()).or_default();
             failures.push(now);
-            failures.retain(|then| now - *then < rule.window.as_millis() as u64);
+            failures.retain(|then| now - *then <= rule.window.as_millis() as u64);
             if failures.len() >= usize::from(rule.failures) {
                 failures.clear();
                 let until = now + rule.expiry.unwrap().as_millis() as u64;
-                self.excluded.insert(agent, until);
+                let excluded = self.excluded.entry(agent).or_insert(until);
+                *excluded = until.max(*excluded);
             }
         }
         (cores, memory, gpus as u32)

@@ -77,7 +77,7 @@ pub(crate) struct Group<'a> {
     /// What is left of each resource.
     left: Amounts,
     /// Whether it is one offer without an agent, which has room for one executor.
-    is_permit: bool,
+    pub(crate) is_permit: bool,
     /// Whether each pass comes to the group after those without this mark.
     pub(crate) comes_last: bool,
     /// Why not even one executor fits.
@@ -233,10 +233,15 @@ impl<'a> Placement<'a> {
 
     /// Makes passes over the groups until one places nothing.
     pub(crate) fn place(&mut self, caps: &mut impl Caps) {
+        self.find_shortages();
+        while self.pass(caps) {}
+    }
+
+    /// Finds for each group why not even one executor fits, if that is so.
+    pub(crate) fn find_shortages(&mut self) {
         for group in &mut self.groups {
             group.shortage = group.find_shortage(&self.request);
         }
-        while self.pass(caps) {}
     }
 
     /// Places one executor per group or, with consolidation, as many as fit. Returns whether any was placed.
@@ -346,6 +351,23 @@ impl Group<'_> {
             }
         }
         assert_eq!(wanted, 0, "more is taken than is offered");
+    }
+
+    /// Returns what is left of cores in thousandths, whole MiB and whole GPUs, revocable or not.
+    #[allow(dead_code)]
+    pub(crate) fn sums(&self, is_revocable: bool) -> [u128; 3] {
+        let sum = |name| self.sum(name, is_revocable);
+        [sum("cpus"), sum("mem") / 1000, sum("gpus") / 1000]
+    }
+
+    /// Takes cores, memory and GPUs, each in thousandths. They must be there.
+    #[allow(dead_code)]
+    pub(crate) fn take_all(&mut self, wanted: [u64; 3]) -> Amounts {
+        let mut pieces = Amounts::new();
+        for (name, amount) in ["cpus", "mem", "gpus"].into_iter().zip(wanted) {
+            self.take(name, amount.into(), &mut pieces);
+        }
+        pieces
     }
 
     /// Returns where the port is taken from: non-revocable resources come first and, of these, reserved ones.

@@ -14,7 +14,9 @@
 //!    equal executors keeps its own planner, which costs less than picks, and shares all steps before and after.
 //! 6. If the policy was replaced or plans were invalidated since the proposal, the commit looks at the offers again and
 //!    carries the picks over by their offers. So no task is placed under an older state, and no call is made to choose.
-//! 7. A task is an executor: it has an id and a cell with its own amounts, so its end frees exactly these; see `tags`.
+//! 7. A gang that isn't placed leaves nothing behind, and reserves no GPUs that are of no use to it. Whoever keeps it
+//!    for a later batch holds nothing of the kernel's, so gangs can't wait for each other; see [`choosers::Gang`].
+//! 8. A task is an executor: it has an id and a cell with its own amounts, so its end frees exactly these; see `tags`.
 
 mod check;
 pub mod choosers;

@@ -60,24 +60,25 @@ impl Planned for PlannedTask {
             return None;
         }
         let cap = policy.config.gpu_cap;
-        let granted = core.gpus.reserve(wanted, 1, u64::from(cap.get()));
-        let mut left = granted;
-        let fits = |planned: &&PlannedTask| match left.checked_sub(gpus(planned)) {
-            Some(rest) => {
-                left = rest;
-                true
-            }
-            None => false,
-        };
-        let fit = plan.order.iter().take_while(fits).count();
+        let (mut fit, mut keep) = (0, 0);
+        // No more than is kept, for however short: what is of no use to a gang isn't missing elsewhere.
+        core.gpus.reserve_of(u64::from(cap.get()), |mut left| {
+            let fits = |planned: &&PlannedTask| match left.checked_sub(gpus(planned)) {
+                Some(rest) => {
+                    left = rest;
+                    true
+                }
+                None => false,
+            };
+            fit = plan.order.iter().take_while(fits).count();
+            keep = Self::boundary(&plan.order, fit);
+            plan.order[..keep].iter().map(gpus).sum()
+        });
         let short = plan.order.get(fit).map(|planned| Reason::GpuCap {
             cap,
             acquired: Gpus::new(u32::try_from(core.gpus.taken()).unwrap_or(u32::MAX)),
             asked: planned.task.gpus,
         });
-        let keep = Self::boundary(&plan.order, fit);
-        let kept: u64 = plan.order[..keep].iter().map(gpus).sum();
-        core.gpus.release(granted - kept);
         core.release_agents(candidates, plan, keep);
         short
     }

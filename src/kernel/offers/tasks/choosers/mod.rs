@@ -9,7 +9,7 @@
 //! | [`Chooser::round_robin`] | one after the other, in turn | O(1); O(rooms) if it fits in few |
 //! | [`Chooser::consolidate`] | the one with the least left that suffices | O(log rooms), and moving a position; O(rooms) if it fits in few |
 //! | [`Chooser::spread`] | the domain with the fewest tasks first, its rooms in turn | O(domains + rooms) |
-//! | [`Chooser::gang`] | in turn, for all tasks or none | as `round_robin` |
+//! | [`Chooser::gang`], [`Chooser::gangs`] | in turn, for all tasks or none; a [`Gang`] waits for a limited time | as `round_robin` |
 //!
 //! ```
 //! use offermill::choosers::Chooser;
@@ -34,10 +34,12 @@
 
 mod consolidate;
 mod domains;
+mod gang;
 mod round_robin;
 mod spread;
 
 pub use domains::Domains;
+pub use gang::{Gang, GangState};
 
 use super::picks::{Picks, Task};
 use super::room::Room;
@@ -48,6 +50,8 @@ use super::room::Room;
 pub struct Chooser {
     /// What is left of the rooms.
     left: Vec<Room>,
+    /// What is left of the rooms before the present gang.
+    before: Vec<Room>,
     /// The rooms that take turns.
     ring: Vec<u32>,
     /// The rooms by what is left of the scarcer resource.
@@ -72,7 +76,8 @@ impl Chooser {
     }
 
     /// Picks rooms for all of `tasks`, in turn, as one [gang](Picks::push_gang); or for none of them. Returns whether
-    /// all got rooms. Picks of other gangs on the same rooms must be in another batch or known to leave enough.
+    /// all got rooms. Picks of other gangs on the same rooms must be in another batch or known to leave enough; for
+    /// several, and with a time-out, there is [`Chooser::gangs`].
     pub fn gang(&mut self, rooms: &[Room], tasks: &[Task], picks: &mut Picks) -> bool {
         let mut members = std::mem::take(&mut self.members);
         members.clear();

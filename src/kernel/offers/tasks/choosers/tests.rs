@@ -1,10 +1,12 @@
+use std::time::Duration;
+
 use proptest::prelude::*;
 
-use super::{Chooser, Domains};
+use super::{Chooser, Domains, Gang, GangState};
 use crate::kernel::offers::tasks::picks::{Picks, Task};
 use crate::kernel::offers::tasks::room::Room;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
-use crate::{Reason, ResourceSums};
+use crate::{Reason, ResourceSums, Timestamp};
 
 fn room(position: u32, cores: u64, memory: u64, tasks: u32) -> Room {
     let cores = MilliCpus::from_millis(cores);
@@ -188,4 +190,54 @@ fn a_room_says_what_it_lacks() {
     assert_eq!(small.take(&task(1, 500, 100)), Ok(()));
     assert_eq!(small.take(&task(1, 500, 0)), Ok(()));
     assert_eq!(small.take(&task(1, 1, 0)), Err(Reason::AgentFull));
+}
+
+proptest! {
+    /// Goal: gangs are picked whole or not at all, in their order, each if what is left of the rooms takes it by turns,
+    /// after the picks before; those whose time is over are given up. Method: random gangs of random ages, and a few
+    /// tasks that are picked before; replayed by the chooser for one gang on what is left.
+    #[test]
+    fn gangs_share_what_is_left(
+        (rooms, tasks) in rooms_and_tasks(),
+        sizes in prop::collection::vec((0usize..5, 0u64..3), 0..10),
+        before in 0usize..4,
+    ) {
+        let (mut chooser, mut picks) = (Chooser::new(), Picks::new());
+        let (first, mut rest) = tasks.split_at(before.min(tasks.len()));
+        chooser.round_robin(&rooms, first, &mut picks);
+        let mut left = rooms.clone();
+        picks.iter().for_each(|pick| left[pick.room as usize].take(&pick.task).unwrap());
+
+        let second = Duration::from_secs(1);
+        let mut gangs = Vec::new();
+        for (size, since) in sizes {
+            let (own, others) = rest.split_at(size.min(rest.len()));
+            rest = others;
+            gangs.push(Gang::new(own, Timestamp::from_millis(since * 1000), 2 * second));
+        }
+        let picked_before = picks.len();
+        let picked = chooser.gangs(&rooms, &mut gangs, Timestamp::from_millis(3000), &mut picks);
+
+        let mut all = picks.iter().skip(picked_before);
+        for gang in &gangs {
+            let mut alone = Picks::new();
+            let fits = Chooser::new().gang(&left, gang.tasks(), &mut alone);
+            let expected = match gang.since().as_millis() {
+                0 | 1000 => GangState::GivenUp,
+                _ if fits => GangState::Picked,
+                _ => GangState::Waiting,
+            };
+            prop_assert_eq!(gang.state(), expected);
+            if expected == GangState::Picked {
+                for pick in &alone {
+                    let own = all.next().unwrap();
+                    prop_assert_eq!((own.room, own.task), (pick.room, pick.task));
+                    left[pick.room as usize].take(&pick.task).unwrap();
+                }
+            }
+        }
+        prop_assert_eq!(all.next(), None);
+        let states = gangs.iter().map(Gang::state);
+        prop_assert_eq!(states.filter(|state| *state == GangState::Picked).count(), picked);
+    }
 }
