@@ -12,7 +12,7 @@ use crate::kernel::Core;
 use crate::kernel::state::admission::AdmissionState;
 use crate::kernel::state::executor_state::Before;
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
-use crate::kernel::state::numbers::NumberRun;
+use crate::kernel::state::numbers::{NumberRun, Page};
 use crate::resources::MilliCpus;
 use crate::sync::Ordering;
 
@@ -73,15 +73,21 @@ pub(crate) trait Release {
 }
 
 /// Each end is released on its own.
-pub(crate) struct AtOnce;
+pub(crate) struct AtOnce<'k> {
+    /// The page of its number, if it was found by that.
+    pub(crate) page: Option<&'k Page>,
+}
 
-impl Release for AtOnce {
+impl Release for AtOnce<'_> {
     #[inline(always)]
     fn release(&mut self, core: &Core, ended: Ended<'_>) {
         let mut sums = Sums::ZERO;
         sums.add(core, &ended);
         let free_cells = || core.executors.free_cell(ended.cell, ended.id.slot);
-        let retire_numbers = || core.retire_number(ended.id.sequence);
+        let retire_numbers = || match (&core.numbers, self.page) {
+            (Some(numbers), Some(page)) => numbers.retire_in(page, ended.id.sequence, 1),
+            _ => core.retire_number(ended.id.sequence),
+        };
         core.release(&sums, free_cells, retire_numbers, &[ended.allocation.agent]);
     }
 

@@ -6,6 +6,7 @@ use crate::ids::{ExecutorId, Parsed};
 use crate::kernel::Core;
 use crate::kernel::state::executor_state::{CellStage, CellState};
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
+use crate::kernel::state::numbers::Page;
 use crate::status::{Fate, Meaning, StatusUpdate};
 use crate::sync::Ordering;
 use crate::time::Timestamp;
@@ -20,24 +21,34 @@ impl Core {
     /// Finds an executor's id by its text. Its cell may hold another executor by now; its state says so.
     #[inline]
     pub(crate) fn find_executor(&self, text: &str) -> Option<ExecutorId> {
-        match self.ids.parse(text) {
+        self.find_parsed(self.ids.parse(text), text)
+    }
+
+    #[inline]
+    fn find_parsed(&self, parsed: Option<Parsed>, text: &str) -> Option<ExecutorId> {
+        match parsed {
             Some(Parsed::Id(id)) => self.unless_adopted(id),
-            Some(Parsed::Sequence(sequence)) => self.find_by_number(sequence).map(|(id, _)| id),
+            Some(Parsed::Sequence(sequence)) => {
+                self.find_with_page(sequence).map(|((id, _), _)| id)
+            }
             None => self.adopted.find(text),
         }
     }
 
-    /// Not inlined: ids that contain their slot don't pay for it.
+    /// Finds an executor by its number, and the page that the number is in. Not inlined: ids that contain their slot
+    /// don't pay for it.
     #[inline(never)]
-    fn find_by_number(&self, sequence: u64) -> Option<Found<'_>> {
-        self.locate_by_number(sequence).filter(|found| self.holds_number(found))
+    fn find_with_page(&self, sequence: u64) -> Option<(Found<'_>, &Page)> {
+        let (slot, page) = self.numbers.as_ref()?.find_with_page(sequence)?;
+        let found = self.cell(ExecutorId { sequence, slot })?;
+        self.holds_number(&found).then_some((found, page))
     }
 
     /// The cell to which a number leads. It may hold another executor, or none.
     #[inline(never)]
     fn locate_by_number(&self, sequence: u64) -> Option<Found<'_>> {
         let slot = self.numbers.as_ref()?.find(sequence)?;
-        Some((ExecutorId { sequence, slot }, self.executors.get(slot)?))
+        self.cell(ExecutorId { sequence, slot })
     }
 
     /// Whether a cell that was found by a number holds the executor with this number, and the executor is live.
@@ -75,8 +86,13 @@ impl Core {
         limit: LimitRule,
         now: Timestamp,
     ) -> Outcome {
-        let found = self.find_cell(update.executor);
-        self.apply(update, found, limit, now, &mut AtOnce, ReturnedOutcome)
+        let (found, page) = match self.ids.parse(update.executor) {
+            Some(Parsed::Sequence(sequence)) => self.find_with_page(sequence).unzip(),
+            parsed => {
+                (self.find_parsed(parsed, update.executor).and_then(|id| self.cell(id)), None)
+            }
+        };
+        self.apply(update, found, limit, now, &mut AtOnce { page }, ReturnedOutcome)
     }
 
     pub(crate) fn status_updates(
@@ -130,7 +146,11 @@ impl Core {
     }
 
     fn find_cell(&self, text: &str) -> Option<Found<'_>> {
-        let id = self.find_executor(text)?;
+        self.cell(self.find_executor(text)?)
+    }
+
+    #[inline]
+    fn cell(&self, id: ExecutorId) -> Option<Found<'_>> {
         Some((id, self.executors.get(id.slot)?))
     }
 
@@ -321,7 +341,7 @@ impl Core {
 
     /// Releases what an executor holds. Only the thread that moved it from `before` to `Vacant` may call this.
     pub(crate) fn vacate(&self, id: ExecutorId, executor: &ExecutorCell, before: CellState) {
-        AtOnce.release(self, Ended::alone(id, executor, before.into()));
+        AtOnce { page: None }.release(self, Ended::alone(id, executor, before.into()));
     }
 
     /// Handles an update for an executor that was given up, in state `seen`: it gets its resources back if the caps

@@ -154,9 +154,16 @@ impl NumberTable {
     /// knows of its launch; otherwise it may be any.
     #[inline]
     pub(crate) fn find(&self, number: u64) -> Option<u32> {
+        self.find_with_page(number).map(|(cell, _)| cell)
+    }
+
+    /// Like [`NumberTable::find`]. Returns the page in which the number is, too.
+    #[inline]
+    pub(crate) fn find_with_page(&self, number: u64) -> Option<(u32, &Page)> {
+        let page = self.page(number, 0)?;
         // Relaxed: published by the state of the cell, if it is the right one.
-        let cell = self.page(number, 0)?.entry(number, 0).load(Ordering::Relaxed);
-        (cell != NONE).then_some(cell)
+        let cell = page.entry(number, 0).load(Ordering::Relaxed);
+        (cell != NONE).then_some((cell, page))
     }
 
     /// The page of a number that is `level` above those of cells, if there is one.
@@ -231,6 +238,13 @@ impl NumberTable {
     pub(crate) fn retire(&self, number: u64, count: u32) {
         // It is missing if the table was full.
         let Some(page) = self.page(number, 0) else { return };
+        self.retire_in(page, number, count);
+    }
+
+    /// Like [`NumberTable::retire`], for a caller that has found the number in `page`. The page is still the number's:
+    /// it is not given back before the number is retired.
+    #[inline]
+    pub(crate) fn retire_in(&self, page: &Page, number: u64, count: u32) {
         if page.retire(count) && root_level(number) > 0 {
             self.give_back(number);
         }
