@@ -14,6 +14,13 @@ mod support;
 mod capacity;
 mod constraints;
 mod offers;
+#[path = "../tasks/ours.rs"]
+#[allow(dead_code)]
+mod ours;
+#[path = "../tasks/stream.rs"]
+#[allow(dead_code)]
+mod stream;
+mod tasks;
 mod updates;
 #[cfg(feature = "mesos")]
 mod wire;
@@ -43,6 +50,7 @@ type Scene = fn(Size) -> u64;
 fn scenes() -> Vec<(&'static str, Scene)> {
     let mut scenes = Vec::new();
     scenes.extend(offers::SCENES);
+    scenes.extend(tasks::SCENES);
     scenes.extend(updates::SCENES);
     scenes.extend(capacity::SCENES);
     scenes.extend(constraints::SCENES);

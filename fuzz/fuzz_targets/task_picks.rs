@@ -1,7 +1,9 @@
 //! Tasks on offers: picks in any order, on rooms that may not be there, of amounts that may be absurd, alone and in
-//! gangs, while settings change and agents are lost between proposal and commit. After each round the kernel has placed,
-//! left out, declined and freed what the naive books of `tests/kernel/tasks` say, with the same reasons and tags; pieces
-//! add up to what each task takes; the totals are those of the books, and `check()` finds nothing.
+//! gangs, while settings change and agents are lost between proposal and commit.
+//!
+//! After each round the kernel has placed, left out, declined and freed what the naive books of `tests/kernel/tasks`
+//! say, with the same reasons and tags; pieces add up to what each task takes; the totals are those of the books, and
+//! `check()` finds nothing.
 //!
 //! The input is a script. Every byte string is valid. The first line has three characters: whether ids are plain, the
 //! core cap, and the executor limit. Each further line is a round, and each word of it, a letter with one character for
