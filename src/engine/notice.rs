@@ -209,4 +209,7 @@ pub struct PlacedExecutor {
     pub hostname: String,
     /// The resources that it takes.
     pub resources: ExecutorResources,
+    /// The tag of the [task](crate::Task) that it is; `None` if it isn't one, or was adopted.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub tag: Option<u64>,
 }

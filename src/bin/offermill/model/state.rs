@@ -608,6 +608,7 @@ mod tests {
             agent_id: "S1".to_owned(),
             hostname: "agent-1".to_owned(),
             resources: ExecutorResources::NONE,
+            tag: None,
         }
     }
 }

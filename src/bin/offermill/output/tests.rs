@@ -62,6 +62,7 @@ fn kernel(agent_id: &str, host: &str) -> (Kernel, PlacedExecutor) {
             memory: Mebibytes::new(512),
             ..ExecutorResources::default()
         },
+        tag: None,
     };
     (kernel, placed)
 }
