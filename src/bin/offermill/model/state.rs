@@ -285,7 +285,7 @@ impl RunState {
 
     /// Inserts the record of a new executor.
     fn insert(&mut self, at: Timestamp, placed: PlacedExecutor) -> ExecutorRecord {
-        let PlacedExecutor { executor, agent_id, hostname, resources, .. } = placed;
+        let PlacedExecutor { executor, agent_id, hostname, resources, tag, .. } = placed;
         self.count_on_agent(&agent_id, &hostname, ExecutorState::Starting);
         self.counts[ExecutorState::Starting as usize] += 1;
         self.peak = self.peak.max(self.alive());
@@ -298,6 +298,7 @@ impl RunState {
             host: hostname,
             state: ExecutorState::Starting,
             resources,
+            tag,
             placed_at: at,
             changed_at: at,
             ended_at: None,

@@ -158,6 +158,7 @@ proptest! {
             declined: declined.clone(),
             cluster_use: ClusterUse::default(),
             sandboxes: &SandboxPlace::OnAgents,
+            tasks: None,
             shuffle: serde_json::Value::Null,
         };
         for stall in &stalls {
