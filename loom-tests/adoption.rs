@@ -21,6 +21,7 @@ fn adopt(kernel: &Kernel) -> Result<Option<ExecutorId>, crate::Error> {
             port: None,
         },
         binding: Binding::Immediate,
+        tag: None,
     };
     kernel.adopt(&[former], NOW).map(|ids| ids[0])
 }

@@ -1,9 +1,9 @@
 //! Commits of picked tasks of unequal sizes: one admission for all, cut off from the end.
 
-use super::scenes::{NOW, config, finish_all, kernel, offer_of, offer_to};
+use super::scenes::{NOW, config, finish_all, kernel, offer_of, offer_to, update};
 use super::{explore, race};
 use crate::resources::{Mebibytes, MilliCpus};
-use crate::{Decisions, ExecutorId, Handler, Kernel, Picks, Task};
+use crate::{Change, Decisions, ExecutorId, Fate, Handler, Kernel, Picks, Task, TaskState};
 
 /// A cap that admits one of two plans as a whole. No model has a larger one.
 const CAP: u64 = 4;
@@ -125,6 +125,68 @@ fn mutant_added_blindly() {
                 placed += cores.whole_cores();
             }
             (Vec::new(), placed)
+        });
+    });
+}
+
+/// Reports a task running, and returns what changed with the tag that is told.
+type Tell = fn(&Kernel, &str) -> (Change, Option<u64>);
+
+/// Places a task of one core, and returns it.
+fn place_one(handler: &mut Handler, tag: u64) -> ExecutorId {
+    let (mut picks, mut decisions) = (Picks::new(), Decisions::new());
+    picks.push(0, Task::new(tag, MilliCpus::from_cores(1), Mebibytes::new(1)));
+    offer_of("S0", 1, |offers| {
+        handler.propose(offers, NOW).commit(&picks, NOW, &mut decisions);
+    });
+    decisions.accepts().next().unwrap().executors[0].id
+}
+
+/// A task is reported running by `tell`, while it ends and the next task takes its cell.
+fn running_and_the_next(tell: Tell) {
+    let kernel = kernel(config());
+    let mut handler = kernel.handler();
+    let first = place_one(&mut handler, 1);
+    let name = kernel.executor_name(first).to_string();
+    let (here, there) = ((kernel.clone(), name.clone()), kernel.clone());
+    let ((change, told), next) = race(
+        move || tell(&here.0, &here.1),
+        move || {
+            let ended = update(&there, &name, TaskState::Finished);
+            assert_eq!((ended.change, ended.tag), (Change::Ended(Fate::Finished), Some(1)));
+            place_one(&mut handler, 2)
+        },
+    );
+    match change {
+        Change::Running => assert_eq!(told, Some(1), "it was alive"),
+        // It had ended, or ended meanwhile.
+        _ => assert!(matches!(told, None | Some(1)), "{told:?}"),
+    }
+    assert_eq!(next.slot, first.slot, "another cell");
+    assert_eq!((kernel.task_tag(first), kernel.task_tag(next)), (None, Some(2)));
+}
+
+/// Goal: an update tells the tag of its own task, whatever happens meanwhile, and the end tells it before the cell has
+/// another task. Method: one of each at once.
+#[test]
+fn the_next_task_leaves_the_tag() {
+    explore("tasks/running-next", Some(2), || {
+        running_and_the_next(|kernel, name| {
+            let outcome = update(kernel, name, TaskState::Running);
+            (outcome.change, outcome.tag)
+        });
+    });
+}
+
+/// Mutant: the tag is looked up after the change.
+#[test]
+#[ignore = "mutant"]
+fn mutant_looked_up_afterwards() {
+    explore("mutant tasks/running-next", Some(2), || {
+        running_and_the_next(|kernel, name| {
+            let id = kernel.executor_id(name);
+            let change = update(kernel, name, TaskState::Running).change;
+            (change, id.and_then(|id| kernel.task_tag(id)))
         });
     });
 }

@@ -56,6 +56,7 @@ pub(super) fn borrow_former(former: &[RecoveredExecutor]) -> Vec<Recovered<'_>> 
         hostname: &it.hostname,
         resources: it.resources,
         binding: it.binding,
+        tag: None,
     });
     borrowed.collect()
 }

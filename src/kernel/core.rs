@@ -18,7 +18,7 @@ use super::state::slab::Slab;
 use super::state::subscription::Subscription;
 use super::state::tags::TagTable;
 use crate::config::Config;
-use crate::ids::IdScheme;
+use crate::ids::{ExecutorId, IdScheme};
 use crate::sync::{AtomicU64, UntrackedOnceLock};
 
 /// The parts of a kernel. Each part guards its own invariants.
@@ -78,5 +78,17 @@ impl Core {
             capacity: CachePadded::new(CapacityCell::new()),
             swept_at: CachePadded::new(AtomicU64::new(0)),
         }
+    }
+
+    /// Sets the tag of an executor that is about to be reserved in a cell of this thread's.
+    pub(super) fn set_tag(&self, id: ExecutorId, tag: u64) {
+        self.tags.get_or_init(|| Box::new(TagTable::new())).set(id, tag);
+    }
+
+    /// The tag of an executor, if it is a task. The caller has seen the executor in its cell, and either keeps the cell
+    /// from being freed, or looks at it again after an Acquire fence; see [`tags`](super::state::tags).
+    #[inline]
+    pub(super) fn read_tag(&self, id: ExecutorId) -> Option<u64> {
+        self.tags.get()?.get(id)
     }
 }

@@ -2,6 +2,7 @@
 
 mod books;
 mod documented;
+mod tags;
 
 use std::collections::HashMap;
 
@@ -210,6 +211,7 @@ impl Pair {
             let name = self.kernel.executor_name(id).to_string();
             let outcome = self.kernel.status_update(&StatusUpdate::new(&name, state), at(now));
             let (cores, memory, gpus) = self.books.end(tag, *failed, now);
+            assert_eq!(outcome.tag, Some(tag));
             let freed = outcome.freed.unwrap();
             assert_eq!(
                 (freed.cores.millis(), freed.memory.get(), freed.gpus.get()),
@@ -345,7 +347,7 @@ fn place_and_end(kernel: &Kernel, mut rng: Rng, worker: u64) -> usize {
             let name = kernel.executor_name(id).to_string();
             let outcome =
                 kernel.status_update(&StatusUpdate::new(&name, TaskState::Finished), at(round));
-            assert_eq!(outcome.freed, Some(resources));
+            assert_eq!((outcome.tag, outcome.freed), (Some(tag), Some(resources)));
         }
     }
     placed

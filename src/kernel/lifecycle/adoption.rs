@@ -36,6 +36,8 @@ pub struct Recovered<'a> {
     pub resources: ExecutorResources,
     /// When it is bound to an agent. [`Binding::Late`] has an effect only if there is no `agent_id`.
     pub binding: Binding,
+    /// Its [tag](crate::Task::tag), if it is a task.
+    pub tag: Option<u64>,
 }
 
 impl<'a> Recovered<'a> {
@@ -48,13 +50,20 @@ impl<'a> Recovered<'a> {
         resources: ExecutorResources,
     ) -> Recovered<'a> {
         let binding = Binding::Immediate;
-        Recovered { executor, agent_id, hostname, resources, binding }
+        Recovered { executor, agent_id, hostname, resources, binding, tag: None }
     }
 
     /// Creates the record of an executor that was not bound to an agent yet, as far as is known.
     #[must_use]
     pub const fn late(executor: &'a str, resources: ExecutorResources) -> Recovered<'a> {
         Recovered { binding: Binding::Late, ..Recovered::new(executor, "", "", resources) }
+    }
+
+    /// The same executor as a [task](crate::Task) with this tag.
+    #[must_use]
+    pub const fn with_tag(mut self, tag: u64) -> Recovered<'a> {
+        self.tag = Some(tag);
+        self
     }
 
     /// Whether its agent isn't known yet.
@@ -243,6 +252,9 @@ impl Core {
             allocation.agent = agent.index();
         }
         ExecutorCell::before_reserving();
+        if let Some(tag) = recovered.tag {
+            self.set_tag(id, tag);
+        }
         hint.set(allocation.agent);
         executor.reserve(sequence, &allocation, now);
         // Its state is unknown: it must be reconciled.

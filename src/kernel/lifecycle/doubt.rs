@@ -88,12 +88,13 @@ impl Core {
             NO_AGENT => "".into(),
             agent => self.agents.id(agent)?,
         };
-        // The state is read after the name: if the executor is still there, it held its agent all the time. Acquire
-        // pairs with the fence in `ExecutorCell::before_reserving`, as for a snapshot.
+        let tag = self.read_tag(id);
+        // The state is read after the name and the tag: if the executor is still there, it held its agent all the time,
+        // and the tag is its own. Acquire pairs with the fence in `ExecutorCell::before_reserving`, as for a snapshot.
         fence(Ordering::Acquire);
         let state = executor.state();
         let held = state.sequence == id.sequence && state.stage != CellStage::Vacant;
-        held.then_some(Target { id, agent_id })
+        held.then_some(Target { id, agent_id, tag })
     }
 
     pub(crate) fn agent_lost(&self, agent_id: &str, now: Timestamp) -> Vec<Target> {

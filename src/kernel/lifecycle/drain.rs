@@ -208,8 +208,9 @@ impl Core {
             }
             let id = ExecutorId { sequence: state.sequence, slot };
             let agent = executor.agent();
-            // Acquire: pairs with the fence in `ExecutorCell::before_reserving`. If the agent is that of the cell's
-            // next executor, the state says now that the cell was freed or is the next executor's; then the former one
+            let tag = self.read_tag(id);
+            // Acquire: pairs with the fence in `ExecutorCell::before_reserving`. If agent or tag are of the cell's next
+            // executor, the state says now that the cell was freed or is the next executor's; then the former one
             // ended before the bit was set.
             fence(Ordering::Acquire);
             let now = executor.state();
@@ -219,7 +220,7 @@ impl Core {
             // If the agent was forgotten, the executor ended before the bit was set or is not admitted.
             let agent_id = agent_names.id_now(agent)?;
             let ended = (state.stage == CellStage::Vacant).then_some(state.fate);
-            Some(ListedExecutor { target: Target { id, agent_id }, ended })
+            Some(ListedExecutor { target: Target { id, agent_id, tag }, ended })
         });
         present.collect()
     }

@@ -10,4 +10,5 @@ pub(crate) mod outcome;
 pub(crate) mod polling;
 pub(crate) mod release_batch;
 pub(crate) mod settings;
+pub(crate) mod task_tag;
 pub(crate) mod updates;

@@ -14,6 +14,9 @@ use crate::time::Timestamp;
 pub struct Outcome {
     /// The executor, if the kernel knows it.
     pub executor: Option<ExecutorId>,
+    /// The executor's [tag](crate::Task::tag), if it is a task that was alive when the update came: the first update
+    /// that ends a task has it, later ones don't. `None` for executors that were not placed as tasks.
+    pub tag: Option<u64>,
     /// What changed.
     pub change: Change,
     /// The resources that it freed; none if it freed nothing. An executor that ends after it was
@@ -87,7 +90,7 @@ pub enum LimitRule {
 
 impl Outcome {
     pub(super) fn of(executor: Option<ExecutorId>, change: Change) -> Outcome {
-        Outcome { executor, change, freed: None, kill: false, excluded: None }
+        Outcome { executor, tag: None, change, freed: None, kill: false, excluded: None }
     }
 }
 

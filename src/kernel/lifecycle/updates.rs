@@ -76,7 +76,10 @@ impl Core {
     ) -> Outcome {
         let mut batch = ReleaseBatch::<1>::new();
         let found = self.find_cell(update.executor);
-        let outcome = self.apply(update, found, limit, now, &mut batch, ReturnedOutcome);
+        let mut outcome = self.apply(update, found, limit, now, &mut batch, ReturnedOutcome);
+        if self.tags.get().is_some() {
+            self.add_ended_tag(&mut outcome);
+        }
         self.flush_releases(&mut batch);
         outcome
     }
@@ -99,6 +102,11 @@ impl Core {
                     _ => self.find_cell(update.executor),
                 };
                 self.apply(update, found, limit, now, &mut batch, &mut *outcomes);
+                if self.tags.get().is_some()
+                    && let Some(outcome) = outcomes.last_mut()
+                {
+                    self.add_ended_tag(outcome);
+                }
             }
             self.flush_releases(&mut batch);
         }
@@ -158,7 +166,8 @@ impl Core {
         let before = match executor.end(id.sequence, fate) {
             Ok(before) => before,
             Err(state) => {
-                return sink.other(self.unchanged_outcome(update, id, executor, state, meaning));
+                let found = (id, executor);
+                return sink.other(self.unchanged_outcome(update, found, None, state, meaning));
             }
         };
         if limit == LimitRule::CountDown && fate == Fate::Finished {
@@ -204,6 +213,15 @@ impl Core {
         Outcome { freed, excluded, ..Outcome::of(Some(id), Change::Ended(fate)) }
     }
 
+    /// Adds the tag of the task to an outcome, if the update has ended it. Its release must not be flushed yet, so that
+    /// no other task is in its cell.
+    #[cold]
+    fn add_ended_tag(&self, outcome: &mut Outcome) {
+        if let (Change::Ended(_), Some(id)) = (outcome.change, outcome.executor) {
+            outcome.tag = self.read_tag(id);
+        }
+    }
+
     /// Applies an update that doesn't end the executor.
     #[inline]
     fn apply_alive<const N: usize>(
@@ -214,6 +232,8 @@ impl Core {
         now: Timestamp,
         batch: &mut ReleaseBatch<N>,
     ) -> Outcome {
+        // Before the change: after it, another thread may end the task.
+        let tag = self.live_tag(id, executor);
         let changed = match meaning {
             Meaning::Unreachable => self.mark_unreachable(id, executor, now),
             _ => executor.change(id.sequence, |state| next_state(state, meaning)),
@@ -225,7 +245,7 @@ impl Core {
                     // It may need the room of executors that have just ended.
                     self.flush_releases(batch);
                 }
-                return self.unchanged_outcome(update, id, executor, state, meaning);
+                return self.unchanged_outcome(update, (id, executor), tag, state, meaning);
             }
         };
         let change = match meaning {
@@ -237,7 +257,7 @@ impl Core {
             Meaning::Running if before.stage != after.stage => Change::Running,
             _ => Change::Nothing,
         };
-        Outcome::of(Some(id), change)
+        Outcome { tag, ..Outcome::of(Some(id), change) }
     }
 
     /// Marks an executor as unreachable, if it is reachable.
@@ -267,8 +287,8 @@ impl Core {
     fn unchanged_outcome(
         &self,
         update: &StatusUpdate<'_>,
-        id: ExecutorId,
-        executor: &ExecutorCell,
+        (id, executor): Found<'_>,
+        tag: Option<u64>,
         state: CellState,
         meaning: Meaning,
     ) -> Outcome {
@@ -276,9 +296,9 @@ impl Core {
             return self.unknown_outcome(update, Some((id, state)));
         }
         if state.stage == CellStage::GivenUp {
-            return self.readmit(id, executor, state, meaning);
+            return Outcome { tag, ..self.readmit(id, executor, state, meaning) };
         }
-        Outcome::of(Some(id), Change::Nothing)
+        Outcome { tag, ..Outcome::of(Some(id), Change::Nothing) }
     }
 
     /// The outcome of an update for an executor that has ended or that this kernel never placed. If the executor is

@@ -26,7 +26,6 @@ use crate::kernel::reason::Reason;
 use crate::kernel::state::admission::AdmissionState;
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::kernel::state::policy::{Headroom, Policy};
-use crate::kernel::state::tags::TagTable;
 use crate::resources::{ExecutorResources, Gpus, MilliCpus};
 use crate::sync::Ordering;
 use crate::time::Timestamp;
@@ -312,7 +311,7 @@ impl Core {
             let agent = candidates.list[planned.candidate()].agent.index();
             let id = plan.id(position);
             if let Some(tag) = planned.tag() {
-                self.tags.get_or_init(|| Box::new(TagTable::new())).set(id, tag);
+                self.set_tag(id, tag);
             }
             if let Some((executor, hint)) = self.executors.get_with_hint(id.slot) {
                 hint.set(agent);

@@ -55,6 +55,8 @@ pub struct ExecutorView {
     pub resources: ExecutorResources,
     /// When it was placed.
     pub placed_at: Timestamp,
+    /// Its [tag](crate::Task::tag), if it is a task.
+    pub tag: Option<u64>,
 }
 
 /// The phase of an executor's life.
@@ -141,7 +143,9 @@ impl Core {
         // Relaxed: the number is unique, and nothing depends on it.
         let number = self.snapshots.fetch_add(1, Ordering::Relaxed);
         let mut agent_names = AgentNames::new(&self.agents);
+        let mut tags = Vec::new();
         let Collection { rows, admission, exact } = self.collect_exactly(TRIES, |rows| {
+            self.collect_tags(rows, &mut tags);
             agent_names.look_up(rows.iter().map(|(_, _, allocation, _)| allocation.agent));
         });
         let views = self.agents.views(now).map(|(cell, agent, name)| AgentState {
@@ -152,9 +156,25 @@ impl Core {
         });
         let agents = views.collect();
         let mut executors = Vec::with_capacity(rows.len());
-        executors.extend(rows.iter().filter_map(|row| view(row, &agent_names)));
+        let mut tags = tags.into_iter().peekable();
+        executors.extend(rows.iter().filter_map(|row| {
+            let id = row.0;
+            // Rows may have been left out since the tags were collected. Both are in the order of the cells.
+            while tags.next_if(|(of, _)| of.slot < id.slot).is_some() {}
+            let tag = tags.next_if(|(of, _)| *of == id).map(|(_, tag)| tag);
+            view(row, tag, &agent_names)
+        }));
         debug_assert_eq!(executors.len(), rows.len(), "an executor without an agent");
         Snapshot { number, totals: admission.into(), executors, agents, exact }
+    }
+
+    /// Collects the tags of those that are tasks, in the same order. A tag may be that of a cell's next executor; then
+    /// the collection finds that its own one has ended.
+    fn collect_tags(&self, rows: &[Row], tags: &mut Vec<(ExecutorId, u64)>) {
+        tags.clear();
+        if self.tags.get().is_some() {
+            tags.extend(rows.iter().filter_map(|(id, ..)| Some((*id, self.read_tag(*id)?))));
+        }
     }
 
     /// The cores of executors that are running.
@@ -168,6 +188,7 @@ impl Core {
 
 fn view(
     (id, state, allocation, placed_at): &Row,
+    tag: Option<u64>,
     agent_names: &AgentNames<'_>,
 ) -> Option<ExecutorView> {
     let phase = match state.stage {
@@ -183,5 +204,6 @@ fn view(
         phase,
         resources: allocation.resources,
         placed_at: *placed_at,
+        tag,
     })
 }

@@ -51,6 +51,7 @@ impl TagTable {
     }
 
     /// The tag of the executor, if it has one. See the module's head for when that holds.
+    #[cold]
     pub(crate) fn get(&self, id: ExecutorId) -> Option<u64> {
         let (segment, offset) = place::<ExecutorCell>(id.slot);
         let entry = self.0.get(segment)?.get()?.get(offset)?;

@@ -13,4 +13,6 @@ pub struct Target {
     pub id: ExecutorId,
     /// The id of its agent; empty if the executor is [bound late](crate::Binding::Late) and isn't bound yet.
     pub agent_id: Arc<str>,
+    /// Its [tag](crate::Task::tag), if it is a task.
+    pub tag: Option<u64>,
 }

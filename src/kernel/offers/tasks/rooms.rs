@@ -5,13 +5,10 @@ use std::fmt;
 use super::commit::PickedBatch;
 use super::picks::Picks;
 use super::room::Room;
-use crate::ids::ExecutorId;
-use crate::kernel::Kernel;
 use crate::kernel::offers::decision::Decisions;
 use crate::kernel::offers::handler::Handler;
 use crate::kernel::reason::Decline;
 use crate::offer::Offer;
-use crate::sync::{Ordering, fence};
 use crate::time::Timestamp;
 
 /// What is left of a batch of offers, by agent and role, for tasks that the framework chooses itself; from
@@ -166,29 +163,5 @@ impl Rooms<'_> {
         };
         let alike = scratch.tasks.alike;
         handler.end_batch(offers, admission, config_version, alike, now, decisions);
-    }
-}
-
-impl Kernel {
-    /// Returns the tag of a [task](crate::Task), from its placement until its end; `None` for an executor that isn't a
-    /// task. An update that ends a task frees its cell: ask before it is applied.
-    ///
-    /// Lock-free.
-    #[must_use]
-    pub fn task_tag(&self, id: ExecutorId) -> Option<u64> {
-        let core = &*self.0;
-        let executor = core.executors.get(id.slot)?;
-        let is_live = || {
-            let state = executor.state();
-            state.sequence == id.sequence && state.stage.live()
-        };
-        if !is_live() {
-            return None;
-        }
-        let tag = core.tags.get()?.get(id)?;
-        // Pairs with the fence in `ExecutorCell::before_reserving`: if the tag is that of a later task, the state shows
-        // that this one has ended.
-        fence(Ordering::Acquire);
-        is_live().then_some(tag)
     }
 }
