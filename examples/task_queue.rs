@@ -3,7 +3,7 @@
 //! Run it with `cargo run --release --example task_queue --features local -- 10000`; the number of tasks is 200 without
 //! an argument. `offermill run --tasks FILE` is such a queue with a file of tasks, results and resume.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -72,24 +72,19 @@ impl Launcher for TaskQueue {
     }
 }
 
-/// Follows tasks by their executors' ids, puts those that didn't finish back, and tells the main thread of the others.
+/// Puts tasks that didn't finish back, and tells the main thread of the others.
 struct Follower {
     queue: Arc<TaskQueue>,
-    tags: HashMap<String, u64>,
     finished: Sender<u64>,
 }
 
 impl Observer for Follower {
     fn notice(&mut self, _at: Timestamp, notice: Notice) {
         match notice {
-            Notice::Placed(it) => drop(it.tag.map(|tag| self.tags.insert(it.executor, tag))),
-            Notice::Updated { executor, change: Change::Ended(fate), .. } => {
-                match (self.tags.remove(&executor), fate) {
-                    (Some(tag), Fate::Finished) => drop(self.finished.send(tag)),
-                    (Some(tag), _) => self.queue.lock().add(tag),
-                    (None, _) => {}
-                }
-            }
+            Notice::Updated { tag: Some(tag), change: Change::Ended(fate), .. } => match fate {
+                Fate::Finished => drop(self.finished.send(tag)),
+                _ => self.queue.lock().add(tag),
+            },
             Notice::CallFailed { why } | Notice::Refused { why } => eprintln!("{why}"),
             _ => {}
         }
@@ -114,7 +109,7 @@ fn run(count: u64) -> Result<u32, Box<dyn std::error::Error>> {
     let kernel = Kernel::new(config, IdScheme::unique("queue", 1)?);
     let cluster = LocalCluster::new(LocalConfig::new("local-cluster[2,4,4096]".parse()?))?;
     let (finished, ends) = channel();
-    let follower = Follower { queue: Arc::clone(&queue), tags: HashMap::new(), finished };
+    let follower = Follower { queue: Arc::clone(&queue), finished };
     let engine = Engine::start_with_tasks(
         kernel,
         Arc::new(cluster),

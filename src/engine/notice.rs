@@ -57,6 +57,9 @@ pub enum Notice {
     Updated {
         /// The executor's id.
         executor: String,
+        /// The tag of the [task](crate::Task) that it is, if it was alive before.
+        #[cfg_attr(feature = "serde", serde(default))]
+        tag: Option<u64>,
         /// The state that the cluster reported.
         state: TaskState,
         /// The change that it made.

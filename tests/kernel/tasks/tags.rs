@@ -89,7 +89,7 @@ fn batches_tell_each_tag() {
             };
             let twice = names.iter().zip(&tags).flat_map(|(name, tag)| {
                 let update = StatusUpdate::new(name, state(*tag));
-                [update.clone(), update]
+                [update, update]
             });
             let (updates, mut outcomes) = (twice.collect::<Vec<_>>(), Vec::new());
             kernel.status_updates(&updates, at(1), &mut outcomes);

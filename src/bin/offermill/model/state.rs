@@ -212,7 +212,16 @@ impl RunState {
                 RunEvent::Resumed { finished }
             }
             Notice::Adopted(adopted) => RunEvent::Adopted(self.insert(at, adopted)),
-            Notice::Updated { executor, state, change, message, reported_at, reason, process } => {
+            Notice::Updated {
+                executor,
+                state,
+                change,
+                message,
+                reported_at,
+                reason,
+                process,
+                ..
+            } => {
                 self.record_time(&executor, state, reported_at);
                 self.record_process(&executor, process);
                 if let Change::Ended(_) = change {
@@ -540,6 +549,7 @@ mod tests {
             run_state.apply(Timestamp::ORIGIN, Notice::Placed(placed(id)));
             let update = |state, change, reported_at| Notice::Updated {
                 executor: "etl-1".to_owned(),
+                tag: None,
                 state,
                 change,
                 message: String::new(),
@@ -574,6 +584,7 @@ mod tests {
         };
         let update = |executor: &str, change| Notice::Updated {
             executor: executor.to_owned(),
+            tag: None,
             state: TaskState::Running,
             change,
             message: String::new(),

@@ -73,6 +73,7 @@ fn notices(texts: &[String], placed: PlacedExecutor) -> Vec<Notice> {
     let agent_id = placed.agent_id.clone();
     let updated = |state, change, message: &String| Notice::Updated {
         executor: executor.clone(),
+        tag: None,
         state,
         change,
         message: message.clone(),

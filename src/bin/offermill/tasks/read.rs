@@ -85,7 +85,7 @@ mod tests {
     const DEFAULTS: TaskDefaults =
         TaskDefaults { cores: MilliCpus::from_cores(1), memory: Mebibytes::new(1), retries: 0 };
 
-    /// Goal: lines are counted from 1, and limits hold. Method: tasks between comments, without a last newline; no tasks;
+    /// Goal: lines count from 1, and limits hold. Method: tasks between comments, without a last newline; no tasks;
     /// a long line; bytes that aren't text; endless input.
     #[test]
     fn lines_are_read_within_limits() {
