@@ -107,7 +107,9 @@ fn run(count: u64) -> Result<u32, Box<dyn std::error::Error>> {
         .exclusion(None)
         .build()?;
     let kernel = Kernel::new(config, IdScheme::unique("queue", 1)?);
-    let cluster = LocalCluster::new(LocalConfig::new("local-cluster[2,4,4096]".parse()?))?;
+    // Short tasks end all the time: their agents make offers more often than by default.
+    let agents = LocalConfig::new("local-cluster[2,4,4096]".parse()?);
+    let cluster = LocalCluster::new(agents.allocation_interval(Duration::from_millis(10)))?;
     let (finished, ends) = channel();
     let follower = Follower { queue: Arc::clone(&queue), finished };
     let engine = Engine::start_with_tasks(

@@ -170,7 +170,7 @@ fn a_stopped_run_is_resumed() {
     assert_eq!(["1", "6"].map(|id| starts(&folder, id)), [1, 1]);
 }
 
-/// Goal: after `kill -9` of the program its tasks end, and a resumed run names those that were in flight and starts them
+/// Goal: after `kill -9` of the program its tasks end; a resumed run names those that were in flight and starts them
 /// again, and no other that has succeeded. Method: kill it while two tasks run; one task was changed since.
 #[test]
 fn a_killed_run_is_resumed() {
@@ -233,7 +233,8 @@ fn bad_files_are_refused() {
             "line 2: the id \"1\" is that of line 1",
         ),
         (
-            "{\"id\": \"a\", \"command\": \"x\", \"after\": \"b\"}\n{\"id\": \"b\", \"command\": \"x\", \"after\": \"a\"}",
+            "{\"id\": \"a\", \"command\": \"x\", \"after\": \"b\"}\n\
+             {\"id\": \"b\", \"command\": \"x\", \"after\": \"a\"}",
             "line 1: tasks wait for each other: \"a\" after \"b\" after \"a\"",
         ),
         (

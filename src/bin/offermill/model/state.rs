@@ -212,24 +212,7 @@ impl RunState {
                 RunEvent::Resumed { finished }
             }
             Notice::Adopted(adopted) => RunEvent::Adopted(self.insert(at, adopted)),
-            Notice::Updated {
-                executor,
-                state,
-                change,
-                message,
-                reported_at,
-                reason,
-                process,
-                ..
-            } => {
-                self.record_time(&executor, state, reported_at);
-                self.record_process(&executor, process);
-                if let Change::Ended(_) = change {
-                    self.record_cause(&executor, state, reason);
-                }
-                self.record_denial(state, &message);
-                return self.updated(at, &executor, state, change, message);
-            }
+            update @ Notice::Updated { .. } => return self.apply_update(at, update),
             Notice::Bound { executor, agent_id, hostname } => {
                 RunEvent::Bound(self.bind(&executor, agent_id, hostname)?)
             }
@@ -272,6 +255,23 @@ impl RunState {
             Notice::Broken { why } => RunEvent::Broken { why },
             _ => return None,
         })
+    }
+
+    /// Applies a status update.
+    fn apply_update(&mut self, at: Timestamp, update: Notice) -> Option<RunEvent> {
+        let Notice::Updated {
+            executor, state, change, message, reported_at, reason, process, ..
+        } = update
+        else {
+            return None;
+        };
+        self.record_time(&executor, state, reported_at);
+        self.record_process(&executor, process);
+        if let Change::Ended(_) = change {
+            self.record_cause(&executor, state, reason);
+        }
+        self.record_denial(state, &message);
+        self.updated(at, &executor, state, change, message)
     }
 
     fn placed(&mut self, at: Timestamp, placed: PlacedExecutor) -> RunEvent {

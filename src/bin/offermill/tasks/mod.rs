@@ -1,9 +1,9 @@
 //! The tasks of `offermill run --tasks`: their file, their order, their queue and their results.
 //!
 //! ```text
-//! file ─► read.rs ─► parse.rs ─► order.rs ─► TaskList ─► queue.rs ◄─ choose.rs on handler threads; the session reports ends
-//!                                                          │
-//!                                                          └► results.rs: a line before each attempt and at each end
+//! file ─► read.rs ─► parse.rs ─► order.rs ─► queue.rs ◄─ choose.rs on handler threads; the session reports ends
+//!                                               │
+//!                                               └► results.rs: a line before each attempt and at each end
 //! ```
 
 mod choose;

@@ -29,6 +29,10 @@ const EXCLUDE_AFTER: &str = "spark.excludeOnFailure.application.maxFailedExecuto
 const REVIVE_INTERVAL: Duration = Duration::from_secs(1);
 /// How long offers without a task are refused.
 const REFUSE: Duration = Duration::from_secs(1);
+/// The same on local agents, whose offers cost little: tasks that become ready start soon.
+const REFUSE_LOCAL: Duration = Duration::from_millis(50);
+/// The least time between two offers of a local agent: short tasks end all the time.
+const OFFER_INTERVAL: Duration = Duration::from_millis(10);
 /// The most ids that a remark names.
 const IDS_SHOWN_MAX: usize = 10;
 /// The number of lines that are named at most if tasks fit on no agent.
@@ -172,7 +176,8 @@ fn derive(draft: &mut SettingsDraft, list: &TaskList) {
     }
     draft.failures_max.get_or_insert(u64::MAX);
     draft.revive_interval.get_or_insert(REVIVE_INTERVAL);
-    draft.refusals.other = REFUSE;
+    draft.refusals.other = if draft.is_on(ClusterKind::Local) { REFUSE_LOCAL } else { REFUSE };
+    draft.offer_interval = Some(OFFER_INTERVAL);
     draft.name.get_or_insert_with(|| "tasks".to_owned());
 }
 
