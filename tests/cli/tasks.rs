@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::eventually::eventually;
+use crate::standalone::RunningMaster;
 use crate::support::{Ended, Folder, Run, finish, send_signal};
 
 /// Far longer than any step here takes.
@@ -278,4 +279,40 @@ fn other_modes_are_refused() {
     assert!(ended.errors.contains("--tasks - needs --results FILE"), "{}", ended.errors);
     let ended = finish(&folder, &["run", "--resume", "--", "true"]);
     assert_eq!(ended.code, Some(2), "{}", ended.output);
+}
+
+/// Goal: tasks run on a standalone cluster as they do on local agents, and one that fits on no agent is told with the
+/// nearest. Method: a master and a worker of two cores; twenty tasks, a chain, and a task of 64 cores.
+#[test]
+fn tasks_run_on_a_standalone_cluster() {
+    let folder = Folder::new();
+    let master = RunningMaster::start(&folder, "127.0.0.1:0", &[]);
+    let url = format!("http://127.0.0.1:{}", master.port);
+    let worker = ["worker", "--master", &url, "--work-dir", "worker", "--cores", "2", "--memory"];
+    let worker = Run::start(&folder, &[&worker[..], &["1g"]].concat());
+    let mut text: String = (1..=20).map(|number| format!("echo {number}\n")).collect();
+    text.push_str("{\"id\": \"big\", \"command\": \"true\", \"cores\": 64}\n");
+    text.push_str("{\"id\": \"chain\", \"command\": \"echo end\", \"after\": [\"1\", \"20\"]}\n");
+    folder.write("tasks", &text);
+    let id = std::process::Command::new("id").arg("-un").output().unwrap();
+    let user = format!("offermill.mesos.user={}", String::from_utf8(id.stdout).unwrap().trim());
+    let url = url.replace("http", "offermill");
+    let ended = finish(&folder, &flags("tasks", &["--master", &url, "-c", &user]));
+    assert_eq!(ended.code, Some(1), "{}{}", ended.output, ended.errors);
+    let expected =
+        "task big failed: it fits on no agent: it takes 64 cores and 16 MiB; the nearest agent, ";
+    assert!(ended.output.contains(expected), "{}", ended.output);
+    assert!(ended.output.contains(", has 2 cores, 1024 MiB"), "{}", ended.output);
+    let mut states = states(&folder);
+    assert_eq!(states.remove("big").as_deref(), Some("failed"));
+    assert!(states.len() == 21 && states.values().all(|state| state == "succeeded"), "{states:?}");
+    let lines = results(&folder);
+    let chain = lines.iter().rfind(|line| line["id"] == "chain").unwrap();
+    let output = chain["output"].as_str().unwrap();
+    let output = fs::read_to_string(folder.0.join("worker").join(output)).unwrap();
+    assert_eq!(output, "end\n");
+    worker.signal("TERM");
+    let _ended = worker.end();
+    master.run.signal("TERM");
+    let _ended = master.run.end();
 }

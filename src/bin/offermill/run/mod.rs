@@ -378,7 +378,8 @@ impl Session {
         if let Some(event) = self.call_failures.poll(now) {
             self.publish(now, event);
         }
-        if self.end_reason.is_none() {
+        let tasks_know_why = self.tasks.as_ref().is_some_and(TaskRun::know_why);
+        if self.end_reason.is_none() && !tasks_know_why {
             let progress = self.run_state.progress(counts.executors);
             if let Some(stall) = self.stall_watch.poll(&self.kernel, progress, now) {
                 self.publish(now, RunEvent::Stalled(stall));

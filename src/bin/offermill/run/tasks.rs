@@ -45,6 +45,11 @@ impl TaskRun {
         self.queue.counts()
     }
 
+    /// Whether the tasks themselves say what they wait for, and not the cluster.
+    pub(super) fn know_why(&self) -> bool {
+        self.queue.has_seen_agents()
+    }
+
     /// From now on executors that are ended are no failures of their tasks.
     pub(super) fn stop(&self) {
         self.queue.stop();

@@ -155,6 +155,11 @@ impl TaskQueue {
         !self.lock().ready.is_empty()
     }
 
+    /// Whether any agent has made an offer.
+    pub(crate) fn has_seen_agents(&self) -> bool {
+        !self.lock().agents.is_empty()
+    }
+
     /// From now on attempts that don't succeed were stopped.
     pub(crate) fn stop(&self) {
         self.lock().is_stopping = true;

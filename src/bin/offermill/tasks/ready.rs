@@ -82,7 +82,7 @@ impl ReadyTasks {
     }
 }
 
-/// The agents that have made offers: for each, the most that it has had for this run at a time.
+/// The agents that have made offers, and what each has for this run.
 #[derive(Debug, Default)]
 pub(super) struct SeenAgents {
     agents: HashMap<String, SeenAgent>,
@@ -93,22 +93,34 @@ struct SeenAgent {
     host: String,
     /// What tasks have there.
     held: ResourceSums,
+    /// What is left of its last offer.
+    left: ResourceSums,
+    /// The most that it has offered.
     most: ResourceSums,
 }
 
+impl SeenAgent {
+    /// Whether a task of this size fits: into the most that the agent has offered, or if no task were there.
+    fn has_room(&self, size: &TaskSize) -> bool {
+        size.fitting(self.most) > 0 || size.fitting(self.held.saturating_add(self.left)) > 0
+    }
+}
+
 impl SeenAgents {
+    pub(super) fn is_empty(&self) -> bool {
+        self.agents.is_empty()
+    }
+
     /// Records what an agent offers. Returns whether it is more than ever before.
     pub(super) fn offered(&mut self, agent_id: &str, host: &str, left: ResourceSums) -> bool {
-        let fresh = || SeenAgent {
-            host: host.to_owned(),
-            held: ResourceSums::NONE,
-            most: ResourceSums::NONE,
-        };
         if !self.agents.contains_key(agent_id) {
-            self.agents.insert(agent_id.to_owned(), fresh());
+            let (host, none) = (host.to_owned(), ResourceSums::NONE);
+            let fresh = SeenAgent { host, held: none, left: none, most: none };
+            self.agents.insert(agent_id.to_owned(), fresh);
         }
         let Some(agent) = self.agents.get_mut(agent_id) else { return false };
-        let most = agent.most.max_of_each(agent.held.saturating_add(left));
+        agent.left = left;
+        let most = agent.most.max_of_each(left);
         std::mem::replace(&mut agent.most, most) != most
     }
 
@@ -116,10 +128,11 @@ impl SeenAgents {
     pub(super) fn taken(&mut self, agent_id: &str, taken: ResourceSums) {
         if let Some(agent) = self.agents.get_mut(agent_id) {
             agent.held = agent.held.saturating_add(taken);
+            agent.left = agent.left.saturating_sub(taken);
         }
     }
 
-    /// Records that a task has freed this of an agent.
+    /// Records that a task has freed this of an agent. The next offer has it.
     pub(super) fn freed(&mut self, agent_id: &str, freed: ResourceSums) {
         if let Some(agent) = self.agents.get_mut(agent_id) {
             agent.held = agent.held.saturating_sub(freed);
@@ -128,11 +141,11 @@ impl SeenAgents {
 
     /// Whether some agent is large enough.
     fn have_room(&self, size: &TaskSize) -> bool {
-        self.agents.values().any(|agent| size.fitting(agent.most) > 0)
+        self.agents.values().any(|agent| agent.has_room(size))
     }
 
-    /// What the agent that lacks the least has, as in `host-1 has at most 4 cores and 8192 MiB`; `None` if no agent was
-    /// seen.
+    /// What the agent that lacks the least has, as in `the nearest agent, host-1, has 4 cores, 8192 MiB`. `None` if no
+    /// agent was seen.
     pub(super) fn nearest(&self, size: &TaskSize) -> Option<String> {
         let ratio = |have: u64, asked: u64| match asked {
             0 => 1.0,
@@ -144,11 +157,63 @@ impl SeenAgents {
                 * ratio(memory.get(), size.memory.get())
                 * ratio(gpus.get().into(), size.gpus.get().into())
         };
-        let agents = self.agents.values();
-        let nearest =
-            agents.max_by(|a, b| nearness(a).total_cmp(&nearness(b)).then(b.host.cmp(&a.host)))?;
+        // Of equal ones the first by name.
+        let order = |a: &&SeenAgent, b: &&SeenAgent| {
+            nearness(a).total_cmp(&nearness(b)).then(b.host.cmp(&a.host))
+        };
+        let nearest = self.agents.values().max_by(order)?;
         let ResourceSums { cores, memory, gpus } = nearest.most;
         let gpus = if size.gpus > Gpus::ZERO { format!(", {gpus} GPUs") } else { String::new() };
         Some(format!("the nearest agent, {}, has {cores} cores, {memory}{gpus}", nearest.host))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sums(cores: u64, memory: u64) -> ResourceSums {
+        let (cores, memory) = (MilliCpus::from_cores(cores), Mebibytes::new(memory));
+        ResourceSums { cores, memory, gpus: Gpus::ZERO }
+    }
+
+    fn size(cores: u64, memory: u64) -> TaskSize {
+        let ResourceSums { cores, memory, gpus } = sums(cores, memory);
+        TaskSize { cores, memory, gpus }
+    }
+
+    /// Goal: tasks are taken in their order, of each size as many as have room. Method: two sizes in turn, of which the
+    /// larger fits in one room alone.
+    #[test]
+    fn the_first_of_each_size_are_taken() {
+        let mut ready = ReadyTasks::default();
+        for task in 0..10 {
+            ready.insert(task, if task % 2 == 0 { size(3, 10) } else { size(1, 10) });
+        }
+        let rooms = [Room::new(0, sums(2, 100), 9), Room::new(1, sums(3, 100), 9)];
+        assert_eq!(ready.first(&rooms), [0, 1, 3, 5, 7, 9]);
+        let one = [Room::new(0, sums(2, 100), 1)];
+        assert_eq!(ready.first(&one), [1]);
+        ready.remove(1, size(1, 10));
+        assert_eq!(ready.first(&one), [3]);
+    }
+
+    /// Goal: a task is too large only if it fits on no agent, even without the tasks there. Method: two agents, one of
+    /// which never offers all that it has.
+    #[test]
+    fn tasks_that_fit_nowhere_are_known() {
+        let (mut ready, mut agents) = (ReadyTasks::default(), SeenAgents::default());
+        assert!(agents.offered("S1", "h1", sums(2, 100)));
+        assert!(!agents.offered("S1", "h1", sums(1, 100)));
+        agents.offered("S2", "h2", sums(2, 500));
+        agents.taken("S2", sums(2, 100));
+        agents.offered("S2", "h2", sums(2, 400));
+        for (task, size) in [size(2, 100), size(4, 500), size(5, 1)].into_iter().enumerate() {
+            ready.insert(task as u32, size);
+        }
+        let too_large: Vec<u32> = ready.too_large(&agents).iter().map(|(task, _)| *task).collect();
+        assert_eq!(too_large, [2]);
+        let nearest = agents.nearest(&size(5, 1)).unwrap();
+        assert_eq!(nearest, "the nearest agent, h1, has 2 cores, 100 MiB");
     }
 }
