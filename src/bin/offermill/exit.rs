@@ -35,12 +35,13 @@ pub(crate) enum ExitStatus {
 /// The help text about exit codes.
 pub(crate) const HELP: &str = "\
 Exit codes:
-    0  all executors finished, or (with --tasks) all tasks succeeded; or the run was stopped (Ctrl-C, SIGTERM, SIGHUP, closed
-       output, the end of its parent) and all executors ended within the shutdown timeout
+    0  all executors finished, or (with --tasks) all tasks succeeded; or the run was stopped
+       (Ctrl-C, SIGTERM, SIGHUP, closed output, the end of its parent) and all executors
+       ended within the shutdown timeout
     1  executors failed: as many as --max-executor-failures allows, or (with --until-finished)
-       on every agent; or (with --tasks) not all tasks have succeeded; constraints check: the agent doesn't meet the constraint; ctl: the
-       run refused the command; clean: the run is alive; replay: a decision differs from the
-       expected one
+       on every agent; with --tasks: not all tasks have succeeded; constraints check: the
+       agent doesn't meet the constraint; ctl: the run refused the command; clean: the run is
+       alive; replay: a decision differs from the expected one
     2  a flag or setting is invalid; nothing was started
     3  the run was stopped, and executors that had not ended within the shutdown timeout were
        killed (on Mesos: the master ends them with the framework, those on unreachable agents
