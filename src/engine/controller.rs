@@ -220,6 +220,7 @@ impl Controller {
         let doubtful = (after == AfterUpdate::Doubt).then(|| update.executor.clone());
         out.notice(Notice::Updated {
             executor: update.executor,
+            tag: outcome.tag,
             state: update.state,
             change: outcome.change,
             message: update.message,

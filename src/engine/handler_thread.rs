@@ -30,9 +30,10 @@ impl<'a> HandlerThread<'a> {
     /// `gate` is the thread's own.
     pub(super) fn new(shared: &'a EngineState, gate: &'a Gate) -> HandlerThread<'a> {
         let launcher = Arc::clone(&shared.launcher);
+        let recorded_kernel = shared.recorded_kernel.clone();
         HandlerThread {
             shared,
-            handler: OfferHandler::new(shared.recorded_kernel.clone(), launcher),
+            handler: OfferHandler::new(recorded_kernel, launcher, shared.chooser.clone()),
             calls: HandlerCalls::new(shared, gate),
         }
     }

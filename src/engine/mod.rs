@@ -18,6 +18,7 @@
 //! | `cluster_manager` | the interface to cluster managers: events, calls, offers |
 //! | `state` | the state that the engine's threads share; receives events |
 //! | `offer_queue`, `handler_thread`, `offer_handler`, `handler_calls` | the way of an offer, in this order |
+//! | `task_chooser` | the interface to frameworks that choose tasks themselves |
 //! | `placed_batch` | the executors of a batch, as the handler reports them to the control thread |
 //! | `inbox`, `control`, `controller` | the control thread's queue, its loop, and what it does |
 //! | `reconciliation`, `kill_retry`, `launches` | parts of the controller: questions, kills, and what they wait for |
@@ -57,6 +58,7 @@ mod shutdown;
 pub(crate) mod sinks;
 mod state;
 mod sync;
+mod task_chooser;
 mod threads;
 pub(crate) mod trace;
 mod unreadable_offers;
@@ -69,6 +71,7 @@ use std::time::Duration;
 pub use clock::Clock;
 pub use notice::{Notice, Observer, PlacedExecutor, Unobserved};
 pub use shutdown::Shutdown;
+pub use task_chooser::TaskChooser;
 
 use crate::config::Config;
 use crate::error::Error;
@@ -275,7 +278,28 @@ impl Engine {
         options: EngineOptions,
         observer: Box<dyn Observer>,
     ) -> Result<Engine, Error> {
-        Engine::set_up(RecordedKernel::from(kernel), manager, launcher, options, observer)
+        let recorded_kernel = RecordedKernel::from(kernel);
+        Engine::set_up(recorded_kernel, manager, launcher, None, options, observer)
+    }
+
+    /// As [`Engine::start`], but what is placed are the tasks that `chooser` picks, each as an executor with its own
+    /// amounts and tag. `launcher` is told the tag ([`LaunchContext::tag`](crate::launch::LaunchContext::tag)).
+    ///
+    /// The [configured executor](crate::ConfigBuilder::executor_cores) is the least that an offer must have: make it as
+    /// small as the smallest task. `examples/task_queue.rs` is a complete framework.
+    ///
+    /// # Errors
+    /// As [`Engine::start`].
+    pub fn start_with_tasks(
+        kernel: Kernel,
+        manager: Arc<dyn ClusterManager>,
+        launcher: Arc<dyn Launcher>,
+        chooser: Arc<dyn TaskChooser>,
+        options: EngineOptions,
+        observer: Box<dyn Observer>,
+    ) -> Result<Engine, Error> {
+        let recorded_kernel = RecordedKernel::from(kernel);
+        Engine::set_up(recorded_kernel, manager, launcher, Some(chooser), options, observer)
     }
 
     /// As [`Engine::start`], with a [`Journal`] that records all operations on `kernel`, which must be unused. There is
@@ -302,7 +326,8 @@ impl Engine {
         let mut journal = journal;
         let written = Arc::clone(&recording);
         let writer = Thread::start("offermill-journal", move || written.write(&mut *journal))?;
-        let engine = Engine::set_up(recorded_kernel.clone(), manager, launcher, options, observer);
+        let kernel = recorded_kernel.clone();
+        let engine = Engine::set_up(kernel, manager, launcher, None, options, observer);
         let mut engine = engine.inspect_err(|_| drop(recorded_kernel.finish(Timestamp::ORIGIN)))?;
         engine.journal = Some(writer);
         Ok(engine)
@@ -312,6 +337,7 @@ impl Engine {
         recorded_kernel: RecordedKernel,
         manager: Arc<dyn ClusterManager>,
         launcher: Arc<dyn Launcher>,
+        chooser: Option<Arc<dyn TaskChooser>>,
         options: EngineOptions,
         observer: Box<dyn Observer>,
     ) -> Result<Engine, Error> {
@@ -329,7 +355,8 @@ impl Engine {
             return Err(Error::setting("handler threads", options.handlers, allowed));
         }
         let handlers = options.handlers;
-        let shared = Arc::new(EngineState::new(recorded_kernel, manager, launcher, options));
+        let state = EngineState::new(recorded_kernel, manager, launcher, chooser, options);
+        let shared = Arc::new(state);
         let mut engine =
             Engine { shared, handlers: Vec::new(), control: None, journal: None, started: false };
         let control = ControlThread::new(Arc::clone(&engine.shared), observer);

@@ -57,6 +57,9 @@ pub enum Notice {
     Updated {
         /// The executor's id.
         executor: String,
+        /// The tag of the [task](crate::Task) that it is, if it was alive before.
+        #[cfg_attr(feature = "serde", serde(default))]
+        tag: Option<u64>,
         /// The state that the cluster reported.
         state: TaskState,
         /// The change that it made.
@@ -209,4 +212,7 @@ pub struct PlacedExecutor {
     pub hostname: String,
     /// The resources that it takes.
     pub resources: ExecutorResources,
+    /// The tag of the [task](crate::Task) that it is; `None` if it isn't one, or was adopted.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub tag: Option<u64>,
 }

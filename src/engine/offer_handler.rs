@@ -17,7 +17,8 @@ use super::placed_batch::PlacedBatch;
 use super::recorded_kernel::{DueRevives, RecordedKernel};
 use super::sinks::AnswerSink;
 use super::sync::catch;
-use crate::kernel::{Accepted, Decisions, Handler, Placed};
+use super::task_chooser::TaskChooser;
+use crate::kernel::{Accepted, Decisions, Handler, Picks, Placed, Reason, Unplaced};
 use crate::launch::{LaunchContext, Launcher};
 use crate::offer::Offer;
 use crate::time::Timestamp;
@@ -27,8 +28,17 @@ pub(crate) struct OfferHandler {
     recorded_kernel: RecordedKernel,
     launcher: Arc<dyn Launcher>,
     handler: Handler,
+    planner: BatchPlanner,
     decisions: Decisions,
     progress: Cell<AnswerProgress>,
+}
+
+/// What plans a batch: which executors are placed on its offers.
+enum BatchPlanner {
+    /// Executors of the configured size, by the kernel.
+    Executors,
+    /// Tasks of the framework's choice.
+    Tasks { chooser: Arc<dyn TaskChooser>, picks: Picks },
 }
 
 /// How far the answer to a batch has got; what is left to do after a panic follows from it.
@@ -52,9 +62,15 @@ impl OfferHandler {
     pub(crate) fn new(
         recorded_kernel: RecordedKernel,
         launcher: Arc<dyn Launcher>,
+        chooser: Option<Arc<dyn TaskChooser>>,
     ) -> OfferHandler {
+        let planner = match chooser {
+            Some(chooser) => BatchPlanner::Tasks { chooser, picks: Picks::new() },
+            None => BatchPlanner::Executors,
+        };
         OfferHandler {
             handler: recorded_kernel.kernel().handler(),
+            planner,
             decisions: Decisions::new(),
             progress: Cell::new(AnswerProgress::Undecided),
             recorded_kernel,
@@ -95,9 +111,15 @@ impl OfferHandler {
         now: Timestamp,
     ) -> (DueRevives, LaunchBatch) {
         self.progress.set(AnswerProgress::Undecided);
-        let recorded_kernel = &self.recorded_kernel;
+        let OfferHandler { recorded_kernel, handler, planner, decisions, .. } = self;
         let batch = recorded_kernel.launches().begin(recorded_kernel.kernel());
-        let answered = recorded_kernel.answer(&mut self.handler, offers, now, &mut self.decisions);
+        let answered = match planner {
+            BatchPlanner::Executors => recorded_kernel.answer(handler, offers, now, decisions),
+            BatchPlanner::Tasks { chooser, picks } => {
+                let chosen = (&**chooser, picks);
+                recorded_kernel.answer_with_tasks(handler, chosen, offers, now, decisions)
+            }
+        };
         self.progress.set(AnswerProgress::Decided {
             answered,
             is_placed: false,
@@ -105,6 +127,11 @@ impl OfferHandler {
             declines: 0,
         });
         batch.set_executors(&self.decisions);
+        if let BatchPlanner::Tasks { chooser, .. } = &self.planner
+            && !self.decisions.unplaced().is_empty()
+        {
+            chooser.unplaced(self.decisions.unplaced());
+        }
         (answered, batch)
     }
 
@@ -171,8 +198,9 @@ impl OfferHandler {
         let AnswerProgress::Decided { answered, is_placed, accepts, declines } =
             self.progress.get()
         else {
-            // The kernel itself panicked, and its handler's scratch memory may be inconsistent.
+            // The chooser or the kernel itself panicked, and the handler's scratch memory may be inconsistent.
             self.handler = self.recorded_kernel.kernel().handler();
+            self.return_picks();
             let ids: Vec<&str> = offers.iter().map(|offer| offer.id).collect();
             return decline(&ids, refuse, out);
         };
@@ -198,6 +226,22 @@ impl OfferHandler {
         self.recorded_kernel.answers_sent(&self.decisions, answered, now);
     }
 
+    /// Returns all picks of a batch that was not committed.
+    fn return_picks(&mut self) {
+        let BatchPlanner::Tasks { chooser, picks } = &mut self.planner else { return };
+        let unplaced = picks.iter().zip(0..).map(|(pick, position)| Unplaced {
+            pick: position,
+            tag: pick.task.tag,
+            reason: Reason::Contended,
+        });
+        let unplaced: Vec<Unplaced> = unplaced.collect();
+        picks.clear();
+        if !unplaced.is_empty() {
+            // A chooser that panics again has lost them.
+            let _panicked = catch(|| chooser.unplaced(&unplaced));
+        }
+    }
+
     /// The decisions of the last batch.
     #[cfg(feature = "simulated")]
     pub(crate) fn decisions(&self) -> &Decisions {
@@ -219,9 +263,9 @@ impl OfferHandler {
             accepted.offers.iter().filter_map(|offer| offers.get(*offer as usize)).collect();
         let Some(first) = own.first() else { return };
         let rows = row..row + accepted.executors.len();
-        let pairs = accepted.executors.iter().zip(placed.names(rows.clone()));
+        let pairs = accepted.executors.iter().zip(placed.names(rows.clone())).zip(0..);
         let executors: Vec<Launch<'_>> = pairs
-            .map(|(placed, executor)| {
+            .map(|((placed, executor), position)| {
                 let context = LaunchContext {
                     executor,
                     app,
@@ -231,6 +275,7 @@ impl OfferHandler {
                     memory: placed.advertised_memory,
                     gpus: placed.resources.gpus,
                     port: placed.resources.port,
+                    tag: accepted.tag(position),
                 };
                 Launch {
                     executor,
@@ -279,8 +324,10 @@ impl OfferHandler {
         let mut batch = PlacedBatch::with_capacity(self.decisions.executors());
         for accepted in accepts {
             let first = accepted.offers.first().and_then(|offer| offers.get(*offer as usize));
-            for placed in accepted.executors {
-                batch.push(placed.id, kernel.executor_name(placed.id), first, placed.resources);
+            for (placed, position) in accepted.executors.iter().zip(0..) {
+                let name = kernel.executor_name(placed.id);
+                let tag = accepted.tag(position);
+                batch.push(placed.id, name, first, placed.resources, tag);
             }
         }
         batch

@@ -23,6 +23,7 @@ pub(crate) struct PlacedBatch {
 struct PlacedRow {
     id: ExecutorId,
     resources: ExecutorResources,
+    tag: Option<u64>,
     /// The start of the row's text, and the ends of its three parts.
     start: usize,
     executor_end: usize,
@@ -43,6 +44,7 @@ impl PlacedBatch {
         executor: impl fmt::Display,
         offer: Option<&Offer<'_>>,
         resources: ExecutorResources,
+        tag: Option<u64>,
     ) {
         let text = &mut self.text;
         let start = text.len();
@@ -56,6 +58,7 @@ impl PlacedBatch {
         self.rows.push(PlacedRow {
             id,
             resources,
+            tag,
             start,
             executor_end,
             agent_id_end,
@@ -82,6 +85,7 @@ impl PlacedBatch {
             agent_id: self.part(row.executor_end..row.agent_id_end).to_owned(),
             hostname: self.part(row.agent_id_end..row.hostname_end).to_owned(),
             resources: row.resources,
+            tag: row.tag,
         })
     }
 
@@ -105,13 +109,14 @@ mod tests {
         let places = [offers.first(), offers.get(1), None];
         for (sequence, offer) in (7..).zip(places) {
             let id = ExecutorId { sequence, slot: 0 };
-            batch.push(id, format_args!("e.{sequence}"), offer, ExecutorResources::NONE);
+            let name = format_args!("e.{sequence}");
+            batch.push(id, name, offer, ExecutorResources::NONE, Some(sequence));
         }
         let executors: Vec<_> = batch.executors(0..batch.len()).collect();
         let texts = executors.iter().map(|it| (&*it.executor, &*it.agent_id, &*it.hostname));
         let expected = [("e.7", "S1", "host.example"), ("e.8", "", "é"), ("e.9", "", "")];
         assert_eq!(texts.collect::<Vec<_>>(), expected);
-        assert_eq!(executors[2].id.sequence(), 9);
+        assert_eq!((executors[2].id.sequence(), executors[2].tag), (9, Some(9)));
         assert_eq!(batch.names(1..3).collect::<Vec<_>>(), ["e.8", "e.9"]);
         assert_eq!((batch.names(2..4).count(), batch.len()), (0, 3));
     }

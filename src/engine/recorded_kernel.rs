@@ -11,10 +11,11 @@ use super::journal::{GridPoint, Operation, OperationOutcome};
 use super::launches::Launches;
 use super::recovered::borrow_former;
 use super::sync::Deadline;
+use super::task_chooser::TaskChooser;
 use crate::config::Config;
 use crate::error::Error;
 use crate::ids::ExecutorId;
-use crate::kernel::{self, Bound, Decisions, Handler, Kernel, LimitRule, Target};
+use crate::kernel::{self, Bound, Decisions, Handler, Kernel, LimitRule, Picks, Target};
 use crate::offer::Offer;
 use crate::status::StatusUpdate;
 use crate::time::Timestamp;
@@ -90,6 +91,25 @@ impl RecordedKernel {
         handler.resource_offers(offers, guard.at(), decisions);
         guard.record(&self.kernel, operation, OperationOutcome::answers(&self.kernel, decisions));
         DueRevives(Some(guard.revives()))
+    }
+
+    /// [`Handler::propose`] and [`Rooms::commit`](crate::Rooms::commit) of what `chooser` picks. There is no journal:
+    /// a player couldn't repeat the choice.
+    pub(super) fn answer_with_tasks(
+        &self,
+        handler: &mut Handler,
+        (chooser, picks): (&dyn TaskChooser, &mut Picks),
+        offers: &[Offer<'_>],
+        now: Timestamp,
+        decisions: &mut Decisions,
+    ) -> DueRevives {
+        picks.clear();
+        let rooms = handler.propose(offers, now);
+        if !rooms.list().is_empty() {
+            chooser.choose(&rooms, now, picks);
+        }
+        rooms.commit(picks, now, decisions);
+        DueRevives(None)
     }
 
     /// [`Kernel::answers_sent`], after the last batch's answers were sent. Recorded only if a revive was due meanwhile;

@@ -14,6 +14,7 @@ use super::offer_queue::{OfferQueue, QueuedOffer};
 use super::owned::{LONG_TEXT, WITHOUT_ID};
 use super::recorded_kernel::RecordedKernel;
 use super::sync::{Deadline, Mutex, lock};
+use super::task_chooser::TaskChooser;
 use super::unreadable_offers::RefusedOffer;
 use crate::foreign_text::{self, cut_message, length_problem};
 use crate::kernel::Target;
@@ -28,6 +29,8 @@ pub(super) struct EngineState {
     pub(super) recorded_kernel: RecordedKernel,
     pub(super) manager: Arc<dyn ClusterManager>,
     pub(super) launcher: Arc<dyn Launcher>,
+    /// Chooses tasks, if tasks are placed.
+    pub(super) chooser: Option<Arc<dyn TaskChooser>>,
     pub(super) offer_queue: OfferQueue,
     pub(super) clock: Clock,
     pub(super) options: EngineOptions,
@@ -45,12 +48,14 @@ impl EngineState {
         recorded_kernel: RecordedKernel,
         manager: Arc<dyn ClusterManager>,
         launcher: Arc<dyn Launcher>,
+        chooser: Option<Arc<dyn TaskChooser>>,
         options: EngineOptions,
     ) -> EngineState {
         EngineState {
             recorded_kernel,
             manager,
             launcher,
+            chooser,
             offer_queue: OfferQueue::new(options.offers_queued_max),
             clock: Clock::start(),
             inbox: Inbox::new(CONTROL_QUEUE),
@@ -130,7 +135,10 @@ impl EngineState {
             let RecoveredExecutor { executor, agent_id, hostname, resources, .. } = it;
             match id {
                 Some(id) => {
-                    adopted.push(PlacedExecutor { id, executor, agent_id, hostname, resources })
+                    let tag = None;
+                    let adoptee =
+                        PlacedExecutor { id, executor, agent_id, hostname, resources, tag };
+                    adopted.push(adoptee);
                 }
                 None => surplus.push((executor, agent_id)),
             }

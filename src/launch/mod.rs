@@ -111,10 +111,13 @@ pub struct LaunchContext<'a> {
     pub gpus: Gpus,
     /// The fixed port, if configured.
     pub port: Option<u16>,
+    /// The tag of the [task](crate::Task) that it is; `None` if it isn't one.
+    pub tag: Option<u64>,
 }
 
 impl<'a> LaunchContext<'a> {
-    /// Creates the context of an executor, for tests of a launcher: `app` is empty, and there are no GPUs and no port.
+    /// Creates the context of an executor, for tests of a launcher: `app` is empty, and there are no GPUs, no port
+    /// and no tag.
     #[must_use]
     pub const fn new(
         executor: &'a str,
@@ -123,8 +126,8 @@ impl<'a> LaunchContext<'a> {
         cores: MilliCpus,
         memory: Mebibytes,
     ) -> LaunchContext<'a> {
-        let (app, gpus, port) = ("", Gpus::ZERO, None);
-        LaunchContext { executor, app, agent_id, hostname, cores, memory, gpus, port }
+        let (app, gpus, port, tag) = ("", Gpus::ZERO, None, None);
+        LaunchContext { executor, app, agent_id, hostname, cores, memory, gpus, port, tag }
     }
 
     /// Sets the cluster's id for this framework.
@@ -143,6 +146,12 @@ impl<'a> LaunchContext<'a> {
     #[must_use]
     pub const fn with_port(self, port: Option<u16>) -> LaunchContext<'a> {
         LaunchContext { port, ..self }
+    }
+
+    /// Sets the tag of the task that it is.
+    #[must_use]
+    pub const fn with_tag(self, tag: Option<u64>) -> LaunchContext<'a> {
+        LaunchContext { tag, ..self }
     }
 }
 

@@ -169,6 +169,7 @@ mod tests {
             memory: Mebibytes::new(512),
             gpus: crate::resources::Gpus::ZERO,
             port: None,
+            tag: None,
         }
     }
 

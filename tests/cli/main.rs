@@ -84,4 +84,5 @@ mod steering;
 mod steering_commands;
 mod steering_ends;
 mod support;
+mod tasks;
 mod unread;

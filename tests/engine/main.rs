@@ -11,6 +11,7 @@ mod recorder;
 #[cfg(feature = "serde")]
 mod serialized;
 mod shutdown;
+mod tasks;
 #[cfg(feature = "tracing")]
 mod traced;
 mod unreadable;

@@ -35,12 +35,13 @@ pub(crate) enum ExitStatus {
 /// The help text about exit codes.
 pub(crate) const HELP: &str = "\
 Exit codes:
-    0  all executors finished; or the run was stopped (Ctrl-C, SIGTERM, SIGHUP, closed
-       output, the end of its parent) and all executors ended within the shutdown timeout
+    0  all executors finished, or (with --tasks) all tasks succeeded; or the run was stopped
+       (Ctrl-C, SIGTERM, SIGHUP, closed output, the end of its parent) and all executors
+       ended within the shutdown timeout
     1  executors failed: as many as --max-executor-failures allows, or (with --until-finished)
-       on every agent; constraints check: the agent doesn't meet the constraint; ctl: the
-       run refused the command; clean: the run is alive; replay: a decision differs from the
-       expected one
+       on every agent; with --tasks: not all tasks have succeeded; constraints check: the
+       agent doesn't meet the constraint; ctl: the run refused the command; clean: the run is
+       alive; replay: a decision differs from the expected one
     2  a flag or setting is invalid; nothing was started
     3  the run was stopped, and executors that had not ended within the shutdown timeout were
        killed (on Mesos: the master ends them with the framework, those on unreachable agents
@@ -50,7 +51,8 @@ Exit codes:
     4  the cluster is not available, or refused this framework; ctl: no run answers; clean:
        something could not be deleted
     5  with --until-finished: standard output was closed before all executors had
-       finished; other commands: standard output can't be written (a closed pipe is fine)
+       finished; with --tasks: the results file can't be written; other commands: standard
+       output can't be written (a closed pipe is fine)
     6  simulate: the simulator found a violation
     7  internal error: a part of this program panicked and the run could not continue;
        executors were killed; please report it

@@ -19,6 +19,7 @@
 //! | `http/` | the web page about a run, its metrics and its state |
 //! | `output/` | renderers, sentences and the summary |
 //! | `target/` | the cluster of a run |
+//! | `tasks/` | the tasks of `--tasks`: their file, order, queue and results |
 //! | `settings/` | sources, options, checks and values of settings |
 //! | `model/` | plain data: executors, agents, events |
 //! | `text/` | formats, columns, and the writer of standard output |
@@ -45,6 +46,7 @@ mod signals;
 mod simulate;
 mod standalone_master;
 mod target;
+mod tasks;
 mod text;
 mod worker;
 

@@ -157,6 +157,11 @@ impl<'d> Accepted<'d> {
         self.tags.iter().copied().zip(self.executors)
     }
 
+    /// The tag of the executor at this position, if it is a task.
+    pub(crate) fn tag(&self, position: usize) -> Option<u64> {
+        self.tags.get(position).copied()
+    }
+
     /// Returns what the executors leave of the offers. The cluster treats the rest as declined.
     ///
     /// `batch` must be the batch that was answered: pieces name offers and resources by their positions in it. With

@@ -1,11 +1,16 @@
 //! Why a run ends, and the exit code for it.
 
 use crate::exit::ExitStatus;
+use crate::model::task::TaskCounts;
 
 /// Why the run ends.
 pub(crate) enum EndReason {
     /// This many executors were to finish, and have.
     AllFinished(u32),
+    /// All tasks have come to their end.
+    TasksEnded(TaskCounts),
+    /// The results of tasks can't be written, for this reason.
+    ResultsFailed(String),
     TooManyFailures(u64),
     NoAgentLeft,
     /// By the signal of this name.
@@ -42,6 +47,7 @@ impl EndReason {
             EndReason::TooManyFailures(_) | EndReason::NoAgentLeft => ExitStatus::ExecutorsFailed,
             EndReason::Refused(_) => ExitStatus::Cluster,
             EndReason::Broken(_) => ExitStatus::Internal,
+            EndReason::ResultsFailed(_) => ExitStatus::OutputClosed,
             EndReason::OutputClosed { unfinished: 1.. } if drained => ExitStatus::OutputClosed,
             _ if drained => ExitStatus::Done,
             _ => ExitStatus::TimedOut,

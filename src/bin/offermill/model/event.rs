@@ -8,6 +8,7 @@ use offermill::{DemandCall, Timestamp};
 use crate::model::executor::{AgentExclusion, ExecutorRecord, ExecutorState};
 use crate::model::reply::{CommandAnswer, ControlReply};
 use crate::model::target::OnExit;
+use crate::model::task::{TaskChange, TaskEvent};
 use crate::model::waiting::Stall;
 use crate::text::stdout::Rank;
 
@@ -80,6 +81,8 @@ pub(crate) enum RunEvent {
     LimitSet { from: Option<u32>, to: Option<u32>, why: String },
     /// Executors were asked to end.
     KillAsked { executors: Vec<String>, why: String },
+    /// A task changed.
+    Task(TaskEvent),
     /// A command from standard input got its reply.
     Answered(CommandAnswer),
     /// The run stops.
@@ -115,6 +118,9 @@ impl RunEvent {
                 state: ExecutorState::Failed | ExecutorState::Lost,
                 ..
             })
+            | RunEvent::Task(TaskEvent {
+                what: TaskChange::Failed | TaskChange::Skipped, ..
+            })
             | RunEvent::Disconnected(_)
             | RunEvent::Excluded(_)
             | RunEvent::AllExcluded { .. }
@@ -128,7 +134,11 @@ impl RunEvent {
             | RunEvent::RefusedReturn(_)
             | RunEvent::Answered(CommandAnswer { reply: ControlReply::Refused(_), .. })
             | RunEvent::GivenUp(_) => EventSeverity::Bad,
-            RunEvent::Registered { again: true, .. }
+            RunEvent::Task(TaskEvent {
+                what: TaskChange::Retried | TaskChange::Lost | TaskChange::Stopped,
+                ..
+            })
+            | RunEvent::Registered { again: true, .. }
             | RunEvent::Placed { replaces: Some(_), .. }
             | RunEvent::Resumed { .. }
             | RunEvent::Shuffle { event: ShuffleEvent::Registered { again: true, .. }, .. }

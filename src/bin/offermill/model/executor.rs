@@ -17,6 +17,8 @@ pub(crate) struct ExecutorRecord {
     pub(crate) address: Option<String>,
     pub(crate) state: ExecutorState,
     pub(crate) resources: ExecutorResources,
+    /// The tag of the task that it is, if it is one.
+    pub(crate) tag: Option<u64>,
     pub(crate) placed_at: Timestamp,
     pub(crate) changed_at: Timestamp,
     pub(crate) ended_at: Option<Timestamp>,

@@ -15,5 +15,6 @@ pub(crate) mod rate;
 pub(crate) mod reply;
 pub(crate) mod state;
 pub(crate) mod target;
+pub(crate) mod task;
 pub(crate) mod unended;
 pub(crate) mod waiting;

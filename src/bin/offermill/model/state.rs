@@ -212,15 +212,7 @@ impl RunState {
                 RunEvent::Resumed { finished }
             }
             Notice::Adopted(adopted) => RunEvent::Adopted(self.insert(at, adopted)),
-            Notice::Updated { executor, state, change, message, reported_at, reason, process } => {
-                self.record_time(&executor, state, reported_at);
-                self.record_process(&executor, process);
-                if let Change::Ended(_) = change {
-                    self.record_cause(&executor, state, reason);
-                }
-                self.record_denial(state, &message);
-                return self.updated(at, &executor, state, change, message);
-            }
+            update @ Notice::Updated { .. } => return self.apply_update(at, update),
             Notice::Bound { executor, agent_id, hostname } => {
                 RunEvent::Bound(self.bind(&executor, agent_id, hostname)?)
             }
@@ -265,6 +257,23 @@ impl RunState {
         })
     }
 
+    /// Applies a status update.
+    fn apply_update(&mut self, at: Timestamp, update: Notice) -> Option<RunEvent> {
+        let Notice::Updated {
+            executor, state, change, message, reported_at, reason, process, ..
+        } = update
+        else {
+            return None;
+        };
+        self.record_time(&executor, state, reported_at);
+        self.record_process(&executor, process);
+        if let Change::Ended(_) = change {
+            self.record_cause(&executor, state, reason);
+        }
+        self.record_denial(state, &message);
+        self.updated(at, &executor, state, change, message)
+    }
+
     fn placed(&mut self, at: Timestamp, placed: PlacedExecutor) -> RunEvent {
         let peak = self.peak;
         let record = self.insert(at, placed);
@@ -285,7 +294,7 @@ impl RunState {
 
     /// Inserts the record of a new executor.
     fn insert(&mut self, at: Timestamp, placed: PlacedExecutor) -> ExecutorRecord {
-        let PlacedExecutor { executor, agent_id, hostname, resources, .. } = placed;
+        let PlacedExecutor { executor, agent_id, hostname, resources, tag, .. } = placed;
         self.count_on_agent(&agent_id, &hostname, ExecutorState::Starting);
         self.counts[ExecutorState::Starting as usize] += 1;
         self.peak = self.peak.max(self.alive());
@@ -298,6 +307,7 @@ impl RunState {
             host: hostname,
             state: ExecutorState::Starting,
             resources,
+            tag,
             placed_at: at,
             changed_at: at,
             ended_at: None,
@@ -539,6 +549,7 @@ mod tests {
             run_state.apply(Timestamp::ORIGIN, Notice::Placed(placed(id)));
             let update = |state, change, reported_at| Notice::Updated {
                 executor: "etl-1".to_owned(),
+                tag: None,
                 state,
                 change,
                 message: String::new(),
@@ -573,6 +584,7 @@ mod tests {
         };
         let update = |executor: &str, change| Notice::Updated {
             executor: executor.to_owned(),
+            tag: None,
             state: TaskState::Running,
             change,
             message: String::new(),
@@ -608,6 +620,7 @@ mod tests {
             agent_id: "S1".to_owned(),
             hostname: "agent-1".to_owned(),
             resources: ExecutorResources::NONE,
+            tag: None,
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::output::capacity::use_object;
 use crate::output::renderer::Renderer;
 use crate::output::stall::stall_sentence;
 use crate::output::summary::Summary;
+use crate::output::tasks::{counts_object, task_object};
 use crate::output::view::RunView;
 use crate::settings::RunSettings;
 use crate::text::clock::rfc3339;
@@ -88,6 +89,7 @@ impl Renderer for JsonRenderer {
             "totals",
             view.now,
             &json!({
+                "tasks": view.tasks.as_ref().map(counts_object),
                 "executors": executors, "offers": offers, "offers_per_second": per_second,
             }),
             Rank::Routine,
@@ -104,6 +106,8 @@ impl Renderer for JsonRenderer {
                 "exit_code": summary.exit.code(),
                 "ran_ms": millis(summary.ran),
                 "executors": summary_executors(summary),
+                "tasks": summary.tasks.as_ref().map(|tasks| counts_object(&tasks.counts)),
+                "results": summary.tasks.as_ref().map(|tasks| &tasks.results),
                 "executors_not_listed": summary.run_state.forgotten,
                 "executors_replaced": summary.run_state.replaced,
                 "executors_denied": summary.run_state.denials,
@@ -126,7 +130,7 @@ impl Renderer for JsonRenderer {
 /// The rank of an event. Programs follow executors by their ends, so these are dropped last.
 fn rank(event: &RunEvent) -> Rank {
     match event {
-        RunEvent::Ended(_) => Rank::Notable,
+        RunEvent::Ended(_) | RunEvent::Task(_) => Rank::Notable,
         event => event.severity().rank(),
     }
 }
@@ -193,6 +197,7 @@ fn body(event: &RunEvent) -> (&'static str, Value) {
         }
         RunEvent::Resumed { finished } => ("resumed", json!({ "finished": finished })),
         RunEvent::Adopted(it) => ("adopted", record(it)),
+        RunEvent::Task(event) => ("task", task_object(event)),
         RunEvent::Running(it) => ("running", living_record(it)),
         RunEvent::Ending(it) => ("ending", record(it)),
         RunEvent::Unreachable { record: it, .. } => ("out_of_sight", record(it)),

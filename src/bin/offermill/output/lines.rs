@@ -11,10 +11,12 @@ use crate::model::event::{EventSeverity, RunEvent, TimedEvent};
 use crate::model::executor::ExecutorState;
 use crate::model::reply::{CommandAnswer, ControlReply};
 use crate::model::state::RunState;
+use crate::model::task::TaskChange;
 use crate::output::messages::left_out;
 use crate::output::renderer::Renderer;
 use crate::output::sentence::event_sentence;
 use crate::output::summary::{self, Summary};
+use crate::output::tasks::progress_sentence;
 use crate::output::totals;
 use crate::output::view::RunView;
 use crate::settings::RunSettings;
@@ -24,6 +26,8 @@ use crate::text::styled::StyledText;
 
 /// How often totals are printed. This also detects that standard output was closed.
 const TOTALS_INTERVAL: Duration = Duration::from_secs(30);
+/// The same with tasks.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 /// The summary's width, in columns.
 const WIDTH: usize = 160;
 
@@ -77,6 +81,9 @@ pub(crate) fn opening(settings: &RunSettings) -> String {
         Some(limit) => format!("up to {}", count(u64::from(limit), "executor")),
         None => "as many executors as fit".to_owned(),
     };
+    if settings.executors.tasks().is_some() {
+        return format!("{} on {}: {what}", settings.name, settings.target.master);
+    }
     format!("{} on {}: {most} of `{what}`", settings.name, settings.target.master)
 }
 
@@ -99,13 +106,22 @@ impl Renderer for LineRenderer {
         self.print(at, &text, Rank::Notable)
     }
 
+    /// Tasks that succeed are only counted: there may be thousands.
     fn show_event(&mut self, event: &TimedEvent) -> io::Result<()> {
+        if matches!(&event.event, RunEvent::Task(task) if task.what == TaskChange::Succeeded) {
+            return Ok(());
+        }
         self.print(event.at, &line(event), event.event.severity().rank())
     }
 
     fn refresh(&mut self, view: &RunView<'_>) -> io::Result<()> {
         if view.now < self.totals_at {
             return Ok(());
+        }
+        if let Some(counts) = &view.tasks {
+            self.totals_at = view.now.plus(PROGRESS_INTERVAL);
+            let line = format!("{}  {}\n", stamp(view.now), progress_sentence(counts));
+            return self.print(view.now, &StyledText::lines(&line), Rank::Routine);
         }
         self.totals_at = view.now.plus(TOTALS_INTERVAL);
         let states = states(view.run_state);

@@ -10,6 +10,7 @@ pub(crate) mod sentence;
 pub(crate) mod stall;
 pub(crate) mod summary;
 pub(crate) mod table;
+pub(crate) mod tasks;
 pub(crate) mod totals;
 pub(crate) mod view;
 

@@ -18,6 +18,7 @@ use crate::model::state::FindError;
 use crate::model::target::{OnExit, RunTarget};
 use crate::model::unended::{UnendedFate, is_unreachable};
 use crate::output::stall::stall_sentence;
+use crate::output::tasks::{end_of_tasks, task_sentence};
 use crate::text::clock::short_time;
 use crate::text::format::{cores, count, passed};
 
@@ -85,6 +86,7 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
         RunEvent::KillAsked { executors, why } => {
             format!("asked to end: {}: {why}", list(executors))
         }
+        RunEvent::Task(event) => task_sentence(event),
         RunEvent::Answered(answer) => reply_sentence(&answer.reply),
         RunEvent::Stopping { why, timeout, executors, by_signal } => {
             stopping(why, *timeout, *executors, *by_signal)
@@ -246,6 +248,8 @@ pub(crate) fn end_sentence(reason: &EndReason) -> String {
             format!("{} failed, no more are tolerated", count(*failures, "executor"))
         }
         EndReason::NoAgentLeft => "no agent is left, executors failed on all".to_owned(),
+        EndReason::TasksEnded(counts) => end_of_tasks(counts),
+        EndReason::ResultsFailed(why) => format!("the results file can't be written: {why}"),
         EndReason::Command => "stopped by a command".to_owned(),
         EndReason::ParentEnded(end) => match end {
             ParentEnd::InputClosed => {
@@ -413,6 +417,7 @@ mod tests {
             host: "agent-1".to_owned(),
             address: None,
             state: ExecutorState::Unreachable,
+            tag: None,
             resources: ExecutorResources::NONE,
             placed_at: Timestamp::ORIGIN,
             changed_at: Timestamp::ORIGIN,

@@ -17,6 +17,7 @@ use crate::model::unended::UnendedFate;
 use crate::model::waiting::{Stall, relevant_miss};
 use crate::output::capacity::use_sentence;
 use crate::output::stall::{declined_sentence, stall_sentence};
+use crate::output::tasks::{self, TaskSummary};
 use crate::output::totals;
 use crate::text::clock::short_time;
 use crate::text::columns::{Column, TableCell, lay_out};
@@ -50,6 +51,8 @@ pub(crate) struct Summary<'a> {
     /// What the cluster offered during the run.
     pub(crate) cluster_use: ClusterUse,
     pub(crate) sandboxes: &'a SandboxPlace,
+    /// What became of tasks, if tasks were run.
+    pub(crate) tasks: Option<TaskSummary>,
     /// The number of shuffle services in each state; null if there are none.
     pub(crate) shuffle: serde_json::Value,
 }
@@ -80,7 +83,7 @@ impl Summary<'_> {
 pub(crate) fn render(summary: &Summary<'_>, width: usize) -> StyledText {
     let mut text = StyledText::new();
     text.push_line(&first_line(summary));
-    let listed = listed(summary);
+    let listed = if summary.tasks.is_some() { Vec::new() } else { listed(summary) };
     if !listed.is_empty() {
         text.push_line(&StyledText::new());
         let rows: Vec<Vec<TableCell>> =
@@ -95,7 +98,8 @@ pub(crate) fn render(summary: &Summary<'_>, width: usize) -> StyledText {
         }
     }
     text.push_line(&StyledText::new());
-    for (heading, sentence, style) in notes(summary) {
+    let of_tasks = summary.tasks.as_ref().map(tasks::notes).unwrap_or_default();
+    for (heading, sentence, style) in of_tasks.into_iter().chain(notes(summary)) {
         let heading = StyledText::styled(&padded(&heading, HEADING_COLUMNS), &Style::new().dim());
         text.push_line(&heading.and(" ").and_styled(&sentence, &style));
     }

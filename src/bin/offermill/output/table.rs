@@ -17,6 +17,7 @@ use crate::output::messages::left_out;
 use crate::output::renderer::Renderer;
 use crate::output::stall::stall_sentence;
 use crate::output::summary::{self, Summary, colour};
+use crate::output::tasks::bar;
 use crate::output::totals;
 use crate::output::view::RunView;
 use crate::settings::RunSettings;
@@ -117,10 +118,14 @@ impl TableRenderer {
 
     fn frame(&self, view: &RunView<'_>) -> Vec<StyledText> {
         let (rows, columns) = self.size();
-        let mut lines = vec![StyledText::new(), title(view, columns), states(view)];
+        let mut lines = vec![StyledText::new(), title(view, columns)];
+        match &view.tasks {
+            Some(counts) => lines.extend(bar(counts, columns)),
+            None => lines.push(states(view)),
+        }
         let room = rows.saturating_sub(FRAME_LINES);
         let total = view.run_state.records().count() as u64 + view.run_state.forgotten;
-        if total > 0 && room > 0 {
+        if total > 0 && room > 0 && view.tasks.is_none() {
             let shown = choose(view, room);
             let cells: Vec<Vec<TableCell>> =
                 shown.iter().map(|record| row(record, view.now, columns)).collect();

@@ -62,6 +62,7 @@ fn kernel(agent_id: &str, host: &str) -> (Kernel, PlacedExecutor) {
             memory: Mebibytes::new(512),
             ..ExecutorResources::default()
         },
+        tag: None,
     };
     (kernel, placed)
 }
@@ -72,6 +73,7 @@ fn notices(texts: &[String], placed: PlacedExecutor) -> Vec<Notice> {
     let agent_id = placed.agent_id.clone();
     let updated = |state, change, message: &String| Notice::Updated {
         executor: executor.clone(),
+        tag: None,
         state,
         change,
         message: message.clone(),
@@ -157,6 +159,7 @@ proptest! {
             declined: declined.clone(),
             cluster_use: ClusterUse::default(),
             sandboxes: &SandboxPlace::OnAgents,
+            tasks: None,
             shuffle: serde_json::Value::Null,
         };
         for stall in &stalls {

@@ -3,6 +3,7 @@
 use offermill::{OfferCounts, Timestamp};
 
 use crate::model::state::RunState;
+use crate::model::task::TaskCounts;
 use crate::model::waiting::Stall;
 use crate::settings::RunSettings;
 
@@ -17,6 +18,8 @@ pub(crate) struct RunView<'a> {
     pub(crate) limit: Option<u32>,
     /// Why no executor could be placed for a while, if that is so.
     pub(crate) stall: Option<&'a Stall>,
+    /// How many tasks are in which state, if tasks are run.
+    pub(crate) tasks: Option<TaskCounts>,
     /// Whether the run is stopping.
     pub(crate) is_stopping: bool,
 }

@@ -83,6 +83,9 @@ impl Session {
                         \"load\" to change it"
                 .to_owned());
         }
+        if self.tasks.is_some() {
+            return Err("the limit follows the tasks (--tasks)".to_owned());
+        }
         if self.settings.until_finished.is_some() {
             return Err("the limit counts down as executors finish (--until-finished)".to_owned());
         }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use offermill::{DrainReport, Fate, Timestamp};
 
 use super::inbox::Receiver;
+use super::tasks::TaskRun;
 use super::{AT_ONCE_TIMEOUT, EngineEnd, OUTPUT_TIMEOUT, Session, SessionMessage};
 use super::{is_abandoned, parent};
 use crate::exit::ExitStatus;
@@ -53,7 +54,7 @@ impl Session {
             why => why,
         };
         let is_kept = why_left.is_some() && target.on_exit.are_kept();
-        let exit = reason.exit(unended.is_empty() && !is_kept);
+        let exit = self.exit_status(&reason, unended.is_empty() && !is_kept);
         let fate = match target.on_exit {
             OnExit::Killed => UnendedFate::Killed,
             OnExit::Kept(_) if is_torn_down => UnendedFate::TornDown,
@@ -71,9 +72,8 @@ impl Session {
             sentence.push_str(&format!("; {}", unended_sentence(fate, &records)));
         }
         if let Some(why) = why_left {
-            let framework_id = &self.run_state.framework_id;
-            let sentence_left = not_torn_down_sentence(target, framework_id, why);
-            sentence.push_str(&format!("; {sentence_left}"));
+            let id = &self.run_state.framework_id;
+            sentence.push_str(&format!("; {}", not_torn_down_sentence(target, id, why)));
         }
         let now = self.clock.now();
         let shuffle = self.shuffle.json();
@@ -91,12 +91,18 @@ impl Session {
             declined: self.kernel.explain(now).declined,
             cluster_use: self.cluster_use.at_end(&self.kernel, now),
             sandboxes: &self.settings.target.sandboxes,
+            tasks: self.tasks.as_ref().map(TaskRun::summary),
             shuffle,
         };
         let shown = self.renderer.show_summary(&summary);
         self.drain_output(shown, has_signal, inbox);
         self.finish_replies(inbox);
         exit
+    }
+
+    fn exit_status(&self, reason: &EndReason, drained: bool) -> ExitStatus {
+        let exit = reason.exit(drained);
+        self.tasks.as_ref().map_or(exit, |tasks| tasks.exit(exit))
     }
 
     /// Waits for the reader of standard output.

@@ -11,7 +11,7 @@ use offermill::http_server::raise_open_files;
 use crate::model::target::RunTarget;
 use crate::record::{self, JournalFiles};
 use crate::settings::checks::{
-    allocation, containers, executors, http, kubernetes, limits, mesos, spark,
+    allocation, containers, executors, http, kubernetes, limits, mesos, spark, tasks,
 };
 use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
@@ -50,6 +50,7 @@ pub(super) fn gather(arguments: &RunArguments) -> Gathered {
             raise_open_files();
         }
         let journal = record::open(arguments.journal.as_deref(), &mut draft, &settings)?;
+        tasks::open_results(arguments, &mut draft, &settings)?;
         Some(Prepared { settings, manager, journal })
     });
     let (remarks, problems) = draft.messages();

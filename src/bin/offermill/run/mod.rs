@@ -15,7 +15,9 @@ mod print_config;
 mod registration;
 mod reports;
 mod shuffle;
+mod start_engine;
 mod status;
+mod tasks;
 
 use std::io;
 use std::sync::Arc;
@@ -51,6 +53,8 @@ use crate::run::inbox::{Receiver, Sender, channel};
 use crate::run::listeners::{Listeners, listen, shuffle_sender, signal_sender};
 use crate::run::reports::StopProgress;
 use crate::run::shuffle::ShuffleServices;
+use crate::run::start_engine::start_engine;
+use crate::run::tasks::TaskRun;
 use crate::settings::RunSettings;
 use crate::settings::flags::RunArguments;
 use crate::signals;
@@ -163,21 +167,13 @@ fn start(
     // If standard output is gone, the event loop detects that soon.
     let _gone = renderer.show_start(&settings);
     let kernel = Kernel::new(settings.config.clone(), settings.ids.clone());
-    let launcher = Arc::new(settings.executors.clone());
     let mut options = EngineOptions::default();
     options.kill_grace = settings.shutdown_timeout;
     options.finished_count_down = settings.until_finished.is_some();
     // The engine abandons the cluster's stop after three quarters of the slack.
     options.shutdown_slack = settings.target.stop_timeout * 4 / 3;
     let forwarder = Box::new(NoticeForwarder(sender.clone()));
-    let started = match journal {
-        Some(journal) => {
-            let kernel = kernel.clone();
-            let journal = Box::new(journal);
-            Engine::start_with_journal(kernel, manager, launcher, options, forwarder, journal)
-        }
-        None => Engine::start(kernel.clone(), manager, launcher, options, forwarder),
-    };
+    let started = start_engine(&settings, kernel.clone(), manager, journal, options, forwarder);
     let engine = match started {
         Ok(engine) => engine,
         Err(error) => {
@@ -206,6 +202,7 @@ fn start(
         _http: http,
         stopping: None,
         allocation: settings.allocation.clone().map(DynamicAllocation::new),
+        tasks: TaskRun::of(&settings),
         registered: None,
         hosts: Vec::new(),
         stall_watch: StallWatch::new(settings.target.no_offers_hint.clone()),
@@ -245,6 +242,8 @@ struct Session {
     stopping: Option<StopProgress>,
     /// `None` without dynamic allocation.
     allocation: Option<DynamicAllocation>,
+    /// `None` without tasks.
+    tasks: Option<TaskRun>,
     /// The cores that have registered with the framework's driver, if a client reported them.
     registered: Option<MilliCpus>,
     /// The hosts on which executors should start if possible, as clients reported last.
@@ -309,9 +308,10 @@ impl Session {
             _ => None,
         };
         self.update_allocator(at, &event);
+        let is_of_task = self.follow_tasks(at, &event);
         let is_exclusion = matches!(event, RunEvent::Excluded(_));
         let shown = match event {
-            event if self.is_irrelevant(&event) => None,
+            event if is_of_task || self.is_irrelevant(&event) => None,
             RunEvent::CallFailed { why, .. } => self.call_failures.record(at, why),
             event => Some(event),
         };
@@ -378,7 +378,8 @@ impl Session {
         if let Some(event) = self.call_failures.poll(now) {
             self.publish(now, event);
         }
-        if self.end_reason.is_none() {
+        let tasks_know_why = self.tasks.as_ref().is_some_and(TaskRun::know_why);
+        if self.end_reason.is_none() && !tasks_know_why {
             let progress = self.run_state.progress(counts.executors);
             if let Some(stall) = self.stall_watch.poll(&self.kernel, progress, now) {
                 self.publish(now, RunEvent::Stalled(stall));
@@ -386,6 +387,7 @@ impl Session {
         }
         self.stop_if_unregistered(now);
         self.follow_load(now);
+        self.refresh_tasks(now);
         self.cluster_use.poll(&self.kernel, now);
         self.record_history(now);
         let view = RunView {
@@ -396,6 +398,7 @@ impl Session {
             now,
             limit: self.kernel.executor_limit(),
             stall: self.stall_watch.stall.as_ref().filter(|_| self.end_reason.is_none()),
+            tasks: self.tasks.as_ref().map(TaskRun::counts),
             is_stopping: self.end_reason.is_some(),
         };
         let written = self.output.as_ref().map_or(Ok(true), |output| output.is_idle());
@@ -447,6 +450,9 @@ impl Session {
             EndReason::Broken(_) => "internal error".to_owned(),
             _ => end_sentence(&reason),
         };
+        if let Some(tasks) = &self.tasks {
+            tasks.stop();
+        }
         let by_signal = matches!(reason, EndReason::Signal(_));
         self.end_reason = Some(reason);
         let at = self.clock.now();

@@ -72,6 +72,8 @@ pub(crate) struct SettingsDraft {
     pub(crate) follows_locality: Option<bool>,
     /// The least time between two revives, if it isn't the default.
     pub(crate) revive_interval: Option<Duration>,
+    /// The least time between two offers of a local agent, if it isn't the default.
+    pub(crate) offer_interval: Option<Duration>,
     /// How long the cluster may take to register the framework; `None` is for ever.
     pub(crate) registration_timeout: Option<Duration>,
     /// The ratio of the expected cores that must be registered before a framework begins its work. By default 0, on
@@ -144,6 +146,7 @@ impl Default for SettingsDraft {
             locality_wait: Duration::from_secs(3),
             follows_locality: None,
             revive_interval: None,
+            offer_interval: None,
             registration_timeout: None,
             registered_ratio: None,
             registered_wait: Duration::from_secs(30),

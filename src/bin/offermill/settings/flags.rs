@@ -154,6 +154,34 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N", help_heading = "Failures")]
     pub(crate) max_executor_failures: Option<String>,
 
+    /// Run the tasks of this file, or of standard input (-), in place of a command: each line is a
+    /// shell command, or a JSON object with "command" and perhaps "id", "cores", "memory", "gpus",
+    /// "retries", "after", "env". The run ends when all have ended. See docs/tasks.md
+    #[arg(long, value_name = "FILE", help_heading = "Tasks")]
+    #[arg(conflicts_with_all = ["until_finished", "journal", "steered", "spark_driver", "command"])]
+    pub(crate) tasks: Option<String>,
+
+    /// The cores of a task that doesn't say them [default: 1]
+    #[arg(long, value_name = "CORES", help_heading = "Tasks")]
+    pub(crate) task_cores: Option<String>,
+
+    /// The memory of a task that doesn't say it [default: 512m]
+    #[arg(long, value_name = "MEMORY", help_heading = "Tasks")]
+    pub(crate) task_memory: Option<String>,
+
+    /// How many times a task that doesn't say it is started again after it has failed [default: 0]
+    #[arg(long, value_name = "N", help_heading = "Tasks")]
+    pub(crate) task_retries: Option<String>,
+
+    /// The file that says what becomes of each task, as JSON lines [default: the tasks' file with
+    /// .results behind its name]
+    #[arg(long, value_name = "FILE", help_heading = "Tasks")]
+    pub(crate) results: Option<String>,
+
+    /// Continue the run of the results file: tasks that have succeeded aren't run again
+    #[arg(long, help_heading = "Tasks")]
+    pub(crate) resume: bool,
+
     /// End the run after all executors have finished (with exit code 0); without this flag,
     /// finished executors are replaced
     #[arg(long, help_heading = "End")]

@@ -74,6 +74,10 @@ fn local_config(
         .work_dir(draft.work_dir.clone())
         // The engine has waited for executors before it stops the cluster, so the rest is killed at once.
         .grace(Duration::ZERO);
+    let local = match draft.offer_interval {
+        Some(interval) => local.allocation_interval(interval),
+        None => local,
+    };
     let local = if draft.has_clean_environment { local.clean_environment() } else { local };
     match draft.port {
         Some(port) if !(31_000..=32_000).contains(&port) => {

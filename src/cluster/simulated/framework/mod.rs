@@ -88,8 +88,9 @@ impl Framework {
             ..EngineOptions::default()
         };
         let recorded_kernel = RecordedKernel::from(kernel.clone());
-        let handler =
-            |_| SimHandler::new(OfferHandler::new(recorded_kernel.clone(), Arc::new(NoCommand)));
+        let handler = |_| {
+            SimHandler::new(OfferHandler::new(recorded_kernel.clone(), Arc::new(NoCommand), None))
+        };
         Ok(Framework {
             handlers: (0..options.handlers).map(handler).collect(),
             offer_queue: OfferQueue::new(options.offers_queued_max),

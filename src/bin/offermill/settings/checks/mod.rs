@@ -10,3 +10,4 @@ pub(crate) mod mesos;
 pub(crate) mod preflight;
 pub(crate) mod spark;
 pub(crate) mod startup;
+pub(crate) mod tasks;

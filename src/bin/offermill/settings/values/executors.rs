@@ -1,11 +1,15 @@
 //! The program of executors: a command of the user, or Spark's executors.
 
+use std::sync::Arc;
+
 use offermill::IdScheme;
 use offermill::launch::spark::SparkExecutor;
 use offermill::launch::{Command, CommandTemplate, LaunchContext, Launcher};
 use offermill::resources::{Mebibytes, MilliCpus};
 
 use crate::settings::values::log_links::LogLinks;
+use crate::tasks::queue::TaskQueue;
+use crate::text::format::count;
 
 /// The program of executors.
 #[derive(Clone, Debug)]
@@ -18,6 +22,8 @@ pub(crate) enum ExecutorProgram {
     },
     /// Spark's executors.
     Spark { executor: Box<SparkExecutor>, log_links: Option<LogLinks> },
+    /// The tasks of a file.
+    Tasks(Arc<TaskQueue>),
 }
 
 impl Launcher for ExecutorProgram {
@@ -31,6 +37,7 @@ impl Launcher for ExecutorProgram {
                 }
                 command
             }
+            ExecutorProgram::Tasks(queue) => queue.command(context),
         }
     }
 }
@@ -44,6 +51,7 @@ impl ExecutorProgram {
             ExecutorProgram::Spark { executor, .. } => {
                 executor.command(&SAMPLE).argv.into_iter().take(4).collect()
             }
+            ExecutorProgram::Tasks(_) => vec![self.phrase()],
         }
     }
 
@@ -53,6 +61,10 @@ impl ExecutorProgram {
             ExecutorProgram::Command { shown, .. } => shown.join(" "),
             ExecutorProgram::Spark { executor, .. } => {
                 format!("Spark for {}", executor.driver())
+            }
+            ExecutorProgram::Tasks(queue) => {
+                let list = queue.list();
+                format!("{} of {}", count(list.tasks.len() as u64, "task"), list.source)
             }
         }
     }
@@ -64,7 +76,15 @@ impl ExecutorProgram {
 
     /// Whether ids begin with the run's name. Spark's drivers require numbers.
     pub(crate) fn are_named(&self) -> bool {
-        matches!(self, ExecutorProgram::Command { .. })
+        !matches!(self, ExecutorProgram::Spark { .. })
+    }
+
+    /// The tasks, if they are what is run.
+    pub(crate) fn tasks(&self) -> Option<&Arc<TaskQueue>> {
+        match self {
+            ExecutorProgram::Tasks(queue) => Some(queue),
+            ExecutorProgram::Command { .. } | ExecutorProgram::Spark { .. } => None,
+        }
     }
 }
 

@@ -1,0 +1,153 @@
+//! The tasks of a run (`--tasks`): what becomes of them with their executors, what they want of the cluster, and when
+//! the run is over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offermill::Timestamp;
+
+use super::Session;
+use crate::exit::ExitStatus;
+use crate::model::end_reason::EndReason;
+use crate::model::event::RunEvent;
+use crate::model::executor::ExecutorRecord;
+use crate::model::target::SandboxPlace;
+use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
+use crate::output::tasks::TaskSummary;
+use crate::settings::RunSettings;
+use crate::tasks::queue::TaskQueue;
+
+/// How long no task must be ready before offers are suppressed. Until then the ends of others bring offers for those
+/// that wait for them.
+const IDLE_AFTER: Duration = Duration::from_secs(2);
+/// The most failed tasks that the summary names.
+const FAILED_SHOWN_MAX: usize = 20;
+
+/// The tasks of a session.
+pub(super) struct TaskRun {
+    queue: Arc<TaskQueue>,
+    /// Since when no task has been ready.
+    idle_since: Option<Timestamp>,
+    is_suppressed: bool,
+    /// The first tasks that failed.
+    failed: Vec<TaskEvent>,
+}
+
+impl TaskRun {
+    /// The tasks of these settings, if they have some.
+    pub(super) fn of(settings: &RunSettings) -> Option<TaskRun> {
+        let queue = Arc::clone(settings.executors.tasks()?);
+        Some(TaskRun { queue, idle_since: None, is_suppressed: false, failed: Vec::new() })
+    }
+
+    /// How many tasks are in which state.
+    pub(super) fn counts(&self) -> TaskCounts {
+        self.queue.counts()
+    }
+
+    /// Whether the tasks themselves say what they wait for, and not the cluster.
+    pub(super) fn know_why(&self) -> bool {
+        self.queue.has_seen_agents()
+    }
+
+    /// From now on executors that are ended are no failures of their tasks.
+    pub(super) fn stop(&self) {
+        self.queue.stop();
+    }
+
+    /// What the summary says of the tasks.
+    pub(super) fn summary(&self) -> TaskSummary {
+        self.queue.sync_results();
+        TaskSummary {
+            counts: self.counts(),
+            failed: self.failed.clone(),
+            results: self.queue.results_name().to_owned(),
+        }
+    }
+
+    /// The exit code: that of the run, unless it is that all went well and some task has not succeeded.
+    pub(super) fn exit(&self, exit: ExitStatus) -> ExitStatus {
+        match exit {
+            ExitStatus::Done if !self.counts().have_all_succeeded() => ExitStatus::ExecutorsFailed,
+            exit => exit,
+        }
+    }
+}
+
+impl Session {
+    /// Tells the tasks what became of an executor. Returns whether the event is about nothing but a task, which has an
+    /// event of its own.
+    pub(super) fn follow_tasks(&mut self, at: Timestamp, event: &RunEvent) -> bool {
+        let Some(tasks) = &self.tasks else { return false };
+        let (events, is_told) = match event {
+            RunEvent::Placed { record, .. } => {
+                tasks.queue.placed(record);
+                return true;
+            }
+            RunEvent::Running(_) | RunEvent::Ending(_) => return true,
+            RunEvent::Ended(record) => (tasks.queue.ended(record, self.output_of(record)), true),
+            RunEvent::GivenUp(record) => (tasks.queue.ended(record, None), false),
+            _ => return false,
+        };
+        self.publish_tasks(at, events);
+        is_told
+    }
+
+    /// Does what depends on the time: demand, tasks that fit nowhere, and the end.
+    pub(super) fn refresh_tasks(&mut self, now: Timestamp) {
+        let Some(tasks) = &mut self.tasks else { return };
+        let events = tasks.queue.refuse_too_large(now);
+        self.publish_tasks(now, events);
+        let Some(tasks) = &mut self.tasks else { return };
+        if let Some(why) = tasks.queue.failure() {
+            return self.stop(EndReason::ResultsFailed(why));
+        }
+        let counts = tasks.counts();
+        if counts.ended() == counts.all {
+            self.stop(EndReason::TasksEnded(counts));
+        }
+    }
+
+    fn publish_tasks(&mut self, at: Timestamp, events: Vec<TaskEvent>) {
+        for event in events {
+            let is_failure = matches!(event.what, TaskChange::Failed | TaskChange::Skipped);
+            if let Some(tasks) = &mut self.tasks
+                && is_failure
+                && tasks.failed.len() < FAILED_SHOWN_MAX
+            {
+                tasks.failed.push(event.clone());
+            }
+            self.publish(at, RunEvent::Task(event));
+        }
+        self.follow_task_demand(at);
+    }
+
+    /// Has offers suppressed while no task is ready, by an executor limit of 0.
+    fn follow_task_demand(&mut self, now: Timestamp) {
+        let (Some(tasks), Some(engine)) = (&mut self.tasks, &self.engine) else { return };
+        tasks.idle_since = match tasks.queue.has_ready() {
+            true => None,
+            false => tasks.idle_since.or(Some(now)),
+        };
+        let is_idle = tasks.idle_since.is_some_and(|since| now.since(since) >= IDLE_AFTER);
+        if tasks.is_suppressed != is_idle {
+            tasks.is_suppressed = is_idle;
+            let limit = if is_idle { Some(0) } else { self.settings.config.executor_limit() };
+            // The limit of the settings is allowed, and so is none.
+            let _set = engine.set_executor_limit(limit);
+        }
+    }
+
+    /// The file with the output of an executor, on its agent.
+    fn output_of(&self, record: &ExecutorRecord) -> Option<String> {
+        let folder = match (&record.process.sandbox, &self.settings.target.sandboxes) {
+            (Some(folder), _) => folder.clone(),
+            (None, place @ (SandboxPlace::OnAgents | SandboxPlace::OnWorkers)) => {
+                let path = place.path(&self.run_state.framework_id);
+                path.replace("{agent_id}", &record.agent_id).replace("{executor}", &record.name)
+            }
+            (None, _) => return None,
+        };
+        Some(format!("{folder}/stdout"))
+    }
+}

@@ -1,0 +1,210 @@
+//! Checks of the tasks of a run (`--tasks`): reads their file, and derives settings from them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use offermill::ResourceSums;
+use offermill::config::text::parse_count;
+use offermill::config::{ExecutorCores, ExecutorGpus};
+use offermill::limits::{EXECUTORS_MAX, TOTAL_CORES_MAX};
+use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+
+use crate::settings::RunSettings;
+use crate::settings::draft::SettingsDraft;
+use crate::settings::flags::RunArguments;
+use crate::settings::master::{ClusterKind, ClusterMaster};
+use crate::settings::sources::SettingSource;
+use crate::settings::values::executors::ExecutorProgram;
+use crate::tasks::order::TaskList;
+use crate::tasks::parse::{RETRIES_MAX, cores_of, memory_of};
+use crate::tasks::queue::{ResumedTasks, TaskQueue, TaskTerms};
+use crate::tasks::read::read_tasks;
+use crate::tasks::ready::TaskSize;
+use crate::tasks::task::{TaskDefaults, TaskSpec};
+use crate::text::format::count;
+
+/// The key of the number of failures that exclude an agent.
+const EXCLUDE_AFTER: &str = "spark.excludeOnFailure.application.maxFailedExecutorsPerNode";
+/// The least time between two revives: tasks become ready at any time.
+const REVIVE_INTERVAL: Duration = Duration::from_secs(1);
+/// How long offers without a task are refused.
+const REFUSE: Duration = Duration::from_secs(1);
+/// The same on local agents, whose offers cost little: tasks that become ready start soon.
+const REFUSE_LOCAL: Duration = Duration::from_millis(50);
+/// The least time between two offers of a local agent: short tasks end all the time.
+const OFFER_INTERVAL: Duration = Duration::from_millis(10);
+/// The most ids that a remark names.
+const IDS_SHOWN_MAX: usize = 10;
+/// The number of lines that are named at most if tasks fit on no agent.
+const TOO_LARGE_SHOWN_MAX: usize = 5;
+
+/// The tasks as the program of executors. Reports what is wrong with them, and settings that don't go with them.
+pub(crate) fn task_program(
+    name: &str,
+    arguments: &RunArguments,
+    draft: &mut SettingsDraft,
+) -> Option<ExecutorProgram> {
+    refuse_conflicts(draft);
+    let defaults = defaults(arguments).map_err(|why| draft.problems.push(why)).ok()?;
+    let results = match (&arguments.results, name) {
+        (Some(results), _) => results.clone(),
+        (None, "-") => {
+            let sentence =
+                "--tasks - needs --results FILE, to which what becomes of tasks is written";
+            draft.problems.push(sentence.to_owned());
+            return None;
+        }
+        (None, name) => format!("{name}.results"),
+    };
+    let list = read_tasks(name, &defaults).map_err(|why| draft.problems.push(why)).ok()?;
+    report_too_large(draft, &list);
+    derive(draft, &list);
+    let terms = TaskTerms {
+        form: draft.form,
+        setup: draft.container.setup().map(Arc::new),
+        variables: draft.variables.clone().into_iter().collect(),
+        placement: draft.placement,
+        tasks_max: draft.executors.unwrap_or(EXECUTORS_MAX),
+        most: ResourceSums {
+            cores: draft.core_cap.unwrap_or(TOTAL_CORES_MAX),
+            memory: Mebibytes::new(u64::MAX),
+            gpus: draft.gpu_cap,
+        },
+    };
+    Some(ExecutorProgram::Tasks(Arc::new(TaskQueue::new(list, terms, results))))
+}
+
+/// Reports flags that mean nothing without tasks.
+pub(crate) fn refuse_without_tasks(arguments: &RunArguments, draft: &mut SettingsDraft) {
+    let RunArguments { task_cores, task_memory, task_retries, results, resume, .. } = arguments;
+    let flags = [
+        ("--task-cores", task_cores.is_some()),
+        ("--task-memory", task_memory.is_some()),
+        ("--task-retries", task_retries.is_some()),
+        ("--results", results.is_some()),
+        ("--resume", *resume),
+    ];
+    for (flag, _) in flags.into_iter().filter(|(_, is_given)| *is_given) {
+        draft.problems.push(format!("{flag} is for tasks: it needs --tasks FILE"));
+    }
+}
+
+fn defaults(arguments: &RunArguments) -> Result<TaskDefaults, String> {
+    let named = |flag: &str, why: String| format!("{flag}: it {why}");
+    let cores = arguments.task_cores.as_deref().unwrap_or("1");
+    let memory = arguments.task_memory.as_deref().unwrap_or("512m");
+    let retries = arguments.task_retries.as_deref().unwrap_or("0");
+    let retries = parse_count("--task-retries", retries, 0..=RETRIES_MAX);
+    Ok(TaskDefaults {
+        cores: cores_of("cores", cores).map_err(|why| named("--task-cores", why))?,
+        memory: memory_of("memory", memory).map_err(|why| named("--task-memory", why))?,
+        retries: retries.map_err(|error| error.to_string())? as u32,
+    })
+}
+
+/// Reports settings that contradict tasks.
+fn refuse_conflicts(draft: &mut SettingsDraft) {
+    let mut conflicts: Vec<(&str, &str)> = Vec::new();
+    if draft.is_on(ClusterKind::Kubernetes) {
+        conflicts.push((
+            "spark.master",
+            "Kubernetes places pods itself; use local agents, Mesos or a standalone master",
+        ));
+    }
+    if draft.allocation.enabled {
+        conflicts.push(("spark.dynamicAllocation.enabled", "tasks themselves are the load"));
+    }
+    if draft.mesos.framework_id_file.is_some() {
+        let why = "tasks in flight end with their run, and the next one starts them again";
+        conflicts.push(("offermill.mesos.frameworkIdFile", why));
+    }
+    if !draft.mesos.failover_timeout.is_zero() {
+        let why = "tasks in flight end with their run, and the next one starts them again";
+        conflicts.push(("spark.mesos.driver.failoverTimeout", why));
+    }
+    let own = [
+        ("spark.executor.cores", "--task-cores is for tasks"),
+        ("spark.executor.memory", "--task-memory is for tasks"),
+        ("spark.mesos.executor.memoryOverhead", "tasks have no overhead"),
+    ];
+    let is_given = |key: &str| draft.given(key).is_some_and(|it| it.source == SettingSource::Flag);
+    conflicts.extend(own.into_iter().filter(|(key, _)| is_given(key)));
+    for (key, why) in conflicts {
+        let name = draft.name_of(key);
+        draft.problems.push(format!("{name} doesn't go with --tasks: {why}"));
+    }
+}
+
+/// Reports tasks that fit on no local agent, which are all alike.
+fn report_too_large(draft: &mut SettingsDraft, list: &TaskList) {
+    let Some((text, ClusterMaster::Local(master))) = &draft.master else { return };
+    let (cores, memory) = (master.cores(), master.memory());
+    let is_too_large =
+        |task: &&TaskSpec| task.cores > cores || task.memory > memory || task.gpus > Gpus::ZERO;
+    let too_large: Vec<&TaskSpec> = list.tasks.iter().filter(is_too_large).collect();
+    let sentence = |task: &&TaskSpec| {
+        let size = TaskSize::of(task).sentence();
+        let (source, line, id) = (&list.source, task.line, &task.id);
+        let have = format!("{cores} cores and {memory}");
+        format!("{source}, line {line}: task {id} takes {size}; an agent of {text} has {have}")
+    };
+    let mut problems: Vec<String> =
+        too_large.iter().take(TOO_LARGE_SHOWN_MAX).map(sentence).collect();
+    if too_large.len() > TOO_LARGE_SHOWN_MAX {
+        let more = too_large.len() - TOO_LARGE_SHOWN_MAX;
+        problems.push(format!("{}: {more} more tasks fit on no agent", list.source));
+    }
+    draft.problems.extend(problems);
+}
+
+/// Derives settings from tasks unless they were given. The configured executor is the smallest task in each respect.
+fn derive(draft: &mut SettingsDraft, list: &TaskList) {
+    let tasks = || list.tasks.iter();
+    let cores = tasks().map(|task| task.cores).min().unwrap_or(MilliCpus::from_cores(1));
+    draft.executor_cores = ExecutorCores::Fixed(cores);
+    draft.memory = tasks().map(|task| task.memory).min().unwrap_or(Mebibytes::ZERO);
+    draft.overhead = Some(Mebibytes::ZERO);
+    draft.extra_cores = 0;
+    draft.executor_gpus = ExecutorGpus::WhatThereIs;
+    if draft.given("spark.mesos.gpus.max").is_none() {
+        let gpus = tasks().map(|task| task.gpus.get()).fold(0, u32::saturating_add);
+        draft.gpu_cap = Gpus::new(gpus);
+    }
+    // That a task fails is no agent's fault, and others may succeed.
+    if draft.given(EXCLUDE_AFTER).is_none() {
+        draft.excludes = false;
+    }
+    draft.failures_max.get_or_insert(u64::MAX);
+    draft.revive_interval.get_or_insert(REVIVE_INTERVAL);
+    draft.refusals.other = if draft.is_on(ClusterKind::Local) { REFUSE_LOCAL } else { REFUSE };
+    draft.offer_interval = Some(OFFER_INTERVAL);
+    draft.name.get_or_insert_with(|| "tasks".to_owned());
+}
+
+/// Opens the results file. Adds remarks on what a former run has left.
+pub(crate) fn open_results(
+    arguments: &RunArguments,
+    draft: &mut SettingsDraft,
+    settings: &RunSettings,
+) -> Option<()> {
+    let Some(queue) = settings.executors.tasks() else { return Some(()) };
+    let resumed =
+        queue.open_results(arguments.resume).map_err(|why| draft.problems.push(why)).ok()?;
+    let ResumedTasks { succeeded, in_flight, changed, unknown } = resumed;
+    let mut remark = |number: usize, what: &str, ids: &[String]| {
+        let shown: Vec<&str> = ids.iter().take(IDS_SHOWN_MAX).map(String::as_str).collect();
+        let more = if ids.len() > IDS_SHOWN_MAX { ", …" } else { "" };
+        let colon = if ids.is_empty() { "" } else { ": " };
+        if number > 0 {
+            let tasks = count(number as u64, "task");
+            draft.remarks.push(format!("{tasks} {what}{colon}{}{more}", shown.join(", ")));
+        }
+    };
+    remark(succeeded as usize, "had succeeded before and won't run again", &[]);
+    let what = "may have run partly or whole when the former run broke off, and will run again";
+    remark(in_flight.len(), what, &in_flight);
+    let what = "had succeeded before, but with another command or env, and will run again";
+    remark(changed.len(), what, &changed);
+    remark(unknown as usize, "of the results file are not in the tasks' file", &[]);
+    Some(())
+}

@@ -1,0 +1,16 @@
+//! The tasks of `offermill run --tasks`: their file, their order, their queue and their results.
+//!
+//! ```text
+//! file ─► read.rs ─► parse.rs ─► order.rs ─► queue.rs ◄─ choose.rs on handler threads; the session reports ends
+//!                                               │
+//!                                               └► results.rs: a line before each attempt and at each end
+//! ```
+
+mod choose;
+pub(crate) mod order;
+pub(crate) mod parse;
+pub(crate) mod queue;
+pub(crate) mod read;
+pub(crate) mod ready;
+pub(crate) mod results;
+pub(crate) mod task;

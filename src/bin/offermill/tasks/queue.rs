@@ -1,0 +1,416 @@
+//! The queue of tasks. Handler threads choose from it and build commands; the session reports what became of attempts.
+//!
+//! One lock guards it, which is held while a line of results is written: nothing may be launched that isn't on record.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use offermill::choosers::Chooser;
+use offermill::config::Placement;
+use offermill::launch::{CommandForm, Setup};
+use offermill::{ProcessExit, ResourceSums, Timestamp};
+
+use crate::model::executor::{ExecutorRecord, ExecutorState};
+use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
+use crate::tasks::order::TaskList;
+use crate::tasks::ready::{ReadyTasks, SeenAgents, TaskSize};
+use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult};
+use crate::tasks::task::TaskSpec;
+use crate::text::clock::rfc3339;
+
+/// How often an attempt may be lost with its agent without counting as a failure.
+const LOSSES_MAX: u32 = 3;
+/// How long no agent must have grown before a task that fits on none is refused: by then all have made offers.
+const SEEN_ALL_AFTER: Duration = Duration::from_secs(30);
+
+/// What all tasks of a run have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct TaskTerms {
+    pub(crate) form: CommandForm,
+    pub(crate) setup: Option<Arc<Setup>>,
+    pub(crate) variables: Vec<(String, String)>,
+    pub(crate) placement: Placement,
+    /// The most tasks in flight, and the most that they may take together: the caps of the run.
+    pub(crate) tasks_max: u32,
+    pub(crate) most: ResourceSums,
+}
+
+/// The queue of tasks.
+#[derive(Debug)]
+pub(crate) struct TaskQueue {
+    pub(super) list: TaskList,
+    pub(super) terms: TaskTerms,
+    /// The name of the results file.
+    results_name: String,
+    state: Mutex<TaskQueueState>,
+}
+
+#[derive(Debug)]
+pub(super) struct TaskQueueState {
+    pub(super) progress: Vec<TaskProgress>,
+    pub(super) ready: ReadyTasks,
+    pub(super) agents: SeenAgents,
+    /// When an agent had more than ever before; `None` before the first offer.
+    pub(super) grown_at: Option<Timestamp>,
+    pub(super) counts: TaskCounts,
+    /// What the tasks in flight take.
+    pub(super) taken: ResourceSums,
+    pub(super) chooser: Chooser,
+    /// `None` before it is opened.
+    results: Option<ResultsFile>,
+    /// Why results can't be written, if they can't.
+    pub(super) failure: Option<String>,
+    pub(super) is_stopping: bool,
+}
+
+/// How far a task is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TaskProgress {
+    pub(super) stage: TaskStage,
+    /// How many tasks it still waits for.
+    waits: u32,
+    /// How many attempts were started, in former runs as well.
+    pub(super) attempts: u32,
+    /// How many attempts failed in this run.
+    failures: u32,
+    losses: u32,
+    pub(super) agent_id: String,
+    pub(super) host: String,
+    pub(super) executor: String,
+    pub(super) started: Option<SystemTime>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum TaskStage {
+    /// Others must end before.
+    #[default]
+    Waiting,
+    Ready,
+    InFlight,
+    Over,
+}
+
+/// What a former run has left, as far as this one says it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ResumedTasks {
+    /// How many have succeeded.
+    pub(crate) succeeded: u64,
+    /// The ids of those that were in flight at its end, and are run again.
+    pub(crate) in_flight: Vec<String>,
+    /// The ids of those that had succeeded, but differ now, and are run again.
+    pub(crate) changed: Vec<String>,
+    /// How many results are of tasks that the file doesn't have.
+    pub(crate) unknown: u64,
+}
+
+impl TaskQueue {
+    /// A queue of all tasks, which are not run before the [results](TaskQueue::open_results) are open.
+    pub(crate) fn new(list: TaskList, terms: TaskTerms, results_name: String) -> TaskQueue {
+        let waits = |waits: &u32| TaskProgress { waits: *waits, ..TaskProgress::default() };
+        let progress = list.waits.iter().map(waits).collect();
+        let counts = TaskCounts { all: list.tasks.len() as u64, ..TaskCounts::default() };
+        let state = TaskQueueState {
+            progress,
+            ready: ReadyTasks::default(),
+            agents: SeenAgents::default(),
+            grown_at: None,
+            counts,
+            taken: ResourceSums::NONE,
+            chooser: Chooser::new(),
+            results: None,
+            failure: None,
+            is_stopping: false,
+        };
+        let queue = TaskQueue { list, terms, results_name, state: Mutex::new(state) };
+        queue.make_ready(&mut queue.lock());
+        queue
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, TaskQueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The tasks.
+    pub(crate) fn list(&self) -> &TaskList {
+        &self.list
+    }
+
+    /// The name of the results file.
+    pub(crate) fn results_name(&self) -> &str {
+        &self.results_name
+    }
+
+    /// How many tasks are in which state.
+    pub(crate) fn counts(&self) -> TaskCounts {
+        self.lock().counts
+    }
+
+    /// Why results can't be written, if they can't.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.lock().failure.clone()
+    }
+
+    /// Whether any task is ready to start.
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.lock().ready.is_empty()
+    }
+
+    /// Whether any agent has made an offer.
+    pub(crate) fn has_seen_agents(&self) -> bool {
+        !self.lock().agents.is_empty()
+    }
+
+    /// From now on attempts that don't succeed were stopped.
+    pub(crate) fn stop(&self) {
+        self.lock().is_stopping = true;
+    }
+
+    /// Opens the results file, and leaves out what has succeeded in former runs.
+    ///
+    /// # Errors
+    /// As [`ResultsFile::open`].
+    pub(crate) fn open_results(&self, resumes: bool) -> Result<ResumedTasks, String> {
+        let (results, mut former) = ResultsFile::open(&self.results_name, resumes)?;
+        let mut state = self.lock();
+        state.results = Some(results);
+        let mut resumed = ResumedTasks::default();
+        for (task, number) in self.list.tasks.iter().zip(0u32..) {
+            let Some(FormerResult { state: ended, attempts, fingerprint }) =
+                former.remove(&task.id)
+            else {
+                continue;
+            };
+            state.progress[number as usize].attempts = attempts;
+            match ended {
+                ResultState::Succeeded if format!("{:016x}", task.fingerprint()) != fingerprint => {
+                    resumed.changed.push(task.id.clone());
+                }
+                ResultState::Succeeded => {
+                    resumed.succeeded += 1;
+                    state.counts.before += 1;
+                    self.take_out(&mut state, number);
+                    self.free_dependents(&mut state, number);
+                }
+                ResultState::Started => resumed.in_flight.push(task.id.clone()),
+                _ => {}
+            }
+        }
+        resumed.unknown = former.len() as u64;
+        Ok(resumed)
+    }
+
+    /// Makes what was written outlive this machine.
+    pub(crate) fn sync_results(&self) {
+        let state = self.lock();
+        // A file system that can't do that has the lines all the same.
+        let _synced = state.results.as_ref().map(ResultsFile::sync);
+    }
+
+    /// Makes the tasks ready that wait for nothing.
+    fn make_ready(&self, state: &mut TaskQueueState) {
+        for (task, number) in self.list.tasks.iter().zip(0u32..) {
+            let progress = &mut state.progress[number as usize];
+            if progress.waits == 0 && progress.stage == TaskStage::Waiting {
+                progress.stage = TaskStage::Ready;
+                state.ready.insert(number, TaskSize::of(task));
+            }
+        }
+    }
+
+    /// Puts a task back to those that are ready.
+    pub(super) fn put_back(&self, state: &mut TaskQueueState, number: u32) {
+        state.progress[number as usize].stage = TaskStage::Ready;
+        state.ready.insert(number, TaskSize::of(&self.list.tasks[number as usize]));
+    }
+
+    /// A task has come to its end, or is not to be run.
+    pub(super) fn take_out(&self, state: &mut TaskQueueState, number: u32) {
+        state.ready.remove(number, TaskSize::of(&self.list.tasks[number as usize]));
+        state.progress[number as usize].stage = TaskStage::Over;
+    }
+
+    /// A task has succeeded: those that waited for it alone are ready.
+    fn free_dependents(&self, state: &mut TaskQueueState, number: u32) {
+        for dependent in &self.list.dependents[number as usize] {
+            let progress = &mut state.progress[*dependent as usize];
+            progress.waits -= 1;
+            if progress.waits == 0 && progress.stage == TaskStage::Waiting {
+                self.put_back(state, *dependent);
+            }
+        }
+    }
+
+    /// A line of results about a task as it is now.
+    pub(super) fn line(&self, state: &TaskQueueState, number: u32, is: ResultState) -> TaskResult {
+        let task = &self.list.tasks[number as usize];
+        let progress = &state.progress[number as usize];
+        let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        TaskResult {
+            agent: text(&progress.host),
+            executor: text(&progress.executor),
+            started: progress.started.map(rfc3339),
+            ..TaskResult::new(&task.id, is, progress.attempts, task.fingerprint())
+        }
+    }
+
+    fn event(&self, state: &TaskQueueState, number: u32, what: TaskChange, why: &str) -> TaskEvent {
+        let progress = &state.progress[number as usize];
+        TaskEvent {
+            id: self.list.tasks[number as usize].id.clone(),
+            what,
+            attempts: progress.attempts,
+            host: progress.host.clone(),
+            why: why.to_owned(),
+            output: None,
+        }
+    }
+
+    /// Records which executor an attempt is.
+    pub(crate) fn placed(&self, record: &ExecutorRecord) {
+        let Some(number) = self.number(record) else { return };
+        record.name.clone_into(&mut self.lock().progress[number as usize].executor);
+    }
+
+    fn number(&self, record: &ExecutorRecord) -> Option<u32> {
+        let tag = record.tag.filter(|tag| *tag < self.list.tasks.len() as u64)?;
+        u32::try_from(tag).ok()
+    }
+
+    /// Records the end of an attempt, or that it was given up. `output` is the file with its output. Returns what has
+    /// become of tasks.
+    pub(crate) fn ended(&self, record: &ExecutorRecord, output: Option<String>) -> Vec<TaskEvent> {
+        let Some(number) = self.number(record) else { return Vec::new() };
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let progress = &mut state.progress[number as usize];
+        // One that was given up may end much later.
+        if progress.stage != TaskStage::InFlight || progress.executor != record.name {
+            return Vec::new();
+        }
+        let task = &self.list.tasks[number as usize];
+        state.land(number, sums(task));
+        let progress = &mut state.progress[number as usize];
+        let is_lost = matches!(record.state, ExecutorState::Lost | ExecutorState::GivenUp);
+        progress.losses += u32::from(is_lost);
+        let (change, is) = match record.state {
+            ExecutorState::Finished => (TaskChange::Succeeded, ResultState::Succeeded),
+            _ if state.is_stopping => (TaskChange::Stopped, ResultState::Stopped),
+            _ if is_lost && progress.losses <= LOSSES_MAX => (TaskChange::Lost, ResultState::Lost),
+            _ if progress.failures < task.retries => (TaskChange::Retried, ResultState::Retried),
+            _ => (TaskChange::Failed, ResultState::Failed),
+        };
+        let why = if change == TaskChange::Succeeded { "" } else { &*record.message };
+        let mut line = self.line(state, number, is);
+        line.ended = Some(rfc3339(SystemTime::now()));
+        line.exit_code = record.process.exit.and_then(exit_code);
+        line.reason = Some(why.to_owned()).filter(|why| !why.is_empty());
+        line.output.clone_from(&output);
+        let mut lines = vec![line];
+        let mut events = vec![TaskEvent { output, ..self.event(state, number, change, why) }];
+        match change {
+            TaskChange::Succeeded => {
+                self.take_out(state, number);
+                state.counts.succeeded += 1;
+                self.free_dependents(state, number);
+            }
+            TaskChange::Retried | TaskChange::Lost => {
+                state.progress[number as usize].failures +=
+                    u32::from(change == TaskChange::Retried);
+                state.counts.retried += 1;
+                self.put_back(state, number);
+            }
+            TaskChange::Failed => self.fail(state, number, &mut lines, &mut events),
+            TaskChange::Stopped | TaskChange::Skipped => self.put_back(state, number),
+        }
+        state.write(&lines);
+        events
+    }
+
+    /// A task has failed: those that wait for it, and those that wait for them, are skipped.
+    fn fail(
+        &self,
+        state: &mut TaskQueueState,
+        number: u32,
+        lines: &mut Vec<TaskResult>,
+        events: &mut Vec<TaskEvent>,
+    ) {
+        self.take_out(state, number);
+        state.counts.failed += 1;
+        let mut causes = vec![number];
+        while let Some(cause) = causes.pop() {
+            for dependent in &self.list.dependents[cause as usize] {
+                if state.progress[*dependent as usize].stage != TaskStage::Waiting {
+                    continue;
+                }
+                self.take_out(state, *dependent);
+                state.counts.skipped += 1;
+                let id = &self.list.tasks[cause as usize].id;
+                let verb = if cause == number { "failed" } else { "was skipped" };
+                let why = format!("it is after {id}, which {verb}");
+                events.push(self.event(state, *dependent, TaskChange::Skipped, &why));
+                let mut line = self.line(state, *dependent, ResultState::Skipped);
+                line.reason = Some(why);
+                lines.push(line);
+                causes.push(*dependent);
+            }
+        }
+    }
+
+    /// Refuses the ready tasks that fit on no agent, once all agents were seen for a while.
+    pub(crate) fn refuse_too_large(&self, now: Timestamp) -> Vec<TaskEvent> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let has_seen_all = state.grown_at.is_some_and(|at| now.since(at) >= SEEN_ALL_AFTER);
+        if !has_seen_all || state.is_stopping {
+            return Vec::new();
+        }
+        let (mut lines, mut events) = (Vec::new(), Vec::new());
+        for (number, size) in state.ready.too_large(&state.agents) {
+            let Some(nearest) = state.agents.nearest(&size) else { continue };
+            let why = format!("it fits on no agent: it takes {}; {nearest}", size.sentence());
+            events.push(self.event(state, number, TaskChange::Failed, &why));
+            let mut line = self.line(state, number, ResultState::Failed);
+            line.reason = Some(why);
+            lines.push(line);
+            self.fail(state, number, &mut lines, &mut events);
+        }
+        state.write(&lines);
+        events
+    }
+}
+
+impl TaskQueueState {
+    /// A task that takes this is in flight no more.
+    pub(super) fn land(&mut self, number: u32, own: ResourceSums) {
+        self.counts.running -= 1;
+        self.taken = self.taken.saturating_sub(own);
+        self.agents.freed(&self.progress[number as usize].agent_id, own);
+    }
+
+    /// Writes lines. Returns whether they were written; otherwise the run can't go on.
+    pub(super) fn write(&mut self, lines: &[TaskResult]) -> bool {
+        if lines.is_empty() {
+            return true;
+        }
+        let Some(results) = &mut self.results else { return false };
+        let written = results.write(lines);
+        if let Err(error) = &written {
+            self.failure.get_or_insert_with(|| error.to_string());
+        }
+        written.is_ok()
+    }
+}
+
+/// What a task takes.
+pub(super) fn sums(task: &TaskSpec) -> ResourceSums {
+    ResourceSums { cores: task.cores, memory: task.memory, gpus: task.gpus }
+}
+
+/// The exit code of a process; of one that a signal has ended, 128 and the signal's number, as in a shell.
+fn exit_code(exit: ProcessExit) -> Option<i32> {
+    match exit {
+        ProcessExit::Code(code) => Some(code),
+        ProcessExit::Signal(signal) => Some(128 + signal),
+        _ => None,
+    }
+}

@@ -1,0 +1,101 @@
+//! Reading a file of tasks, with bounded memory.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use crate::tasks::order::TaskList;
+use crate::tasks::parse::parse_line;
+use crate::tasks::task::{TaskDefaults, TaskSpec};
+
+/// The longest line, in bytes.
+const LINE_BYTES_MAX: usize = 1 << 20;
+/// The largest file, in bytes.
+const FILE_BYTES_MAX: u64 = 1 << 28;
+/// The most tasks of a file.
+const TASKS_MAX: usize = 1_000_000;
+
+/// Reads tasks from a file, or from standard input if the name is `-`.
+///
+/// # Errors
+/// With a sentence about what is wrong.
+pub(crate) fn read_tasks(name: &str, defaults: &TaskDefaults) -> Result<TaskList, String> {
+    if name == "-" {
+        let tasks = read_lines("standard input", &mut io::stdin().lock(), defaults)?;
+        return TaskList::new("standard input".to_owned(), tasks);
+    }
+    let failed = |error: io::Error| format!("the tasks' file {name} can't be read: {error}");
+    let file = File::open(Path::new(name)).map_err(failed)?;
+    let before = file.metadata().map_err(failed)?;
+    if before.is_dir() {
+        return Err(format!("the tasks' file {name} is a folder"));
+    }
+    let tasks = read_lines(name, &mut BufReader::new(&file), defaults)?;
+    let after = file.metadata().map_err(failed)?;
+    let is_same = before.len() == after.len() && before.modified().ok() == after.modified().ok();
+    if before.is_file() && !is_same {
+        return Err(format!(
+            "the tasks' file {name} was changed while it was read; give it once it is complete, or \
+             pipe it into `--tasks -`"
+        ));
+    }
+    TaskList::new(name.to_owned(), tasks)
+}
+
+fn read_lines(
+    name: &str,
+    input: &mut dyn BufRead,
+    defaults: &TaskDefaults,
+) -> Result<Vec<TaskSpec>, String> {
+    let mut tasks = Vec::new();
+    let (mut bytes, mut read_bytes, mut line) = (Vec::new(), 0, 0);
+    loop {
+        bytes.clear();
+        line += 1;
+        let mut limited = Read::take(&mut *input, LINE_BYTES_MAX as u64 + 1);
+        let read = limited.read_until(b'\n', &mut bytes);
+        let read = read.map_err(|error| format!("{name} can't be read, line {line}: {error}"))?;
+        if read == 0 {
+            break;
+        }
+        read_bytes += read as u64;
+        if read > LINE_BYTES_MAX {
+            return Err(format!("{name}, line {line}: it is longer than {LINE_BYTES_MAX} bytes"));
+        }
+        if read_bytes > FILE_BYTES_MAX {
+            return Err(format!("{name} has more than {FILE_BYTES_MAX} bytes (line {line})"));
+        }
+        let task = parse_line(&bytes, line, defaults);
+        tasks.extend(task.map_err(|why| format!("{name}, line {line}: it {why}"))?);
+        if tasks.len() > TASKS_MAX {
+            return Err(format!("{name} has more than {TASKS_MAX} tasks (line {line})"));
+        }
+    }
+    if tasks.is_empty() {
+        return Err(format!("{name} has no tasks: each line is a command, or a JSON object"));
+    }
+    Ok(tasks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offermill::resources::{Mebibytes, MilliCpus};
+
+    const DEFAULTS: TaskDefaults =
+        TaskDefaults { cores: MilliCpus::from_cores(1), memory: Mebibytes::new(1), retries: 0 };
+
+    /// Goal: lines count from 1, and limits hold. Method: tasks between comments, without a last newline; no tasks;
+    /// a long line; bytes that aren't text; endless input.
+    #[test]
+    fn lines_are_read_within_limits() {
+        let read = |text: &[u8]| read_lines("f", &mut &*text, &DEFAULTS);
+        let ids = |tasks: Vec<TaskSpec>| tasks.into_iter().map(|it| it.id).collect::<Vec<_>>();
+        assert_eq!(ids(read(b"# all\n\ntrue\nfalse").unwrap()), ["3", "4"]);
+        assert!(read(b"#\n").unwrap_err().starts_with("f has no tasks"));
+        assert!(read(b"true\n\xff\n").unwrap_err().starts_with("f, line 2: it is not text"));
+        let mut endless = BufReader::new(io::repeat(b'x'));
+        let why = read_lines("f", &mut endless, &DEFAULTS).unwrap_err();
+        assert_eq!(why, "f, line 1: it is longer than 1048576 bytes");
+    }
+}

@@ -1,0 +1,216 @@
+//! The results file: JSON lines, of which the last one about a task says what became of it. It is the record from which
+//! a later run resumes.
+//!
+//! A line is written before each attempt is launched, in one write with those of its batch, and another when the
+//! attempt has ended. So a task whose last line is `started` was in flight when the program was killed.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+
+use serde::{Deserialize, Serialize};
+
+/// The longest line that is read, in bytes. Messages of clusters are shorter.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+
+/// What became of a task, or of one attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ResultState {
+    /// An attempt is about to be launched.
+    Started,
+    /// That attempt was not launched after all.
+    NotStarted,
+    /// The attempt failed, and the task is started again.
+    Retried,
+    /// The attempt was lost, for example with its agent, and the task is started again.
+    Lost,
+    /// The run was stopped, and ended the attempt.
+    Stopped,
+    Succeeded,
+    Failed,
+    /// A task that it waits for did not succeed.
+    Skipped,
+}
+
+/// A line of the results file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TaskResult {
+    pub(crate) id: String,
+    pub(crate) state: ResultState,
+    /// How many attempts were started, former runs included.
+    pub(crate) attempts: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) executor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) started: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ended: Option<String>,
+    /// The file with its output, on its agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) output: Option<String>,
+    /// [`TaskSpec::fingerprint`](crate::tasks::task::TaskSpec::fingerprint), in hexadecimal.
+    pub(crate) fingerprint: String,
+}
+
+impl TaskResult {
+    /// A line without details.
+    pub(crate) fn new(id: &str, state: ResultState, attempts: u32, fingerprint: u64) -> TaskResult {
+        TaskResult {
+            id: id.to_owned(),
+            state,
+            attempts,
+            exit_code: None,
+            reason: None,
+            agent: None,
+            executor: None,
+            started: None,
+            ended: None,
+            output: None,
+            fingerprint: format!("{fingerprint:016x}"),
+        }
+    }
+}
+
+/// What a results file says of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FormerResult {
+    pub(crate) state: ResultState,
+    pub(crate) attempts: u32,
+    pub(crate) fingerprint: String,
+}
+
+/// The results file, open for this run alone.
+#[derive(Debug)]
+pub(crate) struct ResultsFile(File);
+
+impl ResultsFile {
+    /// Opens the file, and reads what former runs have written. A last line that was not written to its end is removed.
+    ///
+    /// # Errors
+    /// With a sentence, if it has results and `resumes` is false, if another run has it open, or if it can't be used.
+    pub(crate) fn open(
+        name: &str,
+        resumes: bool,
+    ) -> Result<(ResultsFile, HashMap<String, FormerResult>), String> {
+        let failed = |error: io::Error| format!("the results file {name} can't be used: {error}");
+        let mut options = OpenOptions::new();
+        let mut file = options.read(true).append(true).create(true).open(name).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(format!("the results file {name} is in use by another run"));
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let length = file.metadata().map_err(failed)?.len();
+        if length > 0 && !resumes {
+            return Err(format!(
+                "the results file {name} has results already; give --resume to continue that run, \
+                 or --results with another name"
+            ));
+        }
+        let (former, whole) = read_results(name, &mut BufReader::new(&file))?;
+        if whole < length {
+            file.set_len(whole).map_err(failed)?;
+        }
+        file.seek(SeekFrom::End(0)).map_err(failed)?;
+        Ok((ResultsFile(file), former))
+    }
+
+    /// Writes lines, in one piece.
+    ///
+    /// # Errors
+    /// If they can't be written.
+    pub(crate) fn write(&mut self, results: &[TaskResult]) -> io::Result<()> {
+        let mut text = Vec::with_capacity(results.len() * 200);
+        for result in results {
+            serde_json::to_writer(&mut text, result)?;
+            text.push(b'\n');
+        }
+        self.0.write_all(&text)
+    }
+
+    /// Makes what was written outlive this machine.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}
+
+/// The last line about each task, and how many bytes whole lines have.
+fn read_results(
+    name: &str,
+    input: &mut dyn BufRead,
+) -> Result<(HashMap<String, FormerResult>, u64), String> {
+    let mut former = HashMap::new();
+    let (mut whole, mut line, mut bytes) = (0, 0, Vec::new());
+    loop {
+        bytes.clear();
+        line += 1;
+        let read = Read::take(&mut *input, LINE_BYTES_MAX).read_until(b'\n', &mut bytes);
+        let read = read.map_err(|error| format!("the results file {name}: {error}"))?;
+        if read == 0 || (bytes.last() != Some(&b'\n') && (read as u64) < LINE_BYTES_MAX) {
+            return Ok((former, whole));
+        }
+        let result: TaskResult = serde_json::from_slice(&bytes).map_err(|_| {
+            format!("{name}, line {line}: it is no result; give --results with another name")
+        })?;
+        whole += read as u64;
+        let TaskResult { id, state, attempts, fingerprint, .. } = result;
+        former.insert(id, FormerResult { state, attempts, fingerprint });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch() -> (tempfile::TempDir, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().join("results.jsonl").to_str().unwrap().to_owned();
+        (folder, name)
+    }
+
+    /// Goal: the last line about a task counts, and one that was torn off by a crash is removed. Method: write lines,
+    /// and half a line.
+    #[test]
+    fn the_last_whole_line_counts() {
+        let (_folder, name) = scratch();
+        let (mut file, former) = ResultsFile::open(&name, false).unwrap();
+        assert!(former.is_empty());
+        let result = |id, state, attempts| TaskResult::new(id, state, attempts, 7);
+        let lines = [result("a", ResultState::Started, 1), result("b", ResultState::Started, 1)];
+        file.write(&lines).unwrap();
+        file.write(&[result("a", ResultState::Succeeded, 1)]).unwrap();
+        let busy = ResultsFile::open(&name, true).unwrap_err();
+        assert!(busy.ends_with("is in use by another run"), "{busy}");
+        drop(file);
+        let whole = std::fs::read(&name).unwrap();
+        std::fs::write(&name, [&whole[..], br#"{"id":"b","state":"succ"#].concat()).unwrap();
+        let (file, former) = ResultsFile::open(&name, true).unwrap();
+        assert_eq!(
+            (former["a"].state, former["b"].state),
+            (ResultState::Succeeded, ResultState::Started)
+        );
+        drop(file);
+        assert_eq!(std::fs::read(&name).unwrap(), whole);
+        let refused = ResultsFile::open(&name, false).unwrap_err();
+        assert!(refused.contains("--resume"), "{refused}");
+    }
+
+    /// Goal: a file of something else is never written to. Method: a text.
+    #[test]
+    fn other_files_are_refused() {
+        let (_folder, name) = scratch();
+        std::fs::write(&name, "notes\nmore").unwrap();
+        let why = ResultsFile::open(&name, true).unwrap_err();
+        assert!(why.contains("line 1: it is no result"), "{why}");
+        assert_eq!(std::fs::read_to_string(&name).unwrap(), "notes\nmore");
+    }
+}
