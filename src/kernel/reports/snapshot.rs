@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use super::agent_names::AgentNames;
-use super::collection::{Collection, Row};
+use super::collection::Collection;
+use super::executor_row::Row;
 use super::totals::Totals;
 use crate::ids::ExecutorId;
 use crate::kernel::state::executors::CellStage;
@@ -141,7 +142,8 @@ impl Core {
         // Relaxed: the number is unique, and nothing depends on it.
         let number = self.snapshots.fetch_add(1, Ordering::Relaxed);
         let mut agent_names = AgentNames::new(&self.agents);
-        let Collection { rows, admission, exact } = self.collect_exactly(TRIES, |rows| {
+        let memory = Vec::new();
+        let Collection { rows, admission, exact } = self.collect_exactly(memory, TRIES, |rows| {
             agent_names.look_up(rows.iter().map(|(_, _, allocation, _)| allocation.agent));
         });
         let views = self.agents.views(now).map(|(cell, agent, name)| AgentState {
