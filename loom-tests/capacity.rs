@@ -9,7 +9,10 @@ use super::scenes::{LATER, NOW, STILL_LATER, config, kernel};
 use super::{explore, race};
 use crate::kernel::state::agents::AgentTable;
 use crate::kernel::state::offered::{OfferedCell, OfferedRecord};
-use crate::resources::MilliCpus;
+use crate::kernel::state::offered_amounts::{OfferedAmounts, ResourceSums};
+use crate::kernel::state::offered_details::OfferedDetails;
+use crate::kernel::state::offered_numbers::{NumberLine, OfferedNumbers};
+use crate::resources::{Gpus, MilliCpus};
 use crate::{Attribute, ClusterCapacity, Decisions, Handler, Kernel, Offer, Resource};
 
 /// Goal: what a forgotten agent offered is never shown for the agent that has its cell now, and an agent whose
@@ -17,31 +20,34 @@ use crate::{Attribute, ClusterCapacity, Decisions, Handler, Kernel, Offer, Resou
 /// is recorded, too.
 #[test]
 fn a_record_is_its_own_agents() {
-    explore("capacity/record-reuse", None, || {
+    explore("capacity/record-reuse", Some(3), || {
         let agents = Arc::new(AgentTable::new());
         let old = agents.find_or_insert("S0", "host", NOW).unwrap();
         let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
         let (_recorded, new) = race(
-            move || here.record_offered(old, 7, |record| record.executors = 1),
+            move || here.record_offered(old, 7, |numbers, _| numbers.executors = 1),
             move || {
                 assert!(there.retire(old, NOW));
                 let new = there.find_or_insert("S1", "host", NOW).unwrap();
-                there.record_offered(new, 8, |record| record.executors = 2);
+                there.record_offered(new, 8, |numbers, _| numbers.executors = 2);
                 new
             },
         );
         let mut records = agents.records().flatten();
         let record = records.find_map(|(_, record)| copy(record, new.generation()).unwrap().1);
-        assert!(record.as_ref().is_none_or(|record| record.executors == 2), "{record:?}");
+        assert!(record.is_none_or(|numbers| numbers.executors == 2), "{record:?}");
         let offered = agents.capacity(new, NOW).unwrap().offered;
         assert!(offered != 8 || record.is_some(), "it isn't recorded, and never will be");
     });
 }
 
-/// Reads the record of an agent as a picture does.
-fn copy(record: &OfferedCell, generation: u64) -> Result<(u64, Option<OfferedRecord>), ()> {
+/// Reads the record of an agent as a picture does for the first time: its number and its numbers.
+fn copy(record: OfferedRecord<'_>, generation: u64) -> Result<(u64, Option<OfferedNumbers>), ()> {
     let mut copied = Err(());
-    record.read(generation, |record, revision| copied = Ok((revision, record.cloned())));
+    let read = |record: Option<(&OfferedNumbers, &OfferedDetails)>, number| {
+        copied = Ok((number, record.map(|(numbers, _)| *numbers)));
+    };
+    record.read(generation, read);
     copied
 }
 
@@ -97,8 +103,9 @@ fn a_fingerprint_is_of_the_record() {
     explore("capacity/record-record", None, || {
         let agents = Arc::new(AgentTable::new());
         let agent = agents.find_or_insert("S0", "host", NOW).unwrap();
-        let record = move |agents: &AgentTable, offered: u32| {
-            agents.record_offered(agent, offered, |record| record.executors = offered)
+        let record = move |agents: &AgentTable, offered: u16| {
+            let write = |numbers: &mut OfferedNumbers, _: &mut _| numbers.executors = offered;
+            agents.record_offered(agent, offered.into(), write)
         };
         let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
         let (one, other) = race(move || record(&here, 7), move || record(&there, 9));
@@ -106,7 +113,7 @@ fn a_fingerprint_is_of_the_record() {
         let mut records = agents.records().flatten();
         let record = records.find_map(|(_, record)| copy(record, agent.generation()).unwrap().1);
         let recorded = record.unwrap().executors;
-        assert_eq!(agents.capacity(agent, NOW).unwrap().offered, recorded);
+        assert_eq!(agents.capacity(agent, NOW).unwrap().offered, recorded.into());
         assert!(if recorded == 7 { one } else { other }, "which is not recorded will be");
     });
 }
@@ -127,39 +134,103 @@ fn recorded(kernel: &Kernel) -> Vec<MilliCpus> {
     let agent = kernel.0.agents.find("S0").unwrap();
     let records = kernel.0.agents.records().flatten();
     let records = records.filter_map(|(_, record)| copy(record, agent.generation()).unwrap().1);
-    records.map(|record| record.sum().cores).collect()
+    records.map(|numbers| numbers.offered.cores).collect()
+}
+
+/// A record by itself.
+#[derive(Default)]
+struct Cell {
+    offered: OfferedCell,
+    line: NumberLine,
+}
+
+impl Cell {
+    /// Records this number of executors of so many GPUs each, as a handler does.
+    fn rewrite(&self, executors: u16) {
+        let write = |numbers: &mut OfferedNumbers, details: &mut OfferedDetails| {
+            numbers.executors = executors;
+            details.set_size(gpus(executors));
+            details.set_plain("*", OfferedAmounts::default());
+            true
+        };
+        let _written = self.offered.rewrite(&self.line, write, || ());
+    }
+
+    fn record(&self) -> OfferedRecord<'_> {
+        OfferedRecord::new(&self.offered, Some(&self.line))
+    }
+}
+
+fn gpus(count: u16) -> ResourceSums {
+    ResourceSums { gpus: Gpus::new(count.into()), ..ResourceSums::NONE }
 }
 
 /// Goal: a report that finds the number of its last reading has read the record. Method: a record is read while it is
-/// rewritten; if its number is the last one, so is what was read.
+/// rewritten, with its lock and without; if its number is the last one, so is what was read.
 #[test]
 fn a_number_is_of_its_record() {
-    explore("capacity/record-read", None, || {
-        let cell = Arc::new(OfferedCell::default());
-        let rewrite = |cell: &OfferedCell, executors| {
-            let write = |record: &mut OfferedRecord| {
-                record.executors = executors;
-                true
-            };
-            let _written = cell.rewrite(write, || ());
-        };
-        rewrite(&cell, 1);
+    explore("capacity/record-read", Some(3), || {
+        let cell = Arc::new(Cell::default());
+        cell.rewrite(1);
         let (here, there) = (Arc::clone(&cell), Arc::clone(&cell));
-        let ((), read) = race(move || rewrite(&here, 2), move || copy(&there, 0));
-        let (last, current) = copy(&cell, 0).unwrap();
-        if let Ok((revision, record)) = read {
-            let executors = |record: Option<OfferedRecord>| record.unwrap().executors;
-            assert!(revision != last || executors(record) == executors(current));
-            assert!(revision <= last);
+        let ((), (read, locked)) = race(
+            move || here.rewrite(2),
+            move || (there.record().numbers(), copy(there.record(), 0)),
+        );
+        let (last, current) = copy(cell.record(), 0).unwrap();
+        assert_eq!(cell.record().begun(), last);
+        let locked = locked.ok().map(|(number, numbers)| (number, numbers.unwrap()));
+        for (number, numbers) in [read, locked].into_iter().flatten() {
+            assert!(number != last || Some(numbers) == current);
+            assert!(number <= last);
+            assert_eq!(u64::from(numbers.executors), number);
         }
     });
+}
+
+/// Goal: details that have changed are read again, and those that are read with the lock belong to the numbers. Method:
+/// a report that knows a record reads it while it is rewritten with another size of executors, and once more.
+#[test]
+fn details_are_of_the_numbers() {
+    explore("capacity/details-read", Some(3), || {
+        let cell = Arc::new(Cell::default());
+        cell.rewrite(1);
+        let (here, there) = (Arc::clone(&cell), Arc::clone(&cell));
+        let ((), mut known) = race(
+            move || here.rewrite(2),
+            move || {
+                let mut known = (1, gpus(1));
+                look(there.record(), &mut known);
+                known
+            },
+        );
+        look(cell.record(), &mut known);
+        assert_eq!(known, (2, gpus(2)));
+    });
+}
+
+/// Reads a record of which the number and the size of executors are `known`, as a picture does.
+fn look(record: OfferedRecord<'_>, known: &mut (u64, ResourceSums)) {
+    if record.begun() == known.0 {
+        return;
+    }
+    match record.numbers() {
+        Some((number, numbers)) if numbers.has_same_details(number - known.0) => known.0 = number,
+        _ => {
+            record.read(0, |record, number| {
+                let (numbers, details) = record.unwrap();
+                assert_eq!(details.size, gpus(numbers.executors));
+                *known = (number, details.size);
+            });
+        }
+    }
 }
 
 /// Goal: a picture that is built after a change shows it, whatever was built during it. Method: an agent offers more
 /// while the first picture is built; the one after both shows what is recorded.
 #[test]
 fn a_change_is_shown_by_the_next_picture() {
-    explore("capacity/record-rebuild", None, || {
+    explore("capacity/record-rebuild", Some(3), || {
         let kernel = kernel(config().capacity_refresh(Duration::ZERO));
         let mut handler = kernel.handler();
         offer_part(&mut handler, 0.25);
@@ -197,11 +268,11 @@ fn what_is_due_is_recorded_in_the_end() {
             move || {
                 let (cell, record) = there.0.agents.records().flatten().next().unwrap();
                 // A word that the handler writes, or loom wouldn't switch threads under the lock.
-                let look = |_: &mut OfferedRecord| {
+                let look = |_: &mut OfferedNumbers, _: &mut OfferedDetails| {
                     cell.record_seen(NOW);
                     false
                 };
-                record.rewrite(look, || ())
+                record.rewrite(look)
             },
         );
         offer(&mut handler, "west");

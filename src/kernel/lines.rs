@@ -125,7 +125,10 @@ impl WordAddresses {
         self.add(SharedWord::AgentSlab, next_generation);
         self.add(SharedWord::Maps, by_id);
         cells.iter().for_each(|(_, cell)| self.add(SharedWord::Agent, cell));
-        cells.hints().for_each(|record| self.add(SharedWord::Offered, record));
+        cells.hints().for_each(|offered| self.add(SharedWord::Offered, offered));
+        let (pieces, numbers) = core.agents.offered.words();
+        self.add(SharedWord::Settings, pieces);
+        numbers.for_each(|line| self.add(SharedWord::Offered, line));
     }
 
     fn add<T>(&mut self, word: SharedWord, place: &T) {

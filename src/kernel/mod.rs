@@ -59,7 +59,7 @@ pub use reports::snapshot::{AgentState, ExecutorView, Phase, Snapshot};
 pub use reports::totals::Totals;
 pub use state::counters::{DeclineCounts, OfferCounts};
 pub use state::demand::DemandCall;
-pub use state::offered::ResourceSums;
+pub use state::offered_amounts::ResourceSums;
 pub use state::target::Target;
 
 use crate::config::{Config, ExecutorCores};

@@ -10,6 +10,8 @@ use crate::resources::{Gpus, MilliCpus};
 use crate::{ConfigBuilder, Constraint, DemandCall, ReasonKind, TaskState};
 
 const AGENTS: usize = 50;
+/// What a record takes: its lock, and a line with six words and twice the sequence.
+const RECORD: u64 = 9;
 const ROOMY: Size = Size { agents: AGENTS, cores: 4.0, memory: 100.0 };
 
 /// What a batch writes that follows one like it and is declined for this reason.
@@ -110,9 +112,8 @@ fn a_candidate_is_seen_once_a_minute() {
     scene.offer(small, NOW);
     let minute = scene.offer(small, after(60));
     let mut counts = scene.count(&minute);
-    // The lock and the number of the record.
     let recorded = counts.remove(&SharedWord::Offered);
-    assert!(recorded.is_none_or(|record| record.writes == 2 * AGENTS as u64), "{recorded:?}");
+    assert!(recorded.is_none_or(|it| it.writes == RECORD * AGENTS as u64), "{recorded:?}");
     assert!(
         counts.keys().all(|word| matches!(word, SharedWord::Agent | SharedWord::Own(0))),
         "{counts:?}"
@@ -137,9 +138,9 @@ fn what_is_offered_is_written_when_it_changes() {
     }
     let writes = other.offer(small(0.25), NOW);
     let mut counts = other.count(&writes);
-    // The lock and the number of the record; the fingerprint.
+    // Beside the record, the fingerprint.
     let record = counts.remove(&SharedWord::Offered).unwrap();
-    assert_eq!((record.writes, counts[&SharedWord::Agent].writes), (2 * agents, agents));
+    assert_eq!((record.writes, counts[&SharedWord::Agent].writes), (RECORD * agents, agents));
     assert_eq!(counts[&SharedWord::Agent].lines, agents);
     for handler in [&mut scene, &mut other] {
         let writes = handler.offer(small(0.25), NOW);

@@ -35,7 +35,7 @@ fn growing_writes_one_word_more_and_a_stack_less() {
     let mut counts = expected(launched(10, 20));
     counts.remove(&SharedWord::Stack);
     // The agents offer memory now, which is recorded.
-    let recorded = [(SharedWord::Agent, 10, 0), (SharedWord::Offered, 20, 1)];
+    let recorded = [(SharedWord::Agent, 10, 0), (SharedWord::Offered, 90, 1)];
     let counts = and(counts, &recorded);
     assert_eq!(scene.count(&writes), and(counts, &[(SharedWord::Grown, 1, 1)]));
 }
@@ -48,7 +48,7 @@ fn options_cost_what_is_said_here() {
     let resources = [("cpus", 1.0), ("mem", 1.0), ("gpus", 1.0)]
         .map(|(name, much)| Resource::scalar(name, much));
     let exactly = ExecutorGpus::Exactly(Gpus::new(1));
-    let recorded = [(SharedWord::Agent, 20, 0), (SharedWord::Offered, 20, 1)];
+    let recorded = [(SharedWord::Agent, 20, 0), (SharedWord::Offered, 90, 1)];
     for (gpus, reservations, recorded) in
         [(exactly, 1, &[][..]), (ExecutorGpus::WhatThereIs, 10, &recorded[..])]
     {

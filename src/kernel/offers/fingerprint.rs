@@ -2,7 +2,8 @@
 //! [`state::offered`](crate::kernel::state::offered) for what they are for.
 
 use crate::kernel::state::agents::AgentKey;
-use crate::kernel::state::offered::{NOT_RECORDED, ResourceSums};
+use crate::kernel::state::offered::NOT_RECORDED;
+use crate::kernel::state::offered_amounts::ResourceSums;
 use crate::kernel::state::policy::Policy;
 use crate::offer::Offer;
 

@@ -14,9 +14,9 @@ use super::eligibility::{Eligibility, Supply};
 use super::fingerprint::{OfferFingerprint, Unrecorded, executor_size};
 use crate::config::Config;
 use crate::kernel::Core;
-use crate::kernel::state::offered::{
-    OfferedAmounts, OfferedRecord, OfferedToRole, RecordedAttributes, ResourceSums, Thousandths,
-};
+use crate::kernel::state::offered_amounts::{OfferedAmounts, ResourceSums, Thousandths};
+use crate::kernel::state::offered_details::{OfferedDetails, RecordedAttributes};
+use crate::kernel::state::offered_numbers::OfferedNumbers;
 use crate::kernel::state::policy::Policy;
 use crate::limits::EXECUTORS_PER_AGENT_MAX;
 use crate::offer::attributes::{OwnedAttribute, OwnedAttributeValue};
@@ -115,7 +115,9 @@ impl Core {
     ) {
         let first = own.first().and_then(|at| candidates.list.get(*at as usize));
         let Some(Candidate { agent, cache_position, .. }) = first else { return };
-        let write = |record: &mut OfferedRecord| batch.write(record, candidates, own);
+        let write = |numbers: &mut OfferedNumbers, details: &mut OfferedDetails| {
+            batch.write(numbers, details, candidates, own);
+        };
         if !self.agents.record_offered(*agent, offered, write) {
             // The other thread may store the same fingerprint, though it records other attributes.
             agent_cache.at(*cache_position).record_again();
@@ -134,40 +136,31 @@ struct RecordedBatch<'a> {
 
 impl RecordedBatch<'_> {
     /// Writes what an agent offers in these candidates. After the first, those of one role come one after the other.
-    fn write(&self, record: &mut OfferedRecord, candidates: &CandidateSet, own: &[u32]) {
+    fn write(
+        &self,
+        numbers: &mut OfferedNumbers,
+        details: &mut OfferedDetails,
+        candidates: &CandidateSet,
+        own: &[u32],
+    ) {
         let own = own.iter().filter_map(|at| candidates.list.get(*at as usize));
         let mut parts = own.filter_map(|it| Some((it, self.offers.get(it.first as usize)?)));
         let Some((candidate, offer)) = parts.next() else { return };
-        record.at = self.now;
-        record.since = self.since;
-        record.size = self.size;
+        numbers.at = self.now;
+        numbers.since = self.since;
         // As in the fingerprint: later parts may have been collected after an executor's end.
-        record.executors = EXECUTORS_PER_AGENT_MAX - candidate.agent_capacity;
-        self.write_attributes(record, offer.attributes);
-        record.first.replace(offer.role, self.amounts(candidates, candidate));
-        let mut roles = 0;
-        for (candidate, Offer { role, .. }) in parts {
-            let amounts = self.amounts(candidates, candidate);
-            if record.first.is_to(role) {
-                record.first.add(amounts);
-                continue;
-            }
-            let further = record.further.get_or_insert_default();
-            match further[..roles].last_mut() {
-                Some(last) if last.is_to(role) => last.add(amounts),
-                _ => {
-                    // What is there is used again, so that nothing is allocated.
-                    if further.len() == roles {
-                        further.push(OfferedToRole::default());
-                    }
-                    further[roles].replace(role, amounts);
-                    roles += 1;
-                }
-            }
-        }
-        if let Some(further) = &mut record.further {
-            further.truncate(roles);
-        }
+        numbers.executors = (EXECUTORS_PER_AGENT_MAX - candidate.agent_capacity) as u16;
+        details.set_size(self.size);
+        self.write_attributes(details, offer.attributes);
+        let first = self.amounts(candidates, candidate);
+        let mut further = parts.peekable();
+        numbers.offered = if first.is_plain() && further.peek().is_none() {
+            details.set_plain(offer.role, first)
+        } else {
+            let further = further.map(|(it, offer)| (offer.role, self.amounts(candidates, it)));
+            details.set_parts(std::iter::once((offer.role, first)).chain(further))
+        };
+        numbers.is_plain = details.parts().is_empty();
     }
 
     /// The amounts of one candidate's offers that executors may use.
@@ -197,8 +190,8 @@ impl RecordedBatch<'_> {
     }
 
     /// Copies the attributes, unless they are those that are recorded.
-    fn write_attributes(&self, record: &mut OfferedRecord, attributes: &[Attribute<'_>]) {
-        let known = record.attributes.as_ref().map_or(&[][..], |known| &known.list);
+    fn write_attributes(&self, details: &mut OfferedDetails, attributes: &[Attribute<'_>]) {
+        let known = details.attributes.as_ref().map_or(&[][..], |known| &known.list);
         let is_same = known.len() == attributes.len()
             && known
                 .iter()
@@ -208,7 +201,7 @@ impl RecordedBatch<'_> {
             let list: Box<[OwnedAttribute]> = attributes.iter().map(OwnedAttribute::from).collect();
             let fingerprint = hash_attributes(attributes);
             let copied = || Arc::new(RecordedAttributes { fingerprint, list });
-            record.attributes = (!attributes.is_empty()).then(copied);
+            details.set_attributes((!attributes.is_empty()).then(copied));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Executors by agents, in a picture of the cluster's capacity.
 
-use crate::kernel::state::offered::ResourceSums;
+use crate::kernel::state::offered_amounts::ResourceSums;
 
 /// Executors on one agent.
 #[derive(Clone, Copy, Debug)]
@@ -18,8 +18,8 @@ pub(super) struct AgentUse {
 pub(super) struct ExecutorUse {
     /// By the positions of agents' cells: the position in `list`, plus one; 0 if no executors are there. Empty if there
     /// are none at all.
-    pub(super) by_cell: Box<[u32]>,
-    pub(super) list: Box<[AgentUse]>,
+    pub(super) by_cell: Vec<u32>,
+    pub(super) list: Vec<AgentUse>,
     /// What counted executors use that aren't bound to an agent yet.
     pub(super) unbound: ResourceSums,
 }

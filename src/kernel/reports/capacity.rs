@@ -8,9 +8,9 @@ use std::sync::Arc;
 use super::agent_use::ExecutorUse;
 use super::capacity_agent::{AgentResources, RoleOffer};
 use super::capacity_shard::{AgentShard, CapacitySums, SHARD};
-use super::shard_draft::SpareShards;
+use super::capacity_spare::SpareMemory;
 use super::totals::Totals;
-use crate::kernel::state::offered::ResourceSums;
+use crate::kernel::state::offered_amounts::ResourceSums;
 use crate::sync::{Mutex, Swap};
 use crate::time::Timestamp;
 
@@ -43,11 +43,11 @@ use crate::time::Timestamp;
 /// A picture shows each offer whose batch had returned when its rebuild began, with these exceptions. Batches that are
 /// declined alike, because a cap is reached, the kernel is closed or nothing is subscribed, don't look at offers. Of
 /// agents that are excluded, suspect or full, and of offers that are declined because a constraint isn't met or
-/// maintenance is due, none are recorded. And if two threads record the same agent, or one does while the picture is
-/// rebuilt, the later one leaves it to the agent's next offer. So `offered` is "as last seen while executors were
-/// wanted". A change of reservations, of roles or of attributes' values alone, with equal amounts, is recorded with the
-/// next change of amounts, or when a handler offers the agent for the first time, or about a minute after it last
-/// did so.
+/// maintenance is due, none are recorded. And if two threads record the same agent, or one does while a rebuild copies
+/// texts that have changed, the later one leaves it to the agent's next offer. So `offered` is "as last seen while
+/// executors were wanted". A change of reservations, of roles or of attributes' values alone, with equal amounts, is
+/// recorded with the next change of amounts, or when a handler offers the agent for the first time, or about a minute
+/// after it last did so.
 ///
 /// If executors differ in size (they take whole offers, for example), `free` may be too low for about a minute: one
 /// thread places an executor on an agent while another thread records the same agent's offers, an older executor there
@@ -179,14 +179,14 @@ impl ClusterCapacity {
 /// The last picture, and the lock of the thread that builds the next.
 pub(crate) struct CapacityCell {
     pub(super) picture: Swap<ClusterCapacity>,
-    pub(super) rebuilding: Mutex<SpareShards>,
+    pub(super) rebuilding: Mutex<SpareMemory>,
 }
 
 impl CapacityCell {
     pub(crate) fn new() -> CapacityCell {
         CapacityCell {
             picture: Swap::new(ClusterCapacity::empty()),
-            rebuilding: Mutex::new(SpareShards::default()),
+            rebuilding: Mutex::new(SpareMemory::default()),
         }
     }
 }

@@ -4,12 +4,11 @@ use std::fmt;
 
 use super::agent_use::AgentUse;
 use super::capacity_shard::{
-    AddedUp, AgentRow, AgentShard, AgentTexts, CapacitySums, RecordRow, UNREAD,
+    AddedUp, AgentDetails, AgentRow, AgentShard, CapacitySums, RecordRow, UNREAD, Withheld,
 };
 use crate::kernel::state::agent::AgentName;
-use crate::kernel::state::offered::{
-    OfferedAmounts, OfferedToRole, RecordedAttributes, ResourceSums,
-};
+use crate::kernel::state::offered_amounts::{OfferedAmounts, ResourceSums};
+use crate::kernel::state::offered_details::{OfferedToRole, RecordedAttributes};
 use crate::offer::DEFAULT_ROLE;
 use crate::offer::attributes::OwnedAttribute;
 use crate::time::Timestamp;
@@ -98,7 +97,8 @@ impl<'a> AgentResources<'a> {
     #[must_use]
     pub fn free(&self) -> ResourceSums {
         let Some(record) = &self.row.record else { return ResourceSums::NONE };
-        record.given_back(self.ended(record)).saturating_sub(self.executors.placed_since)
+        let given_back = record.given_back(self.ended(record), || self.executor_size());
+        given_back.saturating_sub(self.executors.placed_since)
     }
 
     /// Returns what it offered, by role.
@@ -122,13 +122,13 @@ impl<'a> AgentResources<'a> {
     /// Returns when its exclusion ends, if it is excluded; [`Timestamp::MAX`] is never.
     #[must_use]
     pub fn excluded_until(&self) -> Option<Timestamp> {
-        self.row.excluded_until()
+        self.withheld()?.excluded_until
     }
 
     /// Returns until when nothing is placed on it because it was reported lost, if that is so.
     #[must_use]
     pub fn suspect_until(&self) -> Option<Timestamp> {
-        self.row.suspect_until()
+        self.withheld()?.suspect_until
     }
 
     /// What it has for executors of this kernel, free or used.
@@ -147,7 +147,7 @@ impl<'a> AgentResources<'a> {
             // Executors have ended whose sizes aren't known.
             Some(record) => {
                 self.executors.has_given_up
-                    || record.size() == ResourceSums::NONE && self.ended(record) > 0
+                    || self.executor_size() == ResourceSums::NONE && self.ended(record) > 0
             }
         }
     }
@@ -158,19 +158,28 @@ impl<'a> AgentResources<'a> {
 
     /// The number of executors that were there when it was recorded and have ended since.
     fn ended(&self, record: &RecordRow) -> u32 {
-        record.executors.saturating_sub(self.executors.before)
+        record.executors().saturating_sub(self.executors.before)
     }
 
     fn name(&self) -> Option<&'a AgentName> {
-        self.texts().and_then(|texts| texts.name.as_deref())
+        self.details().and_then(|details| details.name.as_deref())
     }
 
     fn recorded_attributes(&self) -> Option<&'a RecordedAttributes> {
-        self.texts().and_then(|texts| texts.attributes.as_deref())
+        self.details().and_then(|details| details.attributes.as_deref())
     }
 
-    fn texts(&self) -> Option<&'a AgentTexts> {
-        self.shard.texts.get(self.at)
+    /// What each executor takes, if that was fixed when it was recorded; otherwise nothing.
+    fn executor_size(&self) -> ResourceSums {
+        self.details().map_or(ResourceSums::NONE, |details| details.size)
+    }
+
+    fn details(&self) -> Option<&'a AgentDetails> {
+        self.shard.details.get(self.at)
+    }
+
+    fn withheld(&self) -> Option<&'a Withheld> {
+        if self.is_withheld() { self.shard.withheld(self.at) } else { None }
     }
 }
 
@@ -218,7 +227,7 @@ impl AgentShard {
     pub(super) fn roles(&self, at: usize) -> impl Iterator<Item = RoleOffer<'_>> {
         let record = self.rows.get(at).and_then(|row| row.record.as_ref());
         let plain = record.filter(|record| record.is_plain).map(|record| {
-            let role = self.texts.get(at).and_then(|texts| texts.role.as_deref());
+            let role = self.details.get(at).and_then(|details| details.role.as_deref());
             RoleOffer {
                 role: role.unwrap_or(DEFAULT_ROLE),
                 reserved: ResourceSums::NONE,
@@ -261,13 +270,14 @@ impl AgentShard {
 
     /// Adds up the agents as if no executors were there, as [`AgentShard::add_up_each`] would. Each picture does this
     /// for all agents of a shard in which one has changed, so what is free is computed once.
-    pub(super) fn add_up_idle(rows: &[AgentRow]) -> AddedUp {
+    pub(super) fn add_up_idle(rows: &[AgentRow], details: &[AgentDetails]) -> AddedUp {
         let mut added_up = AddedUp::default();
         let AddedUp { sums, largest } = &mut added_up;
-        for row in rows.iter().filter(|row| row.generation().is_some()) {
+        for (at, row) in rows.iter().enumerate().filter(|(_, row)| row.generation().is_some()) {
             sums.agents += 1;
             let Some(record) = &row.record else { continue };
-            let free = record.given_back(record.executors);
+            let size = || details.get(at).map_or(ResourceSums::NONE, |details| details.size);
+            let free = record.given_back(record.executors(), size);
             sums.offered = sums.offered.saturating_add(record.offered());
             let of_its_kind = if row.is_withheld() { &mut sums.withheld } else { &mut sums.free };
             *of_its_kind = of_its_kind.saturating_add(free);
@@ -301,7 +311,7 @@ impl AddedUp {
 
 impl<'a> RoleOffer<'a> {
     fn of(offered: &'a OfferedToRole) -> RoleOffer<'a> {
-        let OfferedAmounts { reserved, unreserved, revocable } = offered.amounts();
+        let OfferedAmounts { reserved, unreserved, revocable } = offered.amounts;
         RoleOffer {
             role: offered.role.as_deref().unwrap_or(DEFAULT_ROLE),
             reserved: reserved.rounded_down(),

@@ -10,17 +10,18 @@
 //! held for longer than a copy of one record; see [`state::offered`](crate::kernel::state::offered).
 //!
 //! A rebuild reads each agent's words and searches all executors. What it copies is kept in shards of [`SHARD`] cells;
-//! a shard in which nothing changed is shared with the last picture. The memory of shards that were replaced is kept
-//! for the picture after the next: see [`SpareShards`].
+//! a shard in which nothing changed is shared with the last picture. The memory of what was replaced is kept for the
+//! picture after the next: see [`SpareMemory`].
 
 use std::sync::Arc;
 
 use super::agent_use::ExecutorUse;
 use super::capacity::ClusterCapacity;
 use super::capacity_shard::{AgentRow, AgentShard, CapacitySums, SHARD};
+use super::capacity_spare::SpareMemory;
 use super::collection::Collection;
 use super::shard_draft::{ShardDraft, SpareShards};
-use crate::kernel::state::offered::ResourceSums;
+use crate::kernel::state::offered_amounts::ResourceSums;
 use crate::kernel::{Core, Kernel};
 use crate::sync::try_lock;
 use crate::time::Timestamp;
@@ -85,24 +86,30 @@ impl Core {
         }
         let next = Arc::new(self.rebuild_capacity(&last, &mut spare, now));
         self.capacity.picture.store(Arc::clone(&next));
-        spare.replace(&last.shards, &next.shards);
+        spare.shards.replace(&last.shards, &next.shards);
+        if let Some(last) = Arc::into_inner(last) {
+            spare.executors = last.executors;
+        }
         next
     }
 
     fn rebuild_capacity(
         &self,
         last: &ClusterCapacity,
-        spare: &mut SpareShards,
+        spare: &mut SpareMemory,
         now: Timestamp,
     ) -> ClusterCapacity {
         let mut shards = Vec::new();
-        let Collection { rows, admission, exact } = self.collect_exactly(TRIES, |_| {
+        let memory = std::mem::take(&mut spare.rows);
+        let Collection { rows, admission, exact } = self.collect_exactly(memory, TRIES, |_| {
             // A further try copies only what has changed since the one before.
             let tried = std::mem::take(&mut shards);
             let known = if tried.is_empty() { &*last.shards } else { &*tried };
-            shards = self.read_agents(known, spare, now);
+            shards = self.read_agents(known, &mut spare.shards, now);
         });
-        let executors = ExecutorUse::count(&rows, &shards, &self.adopted);
+        let memory = std::mem::take(&mut spare.executors);
+        let executors = ExecutorUse::count(memory, &rows, &shards, &self.adopted);
+        spare.rows = rows;
         let mut picture = ClusterCapacity {
             version: last.version + 1,
             time: now,
@@ -149,7 +156,7 @@ impl Core {
     fn leave_out_forgotten(&self, shards: &mut [Arc<AgentShard>], spare: &mut SpareShards) {
         let mut cells = self.agents.records();
         for shard in shards {
-            let mut draft = ShardDraft::new(shard, spare);
+            let mut draft = ShardDraft::of_same(shard, spare);
             for (at, cell) in (0..SHARD).zip(&mut cells) {
                 let generation = shard.rows.get(at).and_then(AgentRow::generation);
                 // The load is after those of the other cells, which are Acquire: if this agent is in one of them again,

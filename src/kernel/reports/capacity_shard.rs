@@ -1,19 +1,20 @@
 //! What a picture of the cluster's capacity keeps of agents, in shards of successive cells. A shard in which no agent
 //! changed is shared with the next picture.
 //!
-//! Numbers lie in rows, apart from texts: almost all changes are of numbers alone, and rows are copied without a look
-//! at anything that they point to. Names, roles and attributes are shared with the kernel and with earlier pictures.
+//! Numbers that often change lie in rows of a cache line each, apart from the rest: rows are copied without a look at
+//! anything that they point to. Names, roles and attributes are shared with the kernel and with earlier pictures.
 
 use std::sync::Arc;
 
 use crate::kernel::state::agent::{AgentName, AgentView};
-use crate::kernel::state::offered::{
-    OfferedCell, OfferedRecord, OfferedToRole, RecordedAttributes, ResourceSums,
-};
+use crate::kernel::state::offered::OfferedRecord;
+use crate::kernel::state::offered_amounts::ResourceSums;
+use crate::kernel::state::offered_details::{OfferedDetails, OfferedToRole, RecordedAttributes};
+use crate::kernel::state::offered_numbers::OfferedNumbers;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::time::Timestamp;
 
-/// The number of agents' cells that are kept together. A shard's rows take some 30 KiB: little enough for an allocator
+/// The number of agents' cells that are kept together. A shard's rows take 16 KiB: little enough for an allocator
 /// to keep and to hand out again, so that pictures don't wait for memory that the system has to clear.
 pub(super) const SHARD: usize = 256;
 
@@ -28,9 +29,12 @@ pub(super) struct AgentShard {
     /// By the positions of the cells. Missing at the end: cells without agents.
     pub(super) rows: Vec<AgentRow>,
     /// By the same positions.
-    pub(super) texts: Arc<[AgentTexts]>,
-    /// What was offered to each role by agents that are not [plain](OfferedRecord::is_plain), in the order of the rows.
+    pub(super) details: Arc<[AgentDetails]>,
+    /// What was offered to each role by agents that are not [plain](OfferedNumbers::is_plain), in the order of their
+    /// rows.
     pub(super) parts: Box<[RolePart]>,
+    /// The agents that are excluded or suspect, in the order of the rows.
+    pub(super) withheld: Box<[Withheld]>,
     /// What the rows add up to as if no executors were there.
     pub(super) idle: AddedUp,
 }
@@ -41,27 +45,34 @@ pub(super) struct AgentRow {
     generation: u64,
     /// The number of the record, or [`UNREAD`].
     pub(super) revision: u64,
+    pub(super) record: Option<RecordRow>,
+    /// When it was last seen, in seconds.
+    seen: u32,
     executors: u16,
     /// Whether the name has a host name.
     pub(super) is_named: bool,
-    /// When it was last seen, in seconds.
-    seen: u32,
-    /// When the exclusion and the suspicion end; the origin if there is none.
-    excluded_until: Timestamp,
-    suspect_until: Timestamp,
-    pub(super) record: Option<RecordRow>,
+    /// Whether it is excluded or suspect.
+    is_withheld: bool,
 }
 
-/// Numbers of what is recorded of an agent's offers; see [`OfferedRecord`].
+/// Numbers of what is recorded of an agent's offers; see [`OfferedNumbers`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RecordRow {
     pub(super) at: Timestamp,
     pub(super) since: u64,
     /// All amounts.
     offered: PackedSums,
-    size: PackedSums,
-    pub(super) executors: u32,
+    executors: u16,
     pub(super) is_plain: bool,
+}
+
+/// An agent that is excluded or suspect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Withheld {
+    /// The position of its row.
+    pub(super) at: usize,
+    pub(super) excluded_until: Option<Timestamp>,
+    pub(super) suspect_until: Option<Timestamp>,
 }
 
 /// [`ResourceSums`] without a gap at their end.
@@ -73,14 +84,16 @@ struct PackedSums {
     gpus: Gpus,
 }
 
-/// Texts of an agent.
+/// What seldom changes of an agent.
 #[derive(Clone, Debug, Default)]
-pub(super) struct AgentTexts {
+pub(super) struct AgentDetails {
     /// None if there is no agent.
     pub(super) name: Option<Arc<AgentName>>,
     pub(super) attributes: Option<Arc<RecordedAttributes>>,
     /// The first role that it was offered to; none is the default role.
     pub(super) role: Option<Arc<str>>,
+    /// What each executor takes, if that was fixed when it was recorded; otherwise nothing.
+    pub(super) size: ResourceSums,
 }
 
 /// What an agent offered to one role.
@@ -120,45 +133,53 @@ impl AgentRow {
     pub(super) const EMPTY: AgentRow = AgentRow {
         generation: NO_GENERATION,
         revision: UNREAD,
+        record: None,
+        seen: 0,
         executors: 0,
         is_named: false,
-        seen: 0,
-        excluded_until: Timestamp::ORIGIN,
-        suspect_until: Timestamp::ORIGIN,
-        record: None,
+        is_withheld: false,
     };
 
     /// Shows the agent as it is seen. What was read of another agent is forgotten.
+    #[inline]
     pub(super) fn see(&mut self, view: &AgentView) {
         if self.generation != view.generation {
             *self = AgentRow { generation: view.generation, ..AgentRow::EMPTY };
         }
         self.executors = view.executors;
         self.seen = view.seen;
-        self.excluded_until = view.excluded_until.unwrap_or_default();
-        self.suspect_until = view.suspect_until.unwrap_or_default();
+        self.is_withheld = view.is_withheld();
     }
 
     /// Whether the row shows the agent as it is seen.
+    #[inline]
     pub(super) fn shows(&self, view: &AgentView) -> bool {
         self.generation == view.generation
             && self.executors == view.executors
             && self.seen == view.seen
-            && self.excluded_until == view.excluded_until.unwrap_or_default()
-            && self.suspect_until == view.suspect_until.unwrap_or_default()
+            && self.is_withheld == view.is_withheld()
     }
 
     /// Whether the record and the name of the agent need not be read again.
-    pub(super) fn is_read(&self, record: &OfferedCell) -> bool {
+    pub(super) fn is_read(&self, record: OfferedRecord<'_>) -> bool {
         self.is_record_read(record) && self.is_name_known(record)
     }
 
-    pub(super) fn is_record_read(&self, record: &OfferedCell) -> bool {
-        self.revision != UNREAD && self.revision == record.revision()
+    pub(super) fn is_record_read(&self, record: OfferedRecord<'_>) -> bool {
+        self.revision != UNREAD && self.revision == record.begun()
     }
 
-    pub(super) fn is_name_known(&self, record: &OfferedCell) -> bool {
+    pub(super) fn is_name_known(&self, record: OfferedRecord<'_>) -> bool {
         self.is_named || record.is_unnamed()
+    }
+
+    /// Whether the details of a record, the one with this number, are those that were read for the row.
+    #[inline]
+    pub(super) fn has_details_of(&self, numbers: &OfferedNumbers, revision: u64) -> bool {
+        let is_known = self.record.is_some() && self.revision != UNREAD;
+        is_known
+            && numbers.generation == self.generation
+            && numbers.has_same_details(revision.wrapping_sub(self.revision))
     }
 
     pub(super) fn executors(&self) -> u32 {
@@ -174,23 +195,10 @@ impl AgentRow {
         (self.generation != NO_GENERATION).then_some(self.generation)
     }
 
-    pub(super) fn excluded_until(&self) -> Option<Timestamp> {
-        Some(self.excluded_until).filter(|until| *until != Timestamp::ORIGIN)
-    }
-
-    pub(super) fn suspect_until(&self) -> Option<Timestamp> {
-        Some(self.suspect_until).filter(|until| *until != Timestamp::ORIGIN)
-    }
-
     /// Whether nothing is placed there for now.
     pub(super) fn is_withheld(&self) -> bool {
-        self.excluded_until().is_some() || self.suspect_until().is_some()
+        self.is_withheld
     }
-}
-
-impl PackedSums {
-    const NONE: PackedSums =
-        PackedSums { cores: MilliCpus::ZERO, memory: Mebibytes::ZERO, gpus: Gpus::ZERO };
 }
 
 impl From<ResourceSums> for PackedSums {
@@ -208,15 +216,21 @@ impl From<PackedSums> for ResourceSums {
 }
 
 impl RecordRow {
-    /// Nothing was offered.
-    pub(super) const EMPTY: RecordRow = RecordRow {
-        at: Timestamp::ORIGIN,
-        since: 0,
-        offered: PackedSums::NONE,
-        size: PackedSums::NONE,
-        executors: 0,
-        is_plain: true,
-    };
+    #[inline]
+    pub(super) fn new(numbers: &OfferedNumbers) -> RecordRow {
+        RecordRow {
+            at: numbers.at,
+            since: numbers.since,
+            offered: numbers.offered.into(),
+            executors: numbers.executors,
+            is_plain: numbers.is_plain,
+        }
+    }
+
+    /// The number of executors on the agent when it was recorded.
+    pub(super) fn executors(&self) -> u32 {
+        self.executors.into()
+    }
 
     /// All that was offered.
     pub(super) fn offered(&self) -> ResourceSums {
@@ -224,50 +238,47 @@ impl RecordRow {
     }
 
     /// What was offered and what this number of executors gave back since, if their size was fixed.
-    pub(super) fn given_back(&self, executors: u32) -> ResourceSums {
+    pub(super) fn given_back(
+        &self,
+        executors: u32,
+        size: impl FnOnce() -> ResourceSums,
+    ) -> ResourceSums {
         match executors {
             0 => self.offered(),
-            ended => self.offered().saturating_add(self.size().times(ended)),
+            ended => self.offered().saturating_add(size().times(ended)),
         }
-    }
-
-    /// What each executor takes, if that was fixed; otherwise nothing.
-    pub(super) fn size(&self) -> ResourceSums {
-        self.size.into()
-    }
-
-    /// Takes the numbers over where they lie: a row that is made elsewhere and moved here takes a quarter longer.
-    #[inline]
-    pub(super) fn copy(&mut self, record: &OfferedRecord) {
-        self.at = record.at;
-        self.since = record.since;
-        self.offered = record.sum().into();
-        self.size = record.size.into();
-        self.executors = record.executors;
-        self.is_plain = record.is_plain();
     }
 }
 
-impl AgentTexts {
-    /// Whether role and attributes are the record's own ones.
-    pub(super) fn are_of(&self, record: Option<&OfferedRecord>) -> bool {
+impl AgentDetails {
+    /// Whether they are those of the record.
+    pub(super) fn are_of(&self, record: Option<(&OfferedNumbers, &OfferedDetails)>) -> bool {
         fn is_same<T: ?Sized>(one: Option<&Arc<T>>, other: Option<&Arc<T>>) -> bool {
             one.map(Arc::as_ptr) == other.map(Arc::as_ptr)
         }
+        let record = record.map(|(_, details)| details);
         let attributes = record.and_then(|record| record.attributes.as_ref());
-        let role = record.and_then(|record| record.first.role.as_ref());
-        is_same(self.attributes.as_ref(), attributes) && is_same(self.role.as_ref(), role)
+        let role = record.and_then(|record| record.role.as_ref());
+        is_same(self.attributes.as_ref(), attributes)
+            && is_same(self.role.as_ref(), role)
+            && self.size == record.map_or(ResourceSums::NONE, |record| record.size)
     }
 }
 
 impl AgentShard {
     pub(super) fn new(
         rows: Vec<AgentRow>,
-        texts: Arc<[AgentTexts]>,
+        details: Arc<[AgentDetails]>,
         parts: Box<[RolePart]>,
+        withheld: Box<[Withheld]>,
     ) -> AgentShard {
-        let idle = AgentShard::add_up_idle(&rows);
-        AgentShard { rows, texts, parts, idle }
+        let idle = AgentShard::add_up_idle(&rows, &details);
+        AgentShard { rows, details, parts, withheld, idle }
+    }
+
+    /// The agent at this position, if it is excluded or suspect.
+    pub(super) fn withheld(&self, at: usize) -> Option<&Withheld> {
+        self.withheld.get(self.withheld.binary_search_by_key(&at, |agent| agent.at).ok()?)
     }
 }
 
@@ -279,6 +290,6 @@ mod tests {
     /// Goal: rows are small, because a picture of many agents is made at the speed of memory. Method: ask the compiler.
     #[test]
     fn a_row_has_no_gaps() {
-        assert_eq!(size_of::<AgentRow>(), 104);
+        assert_eq!(size_of::<AgentRow>(), 64);
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::agent_use::{AgentUse, ExecutorUse};
 use super::capacity_shard::{AgentShard, SHARD};
-use super::collection::Row;
+use super::executor_row::Row;
 use crate::kernel::state::adopted::Adopted;
 use crate::kernel::state::agent_binding::NO_AGENT;
-use crate::kernel::state::offered::ResourceSums;
+use crate::kernel::state::offered_amounts::ResourceSums;
 
 impl AgentUse {
     /// Adds an executor of which `record` says when the agent was recorded.
@@ -29,8 +29,9 @@ impl AgentUse {
 }
 
 impl ExecutorUse {
-    /// Counts each executor on its agent, as it is in the shards.
+    /// Counts each executor on its agent, as it is in the shards. The memory of `spare` is used again.
     pub(super) fn count(
+        spare: ExecutorUse,
         rows: &[Row],
         shards: &[Arc<AgentShard>],
         adopted: &Adopted,
@@ -38,8 +39,10 @@ impl ExecutorUse {
         if rows.is_empty() {
             return ExecutorUse::default();
         }
-        let mut by_cell = vec![0u32; shards.len() * SHARD];
-        let mut list = Vec::new();
+        let ExecutorUse { mut by_cell, mut list, .. } = spare;
+        by_cell.clear();
+        by_cell.resize(shards.len() * SHARD, 0);
+        list.clear();
         let mut unbound = ResourceSums::NONE;
         for row in rows {
             let (_, state, allocation, _) = row;
@@ -60,6 +63,6 @@ impl ExecutorUse {
                 executors.add(row, agent.record.as_ref().map(|record| record.since), adopted);
             }
         }
-        ExecutorUse { by_cell: by_cell.into(), list: list.into(), unbound }
+        ExecutorUse { by_cell, list, unbound }
     }
 }

@@ -10,7 +10,7 @@ use crate::constraint::visible;
 use crate::kernel::Core;
 use crate::kernel::reason::ReasonKind;
 use crate::kernel::state::counters::OfferCounts;
-use crate::kernel::state::offered::ResourceSums;
+use crate::kernel::state::offered_amounts::ResourceSums;
 use crate::kernel::state::policy::Policy;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::time::Timestamp;

@@ -8,16 +8,11 @@
 //! agent in between, so the agent was not forgotten and its cell not reused. If no two collections are equal, the
 //! executors that are gone in the second one are left out, and the same holds for the others.
 
+use super::executor_row::Row;
 use crate::ids::ExecutorId;
 use crate::kernel::Core;
 use crate::kernel::state::admission::AdmissionState;
-use crate::kernel::state::executor_state::CellState;
-use crate::kernel::state::executors::Allocation;
 use crate::sync::{Ordering, fence};
-use crate::time::Timestamp;
-
-/// An executor with its cell's state and allocation, and when it was placed.
-pub(super) type Row = (ExecutorId, CellState, Allocation, Timestamp);
 
 /// All executors.
 pub(super) struct Collection {
@@ -30,13 +25,16 @@ pub(super) struct Collection {
 impl Core {
     /// Collects all executors until the collection is exact, but at most `tries` times. Calls `between` each time, with
     /// the rows of the first of the two collections, to read what belongs to them.
+    /// `rows` is memory that is used again.
     pub(super) fn collect_exactly(
         &self,
+        mut rows: Vec<Row>,
         tries: usize,
         mut between: impl FnMut(&[Row]),
     ) -> Collection {
         let mut admission = self.admission.load();
-        let mut rows = Vec::with_capacity(admission.executors() as usize);
+        rows.clear();
+        rows.reserve(admission.executors() as usize);
         let mut exact = false;
         for _ in 0..tries {
             self.collect(&mut rows);

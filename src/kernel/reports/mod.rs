@@ -8,10 +8,12 @@ pub(crate) mod capacity_rebuild;
 #[cfg(feature = "serde")]
 mod capacity_serde;
 pub(crate) mod capacity_shard;
+mod capacity_spare;
 mod capacity_use;
 pub(crate) mod check;
 pub(crate) mod cluster_lack;
 pub(crate) mod collection;
+mod executor_row;
 pub(crate) mod explain;
 mod shard_draft;
 pub(crate) mod snapshot;

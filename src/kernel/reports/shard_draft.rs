@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
-use super::capacity_shard::{AgentRow, AgentShard, AgentTexts, RecordRow, RolePart, SHARD, UNREAD};
+use super::capacity_shard::{
+    AgentDetails, AgentRow, AgentShard, RecordRow, RolePart, SHARD, UNREAD, Withheld,
+};
 use crate::kernel::state::agent::{AgentCell, AgentView};
-use crate::kernel::state::offered::{OfferedCell, OfferedRecord};
+use crate::kernel::state::offered::OfferedRecord;
+use crate::kernel::state::offered_amounts::ResourceSums;
+use crate::kernel::state::offered_details::OfferedDetails;
+use crate::kernel::state::offered_numbers::OfferedNumbers;
 use crate::time::Timestamp;
 
 /// The shards of the last picture but one that the last one doesn't share. If no one else has them any more, the next
@@ -20,12 +25,12 @@ impl SpareShards {
         self.0.extend(differ.map(|(last, _)| Arc::clone(last)));
     }
 
-    fn copy(&mut self, rows: &[AgentRow]) -> Vec<AgentRow> {
+    /// Returns memory for rows.
+    fn take(&mut self) -> Vec<AgentRow> {
         let spare = std::iter::from_fn(|| self.0.pop()).find_map(Arc::into_inner);
-        let mut copy = spare.map_or_else(|| Vec::with_capacity(SHARD), |spare| spare.rows);
-        copy.clear();
-        copy.extend_from_slice(rows);
-        copy
+        let mut rows = spare.map_or_else(|| Vec::with_capacity(SHARD), |spare| spare.rows);
+        rows.clear();
+        rows
     }
 }
 
@@ -33,25 +38,33 @@ impl SpareShards {
 pub(super) struct ShardDraft<'a> {
     last: &'a Arc<AgentShard>,
     spare: &'a mut SpareShards,
-    /// Empty while they are the last shard's.
+    /// Empty while they are the last shard's. Then those up to the last that has changed.
     rows: Vec<AgentRow>,
-    texts: Option<Vec<AgentTexts>>,
+    details: Option<Vec<AgentDetails>>,
     /// Those of the records that were read.
     parts: Vec<RolePart>,
+    withheld: Vec<Withheld>,
     /// Whether an agent came or went.
     pub(super) is_any_new: bool,
 }
 
 impl<'a> ShardDraft<'a> {
+    /// All agents are to be read.
     pub(super) fn new(last: &'a Arc<AgentShard>, spare: &'a mut SpareShards) -> ShardDraft<'a> {
         ShardDraft {
             last,
             spare,
             rows: Vec::new(),
-            texts: None,
+            details: None,
             parts: Vec::new(),
+            withheld: Vec::new(),
             is_any_new: false,
         }
+    }
+
+    /// Agents are only to be left out.
+    pub(super) fn of_same(last: &'a Arc<AgentShard>, spare: &'a mut SpareShards) -> ShardDraft<'a> {
+        ShardDraft { withheld: last.withheld.to_vec(), ..ShardDraft::new(last, spare) }
     }
 
     /// Reads the agent in the cell at this position. The positions must grow.
@@ -60,44 +73,52 @@ impl<'a> ShardDraft<'a> {
         &mut self,
         at: usize,
         cell: &AgentCell,
-        record: &OfferedCell,
+        record: OfferedRecord<'_>,
         now: Timestamp,
     ) {
         let last = self.last.rows.get(at).unwrap_or(&AgentRow::EMPTY);
-        let view = cell.view(now);
-        let is_same = match &view {
-            None => last.generation().is_none(),
-            Some(view) => last.shows(view) && last.is_read(record),
+        let Some(view) = cell.view(now) else {
+            if last.generation().is_some() {
+                self.leave_out(at);
+            }
+            return;
         };
-        if !is_same && !view.is_some_and(|view| self.update(at, &view, cell, record)) {
+        if view.is_withheld() {
+            let AgentView { excluded_until, suspect_until, .. } = view;
+            self.withheld.push(Withheld { at, excluded_until, suspect_until });
+        }
+        let is_same = last.shows(&view) && last.is_read(record);
+        if !is_same && !self.update(at, &view, cell, record) {
             self.leave_out(at);
         }
     }
 
-    /// Updates the row of an agent that has changed, where it lies: most rows of most shards change from one picture to
-    /// the next, and copies would take a sixth of the time. Returns `false` if the agent was forgotten.
+    /// Updates the row of an agent that has changed. Returns `false` if the agent was forgotten.
     #[inline]
     fn update(
         &mut self,
         at: usize,
         view: &AgentView,
         cell: &AgentCell,
-        record: &OfferedCell,
+        record: OfferedRecord<'_>,
     ) -> bool {
         let generation = view.generation;
-        let row = self.row_at(at);
+        let mut row = self.row_at(at);
         let is_other = row.generation() != Some(generation);
         row.see(view);
-        let is_read = row.is_record_read(record);
-        let is_named = row.is_name_known(record);
-        if (is_other || !is_named) && !self.read_name(at, generation, cell, is_other) {
-            return false;
+        if is_other || !row.is_name_known(record) {
+            if !self.read_name(at, generation, cell, is_other) {
+                return false;
+            }
+            row = self.row_at(at);
         }
-        if !is_read {
-            let copy = |record: Option<&_>, revision| self.copy(at, record, revision);
-            if !record.read(generation, copy) {
-                // It is being written. What was read before of the same agent stays.
-                self.row_at(at).revision = UNREAD;
+        if !row.is_record_read(record) {
+            match record.numbers() {
+                Some((revision, numbers)) if row.has_details_of(&numbers, revision) => {
+                    row.revision = revision;
+                    row.record = Some(RecordRow::new(&numbers));
+                }
+                _ => self.read_record(at, generation, record),
             }
         }
         // After the record: if it is another agent's by now, this one was forgotten.
@@ -111,86 +132,93 @@ impl<'a> ShardDraft<'a> {
         self.is_any_new |= is_other;
         let Some(name) = cell.name_of(generation) else { return false };
         self.row_at(at).is_named = !name.hostname.is_empty();
-        let texts = self.texts_at(at);
+        let details = self.details_at(at);
         if is_other {
-            *texts = AgentTexts::default();
+            *details = AgentDetails::default();
         }
-        texts.name = Some(name);
+        details.name = Some(name);
         true
     }
 
-    /// Copies the numbers of the record of the agent at this position, its revision among them, and what it points to.
-    #[inline]
-    fn copy(&mut self, at: usize, record: Option<&OfferedRecord>, revision: u64) {
-        let texts = self.texts.as_deref().unwrap_or(&self.last.texts).get(at);
-        if !texts.is_some_and(|texts| texts.are_of(record)) {
-            self.copy_texts(at, record);
+    /// Copies the record of the agent at this position with its details, under the lock. If another thread has that,
+    /// what was read before of the same agent stays.
+    #[cold]
+    fn read_record(&mut self, at: usize, generation: u64, record: OfferedRecord<'_>) {
+        let copy = |record: Option<(&OfferedNumbers, &OfferedDetails)>, revision| {
+            self.copy_record(at, record, revision);
+        };
+        if !record.read(generation, copy) {
+            self.row_at(at).revision = UNREAD;
         }
+    }
+
+    fn copy_record(
+        &mut self,
+        at: usize,
+        record: Option<(&OfferedNumbers, &OfferedDetails)>,
+        revision: u64,
+    ) {
         let row = self.row_at(at);
         row.revision = revision;
-        let Some(record) = record else {
-            row.record = None;
-            return;
-        };
-        row.record.get_or_insert(RecordRow::EMPTY).copy(record);
-        if !record.is_plain() {
-            self.copy_parts(at, record);
+        row.record = record.map(|(numbers, _)| RecordRow::new(numbers));
+        let parts = record.map_or(&[][..], |(_, details)| details.parts());
+        self.parts.extend(parts.iter().map(|offered| RolePart { at, offered: offered.clone() }));
+        let known = self.details.as_deref().unwrap_or(&self.last.details).get(at);
+        if !known.is_some_and(|known| known.are_of(record)) {
+            let details = self.details_at(at);
+            details.role = record.and_then(|(_, details)| details.role.clone());
+            details.attributes = record.and_then(|(_, details)| details.attributes.clone());
+            details.size = record.map_or(ResourceSums::NONE, |(_, details)| details.size);
         }
-    }
-
-    #[cold]
-    fn copy_texts(&mut self, at: usize, record: Option<&OfferedRecord>) {
-        let texts = self.texts_at(at);
-        texts.role = record.and_then(|record| record.first.role.clone());
-        texts.attributes = record.and_then(|record| record.attributes.clone());
-    }
-
-    #[cold]
-    fn copy_parts(&mut self, at: usize, record: &OfferedRecord) {
-        self.parts.extend(record.roles().map(|offered| RolePart { at, offered: offered.clone() }));
     }
 
     /// Removes the agent at this position, if there is one.
     pub(super) fn leave_out(&mut self, at: usize) {
-        let texts = self.texts.as_deref().unwrap_or(&self.last.texts).get(at);
-        if texts.is_some_and(|texts| texts.name.is_some()) {
-            *self.texts_at(at) = AgentTexts::default();
+        let details = self.details.as_deref().unwrap_or(&self.last.details).get(at);
+        if details.is_some_and(|details| details.name.is_some()) {
+            *self.details_at(at) = AgentDetails::default();
         }
         self.is_any_new |= self.last.rows.get(at).is_some_and(|last| last.generation().is_some());
+        self.withheld.retain(|agent| agent.at != at);
         *self.row_at(at) = AgentRow::EMPTY;
     }
 
-    fn texts_at(&mut self, at: usize) -> &mut AgentTexts {
-        let texts = self.texts.get_or_insert_with(|| self.last.texts.to_vec());
-        if texts.len() <= at {
-            texts.resize(at + 1, AgentTexts::default());
+    fn details_at(&mut self, at: usize) -> &mut AgentDetails {
+        let details = self.details.get_or_insert_with(|| self.last.details.to_vec());
+        if details.len() <= at {
+            details.resize(at + 1, AgentDetails::default());
         }
-        &mut texts[at]
+        &mut details[at]
     }
 
+    /// The row at the last position that was asked for, or at a later one.
     #[inline(always)]
     fn row_at(&mut self, at: usize) -> &mut AgentRow {
         if self.rows.len() <= at {
-            self.extend_rows(at);
+            self.copy_rows(at);
+            self.rows.push(self.last.rows.get(at).copied().unwrap_or(AgentRow::EMPTY));
         }
         &mut self.rows[at]
     }
 
-    /// Copies the last shard's rows, unless they are copied, and adds empty ones up to this position.
-    #[cold]
-    fn extend_rows(&mut self, at: usize) {
-        if self.rows.is_empty() {
-            self.rows = self.spare.copy(&self.last.rows);
+    /// Copies the last shard's rows before this position, if they aren't copied; where there are none, empty ones.
+    #[inline]
+    fn copy_rows(&mut self, end: usize) {
+        if self.rows.capacity() == 0 {
+            self.rows = self.spare.take();
         }
-        self.rows.resize(self.rows.len().max(at + 1), AgentRow::EMPTY);
+        let known = self.last.rows.get(self.rows.len()..end.min(self.last.rows.len()));
+        self.rows.extend_from_slice(known.unwrap_or_default());
+        self.rows.resize(end, AgentRow::EMPTY);
     }
 
     /// Returns the shard; the last one if nothing has changed.
-    pub(super) fn finish(self) -> Arc<AgentShard> {
-        let ShardDraft { last, rows, texts, mut parts, .. } = self;
-        if rows.is_empty() {
-            return Arc::clone(last);
+    pub(super) fn finish(mut self) -> Arc<AgentShard> {
+        if self.rows.is_empty() && *self.withheld == *self.last.withheld {
+            return Arc::clone(self.last);
         }
+        self.copy_rows(self.last.rows.len().max(self.rows.len()));
+        let ShardDraft { last, rows, details, mut parts, withheld, .. } = self;
         // Those of agents whose records were not read.
         let read = parts.len();
         let stays = |part: &&RolePart| {
@@ -203,7 +231,7 @@ impl<'a> ShardDraft<'a> {
         if read > 0 && parts.len() > read {
             parts.sort_by_key(|part| part.at);
         }
-        let texts = texts.map_or_else(|| Arc::clone(&last.texts), Arc::from);
-        Arc::new(AgentShard::new(rows, texts, parts.into()))
+        let details = details.map_or_else(|| Arc::clone(&last.details), Arc::from);
+        Arc::new(AgentShard::new(rows, details, parts.into(), withheld.into()))
     }
 }

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use super::agent_names::AgentNames;
-use super::collection::{Collection, Row};
+use super::collection::Collection;
+use super::executor_row::Row;
 use super::totals::Totals;
 use crate::ids::ExecutorId;
 use crate::kernel::state::executor_state::CellStage;
@@ -144,7 +145,8 @@ impl Core {
         let number = self.snapshots.fetch_add(1, Ordering::Relaxed);
         let mut agent_names = AgentNames::new(&self.agents);
         let mut tags = Vec::new();
-        let Collection { rows, admission, exact } = self.collect_exactly(TRIES, |rows| {
+        let memory = Vec::new();
+        let Collection { rows, admission, exact } = self.collect_exactly(memory, TRIES, |rows| {
             self.collect_tags(rows, &mut tags);
             agent_names.look_up(rows.iter().map(|(_, _, allocation, _)| allocation.agent));
         });

@@ -42,3 +42,10 @@ pub(crate) struct AgentView {
     /// When it was last seen, in seconds.
     pub(crate) seen: u32,
 }
+
+impl AgentView {
+    /// Whether it is excluded or suspect.
+    pub(crate) fn is_withheld(&self) -> bool {
+        self.excluded_until.is_some() || self.suspect_until.is_some()
+    }
+}

@@ -15,7 +15,9 @@ pub(crate) use super::agent::{AgentCapacity, AgentRefusal};
 use super::agent::{AgentCell, AgentName, AgentView};
 use super::agent_binding::AGENT_INDEX_MAX;
 pub(crate) use super::agent_key::AgentKey;
-use super::offered::{OfferedCell, OfferedRecord};
+use super::offered::OfferedRecord;
+use super::offered_details::OfferedDetails;
+use super::offered_numbers::{NumberLines, OfferedNumbers, PIECE};
 use super::slab::Slab;
 use crate::config::ExclusionRule;
 use crate::time::Timestamp;
@@ -49,6 +51,8 @@ impl Hash for ById {
 #[derive(Debug)]
 pub(crate) struct AgentTable {
     cells: Slab<AgentCell>,
+    /// By the indices of the cells.
+    pub(crate) offered: NumberLines,
     by_id: Map<ById, AgentKey>,
     /// The next agent's generation. Relaxed: it only hands out numbers.
     next_generation: AtomicU64,
@@ -56,7 +60,12 @@ pub(crate) struct AgentTable {
 
 impl AgentTable {
     pub(crate) fn new() -> AgentTable {
-        AgentTable { cells: Slab::new(), by_id: Map::new(), next_generation: AtomicU64::new(0) }
+        AgentTable {
+            cells: Slab::new(),
+            offered: NumberLines::new(),
+            by_id: Map::new(),
+            next_generation: AtomicU64::new(0),
+        }
     }
 
     /// See [`Slab::grow_ahead`].
@@ -140,23 +149,25 @@ impl AgentTable {
     }
 
     /// Has the record of what the agent offered rewritten by `write`, unless the agent was forgotten. Returns `false`,
-    /// and has done nothing, if another thread has the record's lock.
+    /// and has done nothing, if another thread has the record's lock or is allocating its memory.
     pub(crate) fn record_offered(
         &self,
         key: AgentKey,
         offered: u32,
-        write: impl FnOnce(&mut OfferedRecord),
+        write: impl FnOnce(&mut OfferedNumbers, &mut OfferedDetails),
     ) -> bool {
         let Some((cell, record)) = self.cells.get_with_hint(key.index()) else { return true };
+        let Some(line) = self.offered.get_or_make(key.index()) else { return false };
         let generation = key.generation();
         record.rewrite(
-            |record| {
+            line,
+            |numbers, details| {
                 // If the agent is forgotten from here on, the record is of an agent that is never asked for again, and
                 // the fingerprint one that no other agent has.
                 let is_current = cell.is_current(generation);
                 if is_current {
-                    write(record);
-                    record.generation = generation;
+                    write(numbers, details);
+                    numbers.generation = generation;
                 }
                 is_current
             },
@@ -166,8 +177,17 @@ impl AgentTable {
 
     /// All cells that were ever in use, with what is recorded of their agents' offers, in the order of their indices.
     /// None for a cell whose segment is being allocated: no agent is there yet.
-    pub(crate) fn records(&self) -> impl Iterator<Item = Option<(&AgentCell, &OfferedCell)>> {
-        self.cells.iter_with_hints()
+    pub(crate) fn records(&self) -> impl Iterator<Item = Option<(&AgentCell, OfferedRecord<'_>)>> {
+        let mut piece = None;
+        self.cells.iter_with_hints().zip(0usize..).map(move |(found, index)| {
+            let at = index % PIECE;
+            if at == 0 {
+                piece = self.offered.piece(index / PIECE);
+            }
+            let (cell, offered) = found?;
+            let numbers = piece.and_then(|lines| lines.get(at));
+            Some((cell, OfferedRecord::new(offered, numbers)))
+        })
     }
 
     /// See [`AgentCell::reserve`]. Always inlined, as that is: each accepted offer calls it.

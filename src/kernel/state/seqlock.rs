@@ -7,6 +7,7 @@
 //! |---|---|---|---|
 //! | the writer, one thread at a time | [`Seqlock::write`]: sequence odd, fence, words, sequence even | Release fence; Release store at the end | the reader's fence; the reader's first load |
 //! | any | [`Seqlock::read`]: sequence, words, fence, sequence | Acquire load; Acquire fence | the store at the end; the writer's fence |
+//! | any | [`Seqlock::begun`]: sequence | Acquire load | nothing: no word is read for its sake |
 //! | the writer | [`Seqlock::own`]: load | Relaxed: it wrote them itself | nothing |
 //!
 //! Why a reader never returns words of two writes: if a word is newer than the first load of the sequence, it was
@@ -47,8 +48,21 @@ impl<const WORDS: usize> Seqlock<WORDS> {
         self.sequence.store(sequence.wrapping_add(2), Ordering::Release);
     }
 
+    /// Returns how many writes have begun. A thread that finds as many as with the words that it has read need not read
+    /// them again: if more had ended before, it would find more.
+    #[inline]
+    pub(crate) fn begun(&self) -> u64 {
+        self.sequence.load(Ordering::Acquire).div_ceil(2)
+    }
+
     /// Returns the words of one write. `None` if there was none, or if words were being written at each try.
     pub(crate) fn read(&self) -> Option<[u64; WORDS]> {
+        self.read_counted().map(|(_, words)| words)
+    }
+
+    /// Returns the words of one write, as [`Seqlock::read`] does, and how many writes there were up to that one.
+    #[inline]
+    pub(crate) fn read_counted(&self) -> Option<(u64, [u64; WORDS])> {
         for _ in 0..TRIES {
             let before = self.sequence.load(Ordering::Acquire);
             if before == 0 {
@@ -58,7 +72,7 @@ impl<const WORDS: usize> Seqlock<WORDS> {
             // Pairs with the writer's fence.
             fence(Ordering::Acquire);
             if before.is_multiple_of(2) && self.sequence.load(Ordering::Relaxed) == before {
-                return Some(words);
+                return Some((before / 2, words));
             }
         }
         None

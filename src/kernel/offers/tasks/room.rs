@@ -4,7 +4,7 @@ use crate::kernel::offers::candidates::{Candidate, ScalarSums};
 use crate::kernel::offers::eligibility::Supply;
 use crate::kernel::offers::tasks::picks::Task;
 use crate::kernel::reason::Reason;
-use crate::kernel::state::offered::ResourceSums;
+use crate::kernel::state::offered_amounts::ResourceSums;
 use crate::limits::{EXECUTOR_CORES_MAX, EXECUTOR_MEMORY_MAX};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 

@@ -1,0 +1,113 @@
+//! Amounts of cores, memory and GPUs that agents offer.
+
+use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
+
+/// Amounts of cores, memory and GPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ResourceSums {
+    /// Cores.
+    pub cores: MilliCpus,
+    /// Memory.
+    pub memory: Mebibytes,
+    /// GPUs.
+    pub gpus: Gpus,
+}
+
+impl From<ExecutorResources> for ResourceSums {
+    fn from(resources: ExecutorResources) -> ResourceSums {
+        let ExecutorResources { cores, memory, gpus, .. } = resources;
+        ResourceSums { cores, memory, gpus }
+    }
+}
+
+impl ResourceSums {
+    /// Nothing.
+    pub const NONE: ResourceSums =
+        ResourceSums { cores: MilliCpus::ZERO, memory: Mebibytes::ZERO, gpus: Gpus::ZERO };
+
+    fn each(
+        self,
+        other: ResourceSums,
+        of: impl Fn(u64, u64) -> u64,
+        of_gpus: impl Fn(u32, u32) -> u32,
+    ) -> ResourceSums {
+        ResourceSums {
+            cores: MilliCpus::from_millis(of(self.cores.millis(), other.cores.millis())),
+            memory: Mebibytes::new(of(self.memory.get(), other.memory.get())),
+            gpus: Gpus::new(of_gpus(self.gpus.get(), other.gpus.get())),
+        }
+    }
+
+    /// Returns the sum. A sum that is too large for its unit is the largest value of it.
+    #[must_use]
+    pub fn saturating_add(self, other: ResourceSums) -> ResourceSums {
+        self.each(other, u64::saturating_add, u32::saturating_add)
+    }
+
+    /// Returns the difference; where `other` is larger, zero.
+    #[must_use]
+    pub fn saturating_sub(self, other: ResourceSums) -> ResourceSums {
+        self.each(other, u64::saturating_sub, u32::saturating_sub)
+    }
+
+    /// Returns the larger of both for each kind.
+    #[must_use]
+    pub fn max_of_each(self, other: ResourceSums) -> ResourceSums {
+        self.each(other, u64::max, u32::max)
+    }
+
+    /// Returns `times` these amounts, saturating.
+    pub(crate) fn times(self, times: u32) -> ResourceSums {
+        let times = ResourceSums {
+            cores: MilliCpus::from_millis(times.into()),
+            memory: Mebibytes::new(times.into()),
+            gpus: Gpus::new(times),
+        };
+        self.each(times, u64::saturating_mul, u32::saturating_mul)
+    }
+}
+
+/// Amounts of cores, memory and GPUs in thousandths of their units, so that fractions add up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Thousandths(pub(crate) [u64; 3]);
+
+impl Thousandths {
+    pub(crate) fn add(&mut self, more: Thousandths) {
+        for (sum, more) in self.0.iter_mut().zip(more.0) {
+            *sum = sum.saturating_add(more);
+        }
+    }
+
+    /// The amounts, without fractions of a MiB and of a GPU.
+    pub(crate) fn rounded_down(self) -> ResourceSums {
+        let [cpus, memory, gpus] = self.0;
+        ResourceSums {
+            cores: MilliCpus::from_millis(cpus),
+            memory: Mebibytes::new(memory / 1000),
+            gpus: Gpus::new(u32::try_from(gpus / 1000).unwrap_or(u32::MAX)),
+        }
+    }
+}
+
+/// What was offered to one role, by the kinds that are shown apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OfferedAmounts {
+    /// Reserved for the role or an ancestor of it.
+    pub(crate) reserved: Thousandths,
+    pub(crate) unreserved: Thousandths,
+    pub(crate) revocable: Thousandths,
+}
+
+impl OfferedAmounts {
+    /// Whether nothing is reserved or revocable.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.reserved == Thousandths::default() && self.revocable == Thousandths::default()
+    }
+
+    pub(crate) fn add(&mut self, more: OfferedAmounts) {
+        self.reserved.add(more.reserved);
+        self.unreserved.add(more.unreserved);
+        self.revocable.add(more.revocable);
+    }
+}

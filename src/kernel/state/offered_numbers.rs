@@ -1,0 +1,230 @@
+//! The numbers of what an agent offered last, in words that are written and read without a lock.
+//!
+//! | word | bits | field |
+//! |---|---|---|
+//! | 0 | 17–54 | the generation of the agent |
+//! | 0 | 16 | whether all was offered to one role, neither reserved nor revocable |
+//! | 0 | 0–15 | the number of executors on the agent at that time |
+//! | 1 | 16–63 | the next executor's number at that time |
+//! | 1 | 0–15 | how many records ago the details changed |
+//! | 2 | all | when it was offered, in milliseconds |
+//! | 3, 4, 5 | all | cores in thousandths, memory in MiB, GPUs |
+//!
+//! The words are in a [`Seqlock`], which has the table of orderings. Only the thread that has the lock of the
+//! [details](super::offered_details) writes them. They lie in the order of the agents' cells, in pieces of [`PIECE`],
+//! each of which is allocated with the first record in it: whoever reads all of them reads memory in order.
+
+use super::executor_state::SEQUENCE_MAX;
+use super::lazy::Lazy;
+use super::offered_amounts::ResourceSums;
+use super::seqlock::Seqlock;
+use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::sync::SLAB_CELLS_BITS;
+use crate::time::Timestamp;
+
+/// The number of agents' cells whose numbers lie together. Few under model checkers, which make each word.
+pub(crate) const PIECE: usize = if cfg!(any(shuttle, all(loom, test))) { 4 } else { 256 };
+/// The lists of pieces double in length; together they are enough for the most cells.
+const LISTS: usize = ((1usize << SLAB_CELLS_BITS) / PIECE).ilog2() as usize + 1;
+
+const WORDS: usize = 6;
+const PLAIN: u64 = 1 << 16;
+const GENERATION_SHIFT: u32 = 17;
+const SINCE_SHIFT: u32 = 16;
+
+/// Numbers of what an agent offered in one batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OfferedNumbers {
+    /// The generation of the agent; the record is no other agent's.
+    pub(crate) generation: u64,
+    pub(crate) at: Timestamp,
+    /// The next executor's sequence number at that time: executors with it and later ones were placed since.
+    pub(crate) since: u64,
+    /// The number of executors on the agent at that time.
+    pub(crate) executors: u16,
+    /// All that was offered.
+    pub(crate) offered: ResourceSums,
+    /// Whether all was offered to one role, neither reserved nor revocable.
+    pub(crate) is_plain: bool,
+    /// How many records ago the details changed; the largest number is that or more.
+    pub(super) details_age: u16,
+}
+
+impl OfferedNumbers {
+    /// Whether the details have stayed the same for this number of records.
+    pub(crate) fn has_same_details(&self, records: u64) -> bool {
+        u64::from(self.details_age) >= records
+    }
+
+    fn pack(&self) -> [u64; WORDS] {
+        let plain = if self.is_plain { PLAIN } else { 0 };
+        let ResourceSums { cores, memory, gpus } = self.offered;
+        [
+            self.generation << GENERATION_SHIFT | plain | u64::from(self.executors),
+            // No executor has the largest number.
+            self.since.min(SEQUENCE_MAX) << SINCE_SHIFT | u64::from(self.details_age),
+            self.at.as_millis(),
+            cores.millis(),
+            memory.get(),
+            gpus.get().into(),
+        ]
+    }
+
+    #[inline]
+    fn unpack([whose, since, at, cores, memory, gpus]: [u64; WORDS]) -> OfferedNumbers {
+        OfferedNumbers {
+            generation: whose >> GENERATION_SHIFT,
+            at: Timestamp::from_millis(at),
+            since: since >> SINCE_SHIFT,
+            executors: whose as u16,
+            offered: ResourceSums {
+                cores: MilliCpus::from_millis(cores),
+                memory: Mebibytes::new(memory),
+                gpus: Gpus::new(gpus as u32),
+            },
+            is_plain: whose & PLAIN != 0,
+            details_age: since as u16,
+        }
+    }
+}
+
+/// The numbers of the last record of an agent's cell: a cache line.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct NumberLine(Seqlock<WORDS>);
+
+impl NumberLine {
+    /// Replaces the numbers; `is_changed` says whether the details have changed, too. Only the thread that has the lock
+    /// of the details may call this.
+    pub(super) fn write(&self, numbers: OfferedNumbers, is_changed: bool) {
+        let details_age = match self.0.own() {
+            Some([_, since]) if !is_changed => (since as u16).saturating_add(1),
+            _ => 0,
+        };
+        self.0.write(&OfferedNumbers { details_age, ..numbers }.pack());
+    }
+
+    /// Returns the numbers, and the number of their record: how many there were up to that one. None if there was none,
+    /// or if they were being written at each try.
+    #[inline]
+    pub(super) fn read(&self) -> Option<(u64, OfferedNumbers)> {
+        let (written, words) = self.0.read_counted()?;
+        Some((written, OfferedNumbers::unpack(words)))
+    }
+
+    /// The number of the last record whose writing has begun; 0 if there is none.
+    #[inline]
+    pub(super) fn begun(&self) -> u64 {
+        self.0.begun()
+    }
+}
+
+type Pieces = Lazy<Box<[Lazy<Box<[NumberLine]>>]>>;
+
+/// The numbers of all agents' cells.
+#[derive(Debug)]
+pub(crate) struct NumberLines([Pieces; LISTS]);
+
+impl NumberLines {
+    pub(super) fn new() -> NumberLines {
+        NumberLines(std::array::from_fn(|_| Lazy::default()))
+    }
+
+    /// The lines of the [`PIECE`] cells of this number, if something was recorded in one of them.
+    pub(crate) fn piece(&self, number: usize) -> Option<&[NumberLine]> {
+        let (list, at) = place(number);
+        self.0.get(list)?.get()?.get(at)?.get().map(|lines| &**lines)
+    }
+
+    /// The line of the cell with this index. None if another thread is allocating its piece.
+    pub(super) fn get_or_make(&self, index: u32) -> Option<&NumberLine> {
+        fn boxed<T: Default>(length: usize) -> Box<[T]> {
+            std::iter::repeat_with(T::default).take(length).collect()
+        }
+        let index = index as usize;
+        let (list, at) = place(index / PIECE);
+        let pieces = self.0.get(list)?.get_or_make(|| boxed(1 << list))?;
+        pieces.get(at)?.get_or_make(|| boxed(PIECE))?.get(index % PIECE)
+    }
+
+    /// All words, for the tests that count writes.
+    #[cfg(all(counting, test))]
+    pub(crate) fn words(&self) -> (&impl Sized, impl Iterator<Item = &NumberLine>) {
+        let pieces = (0..1 << (LISTS - 1)).map_while(|number| self.piece(number));
+        (&self.0, pieces.flatten())
+    }
+}
+
+/// The list that a piece is in, and its position there.
+fn place(number: usize) -> (usize, usize) {
+    let list = (number + 1).ilog2();
+    (list as usize, number + 1 - (1 << list))
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::kernel::state::agent_binding::AGENT_INDEX_MAX;
+
+    /// Goal: no field reaches into another. Method: the largest of each, alone.
+    #[test]
+    fn numbers_are_read_as_they_were_written() {
+        let none = OfferedNumbers::default();
+        let offered = ResourceSums {
+            cores: MilliCpus::from_millis(u64::MAX),
+            memory: Mebibytes::new(u64::MAX),
+            gpus: Gpus::new(u32::MAX),
+        };
+        for numbers in [
+            none,
+            OfferedNumbers { generation: (1 << 38) - 1, ..none },
+            OfferedNumbers { at: Timestamp::MAX, ..none },
+            OfferedNumbers { since: SEQUENCE_MAX, ..none },
+            OfferedNumbers { executors: u16::MAX, ..none },
+            OfferedNumbers { offered, ..none },
+            OfferedNumbers { is_plain: true, ..none },
+            OfferedNumbers { details_age: u16::MAX, ..none },
+        ] {
+            assert_eq!(OfferedNumbers::unpack(numbers.pack()), numbers);
+        }
+    }
+
+    /// Goal: it is known for how many records the details have stayed the same, and a number that is too large for its
+    /// bits isn't taken for a small one. Method: a change, then more records than the bits can count.
+    #[test]
+    fn the_age_of_details_grows_and_stays() {
+        let line = NumberLine::default();
+        assert!(line.read().is_none());
+        line.write(OfferedNumbers::default(), true);
+        let kept = |records| line.read().unwrap().1.has_same_details(records);
+        assert!(kept(0) && !kept(1));
+        for written in 2..70_000 {
+            line.write(OfferedNumbers::default(), false);
+            assert_eq!((line.read().unwrap().0, line.begun()), (written, written));
+            let known = (written - 1).min(u16::MAX.into());
+            assert!(kept(known) && !kept(known + 1), "after {written}");
+        }
+        line.write(OfferedNumbers::default(), true);
+        assert!(kept(0) && !kept(1));
+    }
+
+    /// Goal: each cell has a line of its own. Method: the borders of pieces and of lists, and the last cell.
+    #[test]
+    fn each_cell_has_its_line() {
+        assert_eq!(size_of::<NumberLine>(), 64);
+        let lines = NumberLines::new();
+        let line = |index: u32| lines.piece(index as usize / PIECE)?.get(index as usize % PIECE);
+        let indices = [0, 1, 255, 256, 511, 767, 768, 1791, 1792, AGENT_INDEX_MAX];
+        for (index, generation) in indices.into_iter().zip(1..) {
+            assert!(line(index).is_none_or(|line| line.begun() == 0), "{index}");
+            let numbers = OfferedNumbers { generation, ..OfferedNumbers::default() };
+            lines.get_or_make(index).unwrap().write(numbers, true);
+        }
+        for (index, generation) in indices.into_iter().zip(1..) {
+            assert_eq!(line(index).unwrap().read().unwrap().1.generation, generation);
+        }
+        let is_there: Vec<_> = (0..8).map(|number| lines.piece(number).is_some()).collect();
+        assert_eq!(is_there, [true, true, true, true, false, false, true, true]);
+    }
+}
