@@ -2,6 +2,8 @@
 
 mod books;
 mod documented;
+mod domains;
+mod rooms;
 
 use std::collections::HashMap;
 
