@@ -2,13 +2,16 @@
 
 mod adopting;
 mod binding;
+mod bound_neighbours;
 mod capacity;
 mod compatibility;
 mod demand;
 mod documented;
 mod draining;
+mod expected_cores;
 mod explaining;
 mod lacking;
+mod late_answers;
 mod locality;
 mod placing;
 mod policing;

@@ -2,8 +2,10 @@
 
 mod books;
 mod documented;
+mod domains;
 mod gangs;
 mod pair;
+mod rooms;
 mod tags;
 
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};

@@ -490,3 +490,26 @@ fn linked(next_offer: &[u32], first: u32) -> impl Iterator<Item = u32> + '_ {
         next_offer.get(*offer as usize).copied().filter(|next| *next != NONE)
     })
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    /// Goal: after 2³² batches, an agent of the first batch isn't taken for one that is in the present batch already.
+    /// Method: the number wraps around, with an agent that was last seen in the batch of the next number.
+    #[test]
+    fn numbers_of_batches_wrap_around() {
+        let mut candidates = CandidateSet { batch: u32::MAX - 1, ..CandidateSet::default() };
+        let (mut agent_cache, now) = (AgentCache::new(), Timestamp::ORIGIN);
+        agent_cache.locate(&[Offer::new("O1", "S1", "host", &[], &[])], &AgentTable::new());
+        let (at, cached) = agent_cache.entry(0, "S1", now);
+        cached.batch = 1;
+        candidates.number_batch(&mut agent_cache);
+        assert_eq!((candidates.batch, agent_cache.at(at).batch), (u32::MAX, 1));
+        candidates.number_batch(&mut agent_cache);
+        assert_eq!((candidates.batch, agent_cache.at(at).batch), (1, 0));
+        candidates.number_batch(&mut agent_cache);
+        assert_eq!((candidates.batch, agent_cache.at(at).batch), (2, 0));
+    }
+}

@@ -206,3 +206,16 @@ fn an_old_picture_is_told() {
     let aged = format!("{lack}, as of 7 s ago");
     assert!(offer(8_000).lines().any(|line| line == aged), "{}", offer(8_000));
 }
+
+/// Goal: if each kind suffices somewhere but not together, the text names GPUs only if they are asked for. Method: an
+/// agent with the cores, another with the memory, and executors without GPUs.
+#[test]
+fn kinds_that_are_apart_are_named_without_gpus() {
+    let setup = Setup { executor_cores: Some(64_000), memory: 4096, ..Setup::default() };
+    let mut fixture = Fixture::new(&setup);
+    fixture.offer(&[OfferData::new("S1", 64.0, 100.0), OfferData::new("S2", 1.0, 5000.0)], 0);
+    let both = "no agent has both 64 cores and 4096 MiB for executors";
+    assert_eq!(lacks(&fixture, 1_000), [both]);
+    let explanation = fixture.kernel.explain(at(1_000));
+    assert_eq!(explanation.lacks[0].agent(), None);
+}
