@@ -181,7 +181,7 @@ impl Handler {
     }
 
     /// Called when a batch is answered, by a plan for the admission word as it was then.
-    #[inline]
+    #[inline(always)]
     pub(in crate::kernel) fn end_batch(
         &mut self,
         offers: &[Offer<'_>],
@@ -426,6 +426,7 @@ pub(in crate::kernel) fn decline(
 }
 
 /// Declines a batch for one reason.
+#[inline(always)]
 pub(in crate::kernel) fn decline_all(
     offers: &[Offer<'_>],
     reason: Reason,

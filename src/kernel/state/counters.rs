@@ -147,6 +147,7 @@ impl Counters {
     /// Counts a batch with these declines, and this many accepted offers and placed executors. With `alike`, all its
     /// declines have one reason. Only the handler that owns the counters calls
     /// this.
+    #[inline(always)]
     pub(crate) fn count(
         &self,
         declines: &[Decline],
