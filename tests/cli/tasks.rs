@@ -102,7 +102,8 @@ fn failures_are_retried_and_told() {
     let ended = run_tasks(&folder, &text.join("\n"), &["--task-retries", "1"]);
     assert_eq!(ended.code, Some(1), "{}", ended.output);
     for expected in [
-        "task bad failed and is started again on agent-",
+        "task bad failed on agent-",
+        " after 2 attempts and is started again: exit code 7; output in /",
         "after 3 attempts: exit code 7; output in /",
         "task middle is skipped: it is after bad, which failed",
         "task last is skipped: it is after middle, which was skipped",
