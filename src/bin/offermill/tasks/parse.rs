@@ -28,6 +28,8 @@ pub(crate) fn parse_line(
     let text = std::str::from_utf8(bytes).map_err(|error| {
         format!("is not text in UTF-8, from byte {} on", error.valid_up_to() + 1)
     })?;
+    // Some editors put a byte order mark at the begin of a file.
+    let text = if line == 1 { text.trim_start_matches('\u{feff}') } else { text };
     let text = text.trim();
     if text.is_empty() || text.starts_with('#') {
         return Ok(None);
@@ -218,6 +220,8 @@ mod tests {
         let task = parse(r#"{"command": "x", "id": null, "memory": 64}"#).unwrap().unwrap();
         assert_eq!((task.id.as_str(), task.memory.get()), ("7", 64));
         assert_eq!(parse("{ echo a; }").unwrap().unwrap().argv[2], "{ echo a; }");
+        let marked = parse_line("\u{feff}true".as_bytes(), 1, &DEFAULTS).unwrap().unwrap();
+        assert_eq!(marked.argv[2], "true");
         for nothing in ["", "  \n", "# echo"] {
             assert_eq!(parse(nothing), Ok(None));
         }
