@@ -110,10 +110,10 @@ fn wait_until_left(cluster: &RealCluster, framework: &str, host: &str) {
     });
 }
 
-/// Goal: the tasks of a file run to their end through SIGKILL of the program, the loss of an agent, and an agent that is
-/// drained; what has succeeded runs once, and what the cluster ends is no failure. Method: forty tasks, of which six
-/// wait. SIGKILL when they alone are left; `--resume`; an agent is killed and returns, another one is drained. Then the
-/// six may end.
+/// Goal: the tasks of a file run to their end through SIGKILL of the program, the loss of an agent, and a drained
+/// agent; what has succeeded runs once, and what the cluster ends is no failure. Method: forty tasks, of which six
+/// wait. SIGKILL when they alone are left; `--resume`; an agent is killed and returns, another one is drained. Then
+/// the six may end.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn tasks_outlive_their_program_and_agents() {
