@@ -233,7 +233,7 @@ mod tests {
         assert!(why.ends_with("is a pipe or a device, not a file"), "{why}");
         let result = TaskResult::new("a", ResultState::Started, 1, 7);
         let (mut null, _) = ResultsFile::open("/dev/null", false).unwrap();
-        null.write(&[result.clone()]).unwrap();
+        null.write(std::slice::from_ref(&result)).unwrap();
         let (mut full, _) = ResultsFile::open("/dev/full", false).unwrap();
         assert!(full.write(&[result]).is_err());
         drop(folder);
