@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -102,7 +103,8 @@ fn failures_are_retried_and_told() {
     let ended = run_tasks(&folder, &text.join("\n"), &["--task-retries", "1"]);
     assert_eq!(ended.code, Some(1), "{}", ended.output);
     for expected in [
-        "task bad failed and is started again on agent-",
+        "task bad failed on agent-",
+        " after 2 attempts and is started again: exit code 7; output in /",
         "after 3 attempts: exit code 7; output in /",
         "task middle is skipped: it is after bad, which failed",
         "task last is skipped: it is after middle, which was skipped",
@@ -315,4 +317,25 @@ fn tasks_run_on_a_standalone_cluster() {
     let _ended = worker.end();
     master.run.signal("TERM");
     let _ended = master.run.end();
+}
+
+/// Goal: if there is no room for results, the run ends with exit code 5, and the file has whole lines only, from which
+/// a run resumes. Method: a limit of the size of files, below that of all results; then without it.
+#[test]
+fn a_full_disk_leaves_whole_results() {
+    let folder = Folder::new();
+    folder.write("tasks", &"true\n".repeat(60));
+    let mut run = Command::new("bash");
+    run.args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$@\"", "bash"]);
+    run.arg(env!("CARGO_BIN_EXE_offermill")).args(flags("tasks", &[])).current_dir(&folder.0);
+    let output = run.stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(5), "{text}");
+    assert!(text.contains("the results file can't be written: File too large"), "{text}");
+    let before = fs::read_to_string(folder.0.join("tasks.results")).unwrap();
+    assert!(before.ends_with('\n') && before.len() < 4096, "{before}");
+    let ended = finish(&folder, &flags("tasks", &["--resume"]));
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    assert!(states(&folder).values().all(|state| state == "succeeded"));
+    folder.assert_deserted();
 }

@@ -19,6 +19,7 @@ mod returning;
 mod soak;
 mod standalone_programs;
 mod state;
+mod task_file;
 mod wishes;
 
 use std::time::Duration;

@@ -37,11 +37,16 @@ pub(crate) struct Ended {
 impl Program {
     /// Starts `offermill run` with small executors, `flags` and `command`.
     pub(crate) fn start(cluster: &RealCluster, flags: &[&str], command: &[&str]) -> Program {
+        let small = ["--executor-cores", "1", "--executor-memory", "32m", "--memory-overhead", "0"];
+        Program::run(cluster, &[&small[..], flags, &["--"], command].concat())
+    }
+
+    /// Starts `offermill run` with these arguments behind the cluster's.
+    pub(crate) fn run(cluster: &RealCluster, arguments: &[&str]) -> Program {
         let mut program = Command::new(env!("CARGO_BIN_EXE_offermill"));
-        program.args(["run", "--json", "--master", &cluster.url(), "--executor-cores", "1"]);
-        program.args(["--executor-memory", "32m", "--memory-overhead", "0"]);
+        program.args(["run", "--json", "--master", &cluster.url()]);
         program.args(["-c", &format!("offermill.mesos.user={}", executors_user())]);
-        program.args(flags).arg("--").args(command).current_dir(cluster.folder());
+        program.args(arguments).current_dir(cluster.folder());
         program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = program.spawn().unwrap();
         let (sender, events) = channel();

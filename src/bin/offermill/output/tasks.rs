@@ -22,12 +22,12 @@ pub(crate) struct TaskSummary {
     pub(crate) results: String,
 }
 
-/// As in `task etl-7 failed on agent-1 after 3 attempts: exit code 1; output in …/stdout`.
+/// As in `task etl-7 failed on agent-1 after 2 attempts and is started again: exit code 1; output in …/stdout`.
 pub(crate) fn task_sentence(event: &TaskEvent) -> String {
     let TaskEvent { id, what, attempts, host, why, output } = event;
     let verb = match what {
-        TaskChange::Retried => "failed and is started again",
-        TaskChange::Lost => "was lost and is started again",
+        TaskChange::Retried => TaskChange::Failed.as_str(),
+        TaskChange::Lost => "was lost",
         TaskChange::Stopped => "was stopped with the run",
         TaskChange::Skipped => "is skipped",
         TaskChange::Succeeded | TaskChange::Failed => what.as_str(),
@@ -37,12 +37,16 @@ pub(crate) fn task_sentence(event: &TaskEvent) -> String {
         (TaskChange::Skipped, _) | (_, 0 | 1) => String::new(),
         (_, attempts) => format!(" after {attempts} attempts"),
     };
+    let again = match what {
+        TaskChange::Retried | TaskChange::Lost => " and is started again",
+        _ => "",
+    };
     let colon = if why.is_empty() { "" } else { ": " };
     let output = match (what, output) {
         (TaskChange::Failed | TaskChange::Retried, Some(file)) => format!("; output in {file}"),
         _ => String::new(),
     };
-    format!("task {id} {verb}{on}{after}{colon}{why}{output}")
+    format!("task {id} {verb}{on}{after}{again}{colon}{why}{output}")
 }
 
 /// The keys of a task's event.

@@ -83,7 +83,13 @@ impl TaskQueue {
     }
 
     /// A task is about to start an attempt on this agent, of this host name.
-    fn start(&self, state: &mut TaskQueueState, number: u32, place: (&str, &str), at: SystemTime) {
+    pub(super) fn start(
+        &self,
+        state: &mut TaskQueueState,
+        number: u32,
+        place: (&str, &str),
+        at: SystemTime,
+    ) {
         self.take_out(state, number);
         let own = sums(&self.list.tasks[number as usize]);
         state.counts.running += 1;

@@ -1,8 +1,12 @@
 //! Parsing one line of a file of tasks: a JSON object, or a shell command.
 
+use std::fmt::{self, Formatter};
+
 use offermill::config::text::{parse_cores, parse_memory};
 use offermill::limits::{EXECUTOR_CORES_MAX, EXECUTOR_MEMORY_MAX};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::tasks::task::{TaskDefaults, TaskSpec};
@@ -28,6 +32,8 @@ pub(crate) fn parse_line(
     let text = std::str::from_utf8(bytes).map_err(|error| {
         format!("is not text in UTF-8, from byte {} on", error.valid_up_to() + 1)
     })?;
+    // Some editors put a byte order mark at the begin of a file.
+    let text = if line == 1 { text.trim_start_matches('\u{feff}') } else { text };
     let text = text.trim();
     if text.is_empty() || text.starts_with('#') {
         return Ok(None);
@@ -36,9 +42,12 @@ pub(crate) fn parse_line(
         return Err("contains a zero byte, which no command can have".to_owned());
     }
     let task = if is_object(text) {
-        let object: Map<String, Value> =
+        let object: TaskObject =
             serde_json::from_str(text).map_err(|error| format!("is no JSON object: {error}"))?;
-        from_object(&object, line, defaults)?
+        if let Some(key) = object.twice {
+            return Err(format!("has the key {key:?} twice"));
+        }
+        from_object(&object.values, line, defaults)?
     } else {
         plain(shell(text), line, defaults)
     };
@@ -53,6 +62,40 @@ pub(crate) fn parse_line(
 fn is_object(text: &str) -> bool {
     let inner = text.strip_prefix('{').map(str::trim_start);
     inner.is_some_and(|inner| inner.starts_with(['"', '}']))
+}
+
+/// The keys and values of a JSON object.
+#[derive(Default)]
+struct TaskObject {
+    values: Map<String, Value>,
+    /// The last key that stands twice, of which the first value would be lost.
+    twice: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for TaskObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TaskObject, D::Error> {
+        deserializer.deserialize_map(TaskObjectVisitor)
+    }
+}
+
+struct TaskObjectVisitor;
+
+impl<'de> Visitor<'de> for TaskObjectVisitor {
+    type Value = TaskObject;
+
+    fn expecting(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<TaskObject, A::Error> {
+        let mut object = TaskObject::default();
+        while let Some((key, value)) = map.next_entry::<String, Value>()? {
+            if object.values.insert(key.clone(), value).is_some() {
+                object.twice = Some(key);
+            }
+        }
+        Ok(object)
+    }
 }
 
 fn shell(line: &str) -> Vec<String> {
@@ -173,6 +216,9 @@ pub(crate) fn cores_of(name: &str, text: &str) -> Result<MilliCpus, String> {
 /// With what is wrong.
 pub(crate) fn memory_of(name: &str, text: &str) -> Result<Mebibytes, String> {
     let memory = parse_memory(name, text).map_err(|error| format!("has wrong memory: {error}"))?;
+    if memory == Mebibytes::ZERO {
+        return Err(format!("asks for {memory}; at least 1 MiB is needed"));
+    }
     if memory > EXECUTOR_MEMORY_MAX {
         return Err(format!("asks for {memory}; at most {EXECUTOR_MEMORY_MAX} are possible"));
     }
@@ -218,6 +264,8 @@ mod tests {
         let task = parse(r#"{"command": "x", "id": null, "memory": 64}"#).unwrap().unwrap();
         assert_eq!((task.id.as_str(), task.memory.get()), ("7", 64));
         assert_eq!(parse("{ echo a; }").unwrap().unwrap().argv[2], "{ echo a; }");
+        let marked = parse_line("\u{feff}true".as_bytes(), 1, &DEFAULTS).unwrap().unwrap();
+        assert_eq!(marked.argv[2], "true");
         for nothing in ["", "  \n", "# echo"] {
             assert_eq!(parse(nothing), Ok(None));
         }
@@ -231,6 +279,8 @@ mod tests {
             (r#"{"command": "x", "cores": 2000000}"#, "at most"),
             (r#"{"command": "x", "memory": -1}"#, "memory"),
             (r#"{"command": "x", "memory": "1.5g"}"#, "1536m"),
+            (r#"{"command": "x", "memory": 0}"#, "asks for 0 MiB; at least 1 MiB is needed"),
+            (r#"{"command": "x", "command": "y"}"#, "the key \"command\" twice"),
             (r#"{"command": "x", "gpus": -1}"#, "gpus"),
             (r#"{"command": "x", "retries": "many"}"#, "retries"),
             (r#"{"command": "x", "color": 1}"#, "unknown key \"color\""),

@@ -10,6 +10,7 @@ use offermill::config::Placement;
 use offermill::launch::{CommandForm, Setup};
 use offermill::{ProcessExit, ResourceSums, Timestamp};
 
+use crate::model::end_cause::EndCause;
 use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
 use crate::tasks::order::TaskList;
@@ -18,7 +19,7 @@ use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult};
 use crate::tasks::task::TaskSpec;
 use crate::text::clock::rfc3339;
 
-/// How often an attempt may be lost with its agent without counting as a failure.
+/// How often an attempt may be lost without counting as a failure.
 const LOSSES_MAX: u32 = 3;
 /// How long no agent must have grown before a task that fits on none is refused: by then all have made offers.
 const SEEN_ALL_AFTER: Duration = Duration::from_secs(30);
@@ -290,7 +291,7 @@ impl TaskQueue {
         let task = &self.list.tasks[number as usize];
         state.land(number, sums(task));
         let progress = &mut state.progress[number as usize];
-        let is_lost = matches!(record.state, ExecutorState::Lost | ExecutorState::GivenUp);
+        let is_lost = is_lost(record);
         progress.losses += u32::from(is_lost);
         let (change, is) = match record.state {
             ExecutorState::Finished => (TaskChange::Succeeded, ResultState::Succeeded),
@@ -401,6 +402,13 @@ impl TaskQueueState {
     }
 }
 
+/// Whether the cluster has ended an attempt, or doesn't know what became of it: no fault of its task.
+fn is_lost(record: &ExecutorRecord) -> bool {
+    let by_cluster = [EndCause::Dropped, EndCause::AgentLost, EndCause::Preempted];
+    matches!(record.state, ExecutorState::Lost | ExecutorState::GivenUp)
+        || record.cause.is_some_and(|cause| by_cluster.contains(&cause))
+}
+
 /// What a task takes.
 pub(super) fn sums(task: &TaskSpec) -> ResourceSums {
     ResourceSums { cores: task.cores, memory: task.memory, gpus: task.gpus }
@@ -412,5 +420,103 @@ fn exit_code(exit: ProcessExit) -> Option<i32> {
         ProcessExit::Code(code) => Some(code),
         ProcessExit::Signal(signal) => Some(128 + signal),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tasks::parse::parse_line;
+    use crate::tasks::task::TaskDefaults;
+    use offermill::ProcessReport;
+    use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
+
+    /// A queue of one task with one retry, whose results are in `folder`.
+    fn queue(folder: &std::path::Path) -> TaskQueue {
+        let (cores, memory) = (MilliCpus::from_cores(1), Mebibytes::new(1));
+        let defaults = TaskDefaults { cores, memory, retries: 1 };
+        let task = parse_line(b"true", 1, &defaults).unwrap().unwrap();
+        let terms = TaskTerms {
+            form: CommandForm::Argv,
+            setup: None,
+            variables: Vec::new(),
+            placement: Placement::RoundRobin,
+            tasks_max: 1,
+            most: ResourceSums { cores, memory, gpus: Gpus::ZERO },
+        };
+        let results = folder.join("results").to_str().unwrap().to_owned();
+        let queue =
+            TaskQueue::new(TaskList::new("f".to_owned(), vec![task]).unwrap(), terms, results);
+        queue.open_results(false).unwrap();
+        queue
+    }
+
+    fn record(name: &str, state: ExecutorState, cause: Option<EndCause>) -> ExecutorRecord {
+        ExecutorRecord {
+            name: name.to_owned(),
+            agent_id: "S1".to_owned(),
+            host: "agent-1".to_owned(),
+            address: None,
+            state,
+            tag: Some(0),
+            resources: ExecutorResources::NONE,
+            placed_at: Timestamp::ORIGIN,
+            changed_at: Timestamp::ORIGIN,
+            ended_at: None,
+            running_since: None,
+            ran_by_cluster: None,
+            message: "why".to_owned(),
+            process: ProcessReport::default(),
+            cause,
+            replaced_by: None,
+            is_counted: true,
+        }
+    }
+
+    /// Starts the task as the executor with this name, and ends it so.
+    fn attempt(
+        queue: &TaskQueue,
+        name: &str,
+        state: ExecutorState,
+        cause: Option<EndCause>,
+    ) -> TaskChange {
+        queue.start(&mut queue.lock(), 0, ("S1", "agent-1"), SystemTime::UNIX_EPOCH);
+        queue.placed(&record(name, ExecutorState::Starting, None));
+        let events = queue.ended(&record(name, state, cause), None);
+        assert_eq!(events.len(), 1, "{events:?}");
+        // One that was given up may end later. That says nothing of the next attempt.
+        assert_eq!(queue.ended(&record(name, ExecutorState::Failed, None), None), []);
+        events[0].what
+    }
+
+    /// Goal: three attempts that the cluster ends are no failures, later ones are, whatever the cause; the end of an
+    /// attempt that was given up isn't that of the next. Method: a task with one retry, whose attempts are lost, given
+    /// up, killed because the agent is drained, and lost until it has failed; each also ends a second time.
+    #[test]
+    fn three_losses_are_no_failures() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue(folder.path());
+        let changes = [
+            attempt(&queue, "t-1", ExecutorState::Lost, Some(EndCause::AgentLost)),
+            attempt(&queue, "t-2", ExecutorState::GivenUp, None),
+            attempt(&queue, "t-3", ExecutorState::Killed, Some(EndCause::Preempted)),
+            attempt(&queue, "t-4", ExecutorState::Lost, Some(EndCause::Unknown)),
+            attempt(&queue, "t-5", ExecutorState::Lost, Some(EndCause::AgentLost)),
+        ];
+        let lost = TaskChange::Lost;
+        assert_eq!(changes, [lost, lost, lost, TaskChange::Retried, TaskChange::Failed]);
+        let counts = queue.counts();
+        assert_eq!((counts.failed, counts.retried, counts.running), (1, 4, 0));
+    }
+
+    /// Goal: what ends by itself, or on request of a user, is a failure at once. Method: an attempt that fails, and one
+    /// that is killed on request.
+    #[test]
+    fn failures_are_no_losses() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue(folder.path());
+        let failed = attempt(&queue, "t-1", ExecutorState::Failed, Some(EndCause::Exited));
+        let killed = attempt(&queue, "t-2", ExecutorState::Killed, Some(EndCause::Requested));
+        assert_eq!((failed, killed), (TaskChange::Retried, TaskChange::Failed));
     }
 }

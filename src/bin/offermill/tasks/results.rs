@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileTypeExt;
 
 use serde::{Deserialize, Serialize};
 
@@ -88,7 +89,11 @@ pub(crate) struct FormerResult {
 
 /// The results file, open for this run alone.
 #[derive(Debug)]
-pub(crate) struct ResultsFile(File);
+pub(crate) struct ResultsFile {
+    file: File,
+    /// How many bytes whole lines have.
+    whole: u64,
+}
 
 impl ResultsFile {
     /// Opens the file, and reads what former runs have written. A last line that was not written to its end is removed.
@@ -109,7 +114,15 @@ impl ResultsFile {
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        let length = file.metadata().map_err(failed)?.len();
+        let metadata = file.metadata().map_err(failed)?;
+        let length = metadata.len();
+        if metadata.file_type().is_char_device() {
+            // Such as /dev/null, which has no former results.
+            return Ok((ResultsFile { file, whole: 0 }, HashMap::new()));
+        }
+        if !metadata.is_file() {
+            return Err(format!("the results file {name} is a pipe or a device, not a file"));
+        }
         if length > 0 && !resumes {
             return Err(format!(
                 "the results file {name} has results already; give --resume to continue that run, \
@@ -121,25 +134,31 @@ impl ResultsFile {
             file.set_len(whole).map_err(failed)?;
         }
         file.seek(SeekFrom::End(0)).map_err(failed)?;
-        Ok((ResultsFile(file), former))
+        Ok((ResultsFile { file, whole }, former))
     }
 
     /// Writes lines, in one piece.
     ///
     /// # Errors
-    /// If they can't be written.
+    /// If they can't be written. Then none of them is in the file, so that later ones don't follow half a line.
     pub(crate) fn write(&mut self, results: &[TaskResult]) -> io::Result<()> {
         let mut text = Vec::with_capacity(results.len() * 200);
         for result in results {
             serde_json::to_writer(&mut text, result)?;
             text.push(b'\n');
         }
-        self.0.write_all(&text)
+        let written = self.file.write_all(&text);
+        match &written {
+            Ok(()) => self.whole += text.len() as u64,
+            // A device can't be cut.
+            Err(_) => drop(self.file.set_len(self.whole)),
+        }
+        written
     }
 
     /// Makes what was written outlive this machine.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 }
 
@@ -202,6 +221,22 @@ mod tests {
         assert_eq!(std::fs::read(&name).unwrap(), whole);
         let refused = ResultsFile::open(&name, false).unwrap_err();
         assert!(refused.contains("--resume"), "{refused}");
+    }
+
+    /// Goal: a pipe is refused at once, and a device is only written to. Method: a named pipe, which nobody writes to;
+    /// devices without end, and without room.
+    #[test]
+    fn pipes_are_refused_and_devices_are_not_read() {
+        let (folder, name) = scratch();
+        assert!(std::process::Command::new("mkfifo").arg(&name).status().unwrap().success());
+        let why = ResultsFile::open(&name, true).unwrap_err();
+        assert!(why.ends_with("is a pipe or a device, not a file"), "{why}");
+        let result = TaskResult::new("a", ResultState::Started, 1, 7);
+        let (mut null, _) = ResultsFile::open("/dev/null", false).unwrap();
+        null.write(std::slice::from_ref(&result)).unwrap();
+        let (mut full, _) = ResultsFile::open("/dev/full", false).unwrap();
+        assert!(full.write(&[result]).is_err());
+        drop(folder);
     }
 
     /// Goal: a file of something else is never written to. Method: a text.
