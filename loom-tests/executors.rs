@@ -27,10 +27,7 @@ fn running() -> Arc<ExecutorCell> {
 }
 
 fn end(executor: &ExecutorCell, fate: Fate) -> bool {
-    let ended = executor.change(7, |state| {
-        state.stage.live().then_some(CellState { stage: CellStage::Vacant, fate, ..state })
-    });
-    ended.is_ok()
+    executor.end(7, fate).is_ok()
 }
 
 fn two_ends(end: fn(&ExecutorCell, Fate) -> bool) {
