@@ -146,11 +146,11 @@ impl Sums {
         invalidates_plans: false,
     };
 
-    /// Adds an executor, which has left the list of those in doubt.
+    /// Adds an executor. If it was counted as unreachable, it is no longer.
     #[inline(always)]
     fn add(&mut self, core: &Core, ended: &Ended<'_>) {
         let Ended { allocation, before, lowers_limit, invalidates_plans, .. } = ended;
-        if before.in_doubt() {
+        if before.counted_as_unreachable() {
             core.unreachable.fetch_sub(1, Ordering::Relaxed);
         }
         if before.counted() {

@@ -78,7 +78,7 @@ impl CellStage {
 
     /// Whether the executor's resources are counted in the shared sums.
     pub(crate) const fn counted(self) -> bool {
-        matches!(self, CellStage::Launching | CellStage::Running | CellStage::Unreachable)
+        is_among(self as u64, COUNTED)
     }
 
     /// Whether the executor is alive and reachable as far as the cluster reported.
@@ -88,7 +88,7 @@ impl CellStage {
 
     /// Whether there is an executor that updates can be about.
     pub(crate) const fn live(self) -> bool {
-        self.counted() || matches!(self, CellStage::GivenUp)
+        is_among(self as u64, LIVE)
     }
 }
 
@@ -189,11 +189,11 @@ const fn stages(stages: &[CellStage]) -> u64 {
 
 const COUNTED: u64 = stages(&[CellStage::Launching, CellStage::Running, CellStage::Unreachable]);
 const LIVE: u64 = COUNTED | stages(&[CellStage::GivenUp]);
-const IN_DOUBT: u64 = stages(&[CellStage::Unreachable, CellStage::GivenUp]);
+const COUNTED_AS_UNREACHABLE: u64 = stages(&[CellStage::Unreachable, CellStage::GivenUp]);
 
 /// Whether the stage of a state word is in the set.
 #[inline]
-fn is_among(word: u64, stages: u64) -> bool {
+const fn is_among(word: u64, stages: u64) -> bool {
     stages >> (word & STAGE_MASK) & 1 != 0
 }
 
@@ -222,10 +222,10 @@ impl Before {
         is_among(self.0, COUNTED)
     }
 
-    /// Whether it was unreachable or given up.
+    /// Whether it was unreachable or given up, so that the count of unreachable executors has it.
     #[inline]
-    pub(crate) fn in_doubt(self) -> bool {
-        is_among(self.0, IN_DOUBT)
+    pub(crate) fn counted_as_unreachable(self) -> bool {
+        is_among(self.0, COUNTED_AS_UNREACHABLE)
     }
 
     /// See [`CellState::asked_to_end`].
@@ -296,8 +296,12 @@ mod tests {
             let expected = state.stage.live().then_some(vacant);
             assert_eq!(ended.map(CellState::unpack), expected, "{state:?}");
             let before = Before(state.pack());
-            assert_eq!(before.counted(), state.stage.counted());
-            assert_eq!(before.in_doubt(), state.stage.live() && !state.stage.is_reachable());
+            let is_given_up = state.stage == CellStage::GivenUp;
+            let is_unreachable = state.stage == CellStage::Unreachable;
+            let counted = state.stage.is_reachable() || is_unreachable;
+            assert_eq!((before.counted(), state.stage.counted()), (counted, counted));
+            assert_eq!(state.stage.live(), counted || is_given_up);
+            assert_eq!(before.counted_as_unreachable(), is_unreachable || is_given_up);
             assert_eq!(before.asked_to_end(), state.asked_to_end);
         }
     }
