@@ -34,7 +34,8 @@ pub(crate) trait Queued {
 /// An offer in an engine's offer queue.
 #[derive(Debug)]
 pub(crate) enum QueuedOffer {
-    Owned(OwnedOffer),
+    /// Boxed, so that an encoded offer, which is far smaller, is moved in and out of the queue as cheaply as it can be.
+    Owned(Box<OwnedOffer>),
     Encoded(EncodedOffer),
 }
 
@@ -260,7 +261,7 @@ mod tests {
     use crate::offer::Binding;
 
     fn owned(id: &str) -> QueuedOffer {
-        QueuedOffer::Owned(OwnedOffer {
+        QueuedOffer::Owned(Box::new(OwnedOffer {
             id: id.to_owned(),
             agent_id: "a".to_owned(),
             hostname: "h".to_owned(),
@@ -272,7 +273,7 @@ mod tests {
             maintenance_in: None,
             profile: None,
             binding: Binding::Immediate,
-        })
+        }))
     }
 
     /// The record is the id.

@@ -3,6 +3,7 @@
 //! A [`Command`] belongs to one executor: its arguments and its environment. A [`Setup`], such as the container, is
 //! created once and shared by all executors of a framework.
 
+mod placeholder_text;
 mod read;
 mod secret;
 mod setup;
@@ -10,6 +11,7 @@ mod shell;
 pub mod spark;
 mod template;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use read::{labels, parameters, port_mappings, uris, volumes};
@@ -22,6 +24,9 @@ pub use template::{CommandTemplate, PLACEHOLDERS};
 
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
+/// The name of an environment variable, and its value.
+pub type EnvironmentVariable = (Cow<'static, str>, String);
+
 /// The command of one executor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -29,7 +34,7 @@ pub struct Command {
     /// The program and its arguments.
     pub argv: Vec<String>,
     /// Variables that are added to the environment.
-    pub environment: Vec<(String, String)>,
+    pub environment: Vec<EnvironmentVariable>,
     /// How the arguments are passed to the cluster.
     pub form: CommandForm,
     /// The setup that executors share, if any.
@@ -47,11 +52,11 @@ impl Command {
 
     /// Adds variables to the environment.
     #[must_use]
-    pub fn with_environment(
+    pub fn with_environment<N: Into<Cow<'static, str>>>(
         mut self,
-        variables: impl IntoIterator<Item = (String, String)>,
+        variables: impl IntoIterator<Item = (N, String)>,
     ) -> Command {
-        self.environment.extend(variables);
+        self.environment.extend(variables.into_iter().map(|(name, value)| (name.into(), value)));
         self
     }
 

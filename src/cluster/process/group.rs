@@ -157,7 +157,7 @@ impl ProcessGroup {
         }
         let child = process
             .args(arguments)
-            .envs(command.environment.iter().map(|(name, value)| (name, value)))
+            .envs(command.environment.iter().map(|(name, value)| (&**name, value)))
             .current_dir(folder.handle_path())
             .process_group(watchdog.pid().as_raw_pid())
             .stdin(Stdio::null())

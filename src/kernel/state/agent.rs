@@ -155,6 +155,10 @@ impl AgentCell {
         lock(&self.cold).name.clone()
     }
 
+    pub(crate) fn is_named(&self, id: &str) -> Option<bool> {
+        lock(&self.cold).name.as_ref().map(|name| *name.id == *id)
+    }
+
     pub(crate) fn id(&self) -> Option<Arc<str>> {
         lock(&self.cold).name.as_ref().map(|name| (*name.id).into())
     }

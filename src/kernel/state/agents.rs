@@ -345,9 +345,9 @@ impl AgentTable {
         stale.filter(|key| self.forget(*key, before, now, names_stay)).count()
     }
 
-    /// The name of the agent in the cell.
-    pub(crate) fn name(&self, index: u32) -> Option<Arc<AgentName>> {
-        self.cells.get(index)?.name()
+    /// Whether the agent in the cell has this id; `None` if there is no agent.
+    pub(crate) fn is_named(&self, index: u32, id: &str) -> Option<bool> {
+        self.cells.get(index)?.is_named(id)
     }
 
     /// A copy of the id of the agent in the cell.

@@ -15,7 +15,8 @@ pub(super) fn add_command(task: &mut TaskLine, command: &Command) {
     task.command = Some(line);
     let nothing = Setup::default();
     let setup = command.setup.as_deref().unwrap_or(&nothing);
-    let mut environment: BTreeMap<String, String> = command.environment.iter().cloned().collect();
+    let own = command.environment.iter().map(|(name, value)| (name.to_string(), value.clone()));
+    let mut environment: BTreeMap<String, String> = own.collect();
     // In Spark's messages, variables with secrets have no value.
     environment
         .extend(setup.secret_variables.iter().map(|(name, _)| (name.clone(), String::new())));
