@@ -154,7 +154,7 @@
 //!
 //! Here a call is lock-free if a thread that is stopped anywhere in it prevents no other thread from completing such a
 //! call. [`Handler::resource_offers`], [`Kernel::status_update`] and [`Kernel::status_updates`] are lock-free, with
-//! these exceptions; so are [`Handler::propose`] and [`Rooms::commit`], where a row says "an offer" or "a launch":
+//! these exceptions, and so are an [`Updater`]'s; so are [`Handler::propose`] and [`Rooms::commit`], where a row says "an offer" or "a launch":
 //!
 //! | call | waits for | when | shown by |
 //! |---|---|---|---|
@@ -288,7 +288,7 @@ pub use kernel::{
     Drained, ExcludedAgents, Exclusion, ExecutorView, Explanation, GivenUp, Handler, Kernel,
     LargestAgent, Left, LeftResources, LimitRule, Miss, OfferCounts, Outcome, Phase, Pick, Picks,
     Piece, Placed, Reason, ReasonKind, Recovered, Remainder, ResourceSums, RoleOffer, Room, Rooms,
-    Scope, Snapshot, Target, Task, Ticked, Totals, Unplaced, Violation, choosers,
+    Scope, Snapshot, Target, Task, Ticked, Totals, Unplaced, Updater, Violation, choosers,
 };
 pub use offer::attributes;
 pub use offer::{

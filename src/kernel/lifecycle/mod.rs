@@ -11,4 +11,5 @@ pub(crate) mod polling;
 pub(crate) mod release;
 pub(crate) mod settings;
 pub(crate) mod task_tag;
+pub(crate) mod updater;
 pub(crate) mod updates;

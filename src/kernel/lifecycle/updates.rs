@@ -15,7 +15,7 @@ use crate::time::Timestamp;
 const UPDATES_AHEAD: usize = if cfg!(all(loom, test)) { 2 } else { 64 };
 
 /// An executor's id and cell. The cell may hold another executor by now; its state says so.
-type Found<'k> = (ExecutorId, &'k ExecutorCell);
+pub(crate) type Found<'k> = (ExecutorId, &'k ExecutorCell);
 
 impl Core {
     /// Finds an executor's id by its text. Its cell may hold another executor by now; its state says so.
@@ -86,13 +86,17 @@ impl Core {
         limit: LimitRule,
         now: Timestamp,
     ) -> Outcome {
-        let (found, page) = match self.ids.parse(update.executor) {
-            Some(Parsed::Sequence(sequence)) => self.find_with_page(sequence).unzip(),
-            parsed => {
-                (self.find_parsed(parsed, update.executor).and_then(|id| self.cell(id)), None)
-            }
-        };
+        let (found, page) = self.find_with_number(update.executor);
         self.apply(update, found, limit, now, &mut AtOnce { page }, ReturnedOutcome)
+    }
+
+    /// Finds an executor's cell, and the page of its number if it is found by that.
+    #[inline]
+    pub(crate) fn find_with_number(&self, text: &str) -> (Option<Found<'_>>, Option<&Page>) {
+        match self.ids.parse(text) {
+            Some(Parsed::Sequence(sequence)) => self.find_with_page(sequence).unzip(),
+            parsed => (self.find_parsed(parsed, text).and_then(|id| self.cell(id)), None),
+        }
     }
 
     pub(crate) fn status_updates(
@@ -157,7 +161,7 @@ impl Core {
     /// Applies one update to the executor that was `found`. If it has ended, what it held goes to `releases`. The
     /// outcome goes to `sink`, which writes it to its final place: moving it afterwards is expensive.
     #[inline]
-    fn apply<R: Release, S: OutcomeSink>(
+    pub(in crate::kernel::lifecycle) fn apply<R: Release, S: OutcomeSink>(
         &self,
         update: &StatusUpdate<'_>,
         found: Option<Found<'_>>,
