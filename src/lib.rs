@@ -153,8 +153,9 @@
 //! # Which call waits for which
 //!
 //! Here a call is lock-free if a thread that is stopped anywhere in it prevents no other thread from completing such a
-//! call. [`Handler::resource_offers`], [`Kernel::status_update`] and [`Kernel::status_updates`] are lock-free, with
-//! these exceptions, and so are an [`Updater`]'s; so are [`Handler::propose`] and [`Rooms::commit`], where a row says "an offer" or "a launch":
+//! call. [`Handler::resource_offers`], [`Kernel::status_update`], [`Updater::status_update`] and
+//! [`Kernel::status_updates`] are lock-free, with these exceptions; so are [`Handler::propose`] and [`Rooms::commit`],
+//! where a row says "an offer" or "a launch":
 //!
 //! | call | waits for | when | shown by |
 //! |---|---|---|---|
