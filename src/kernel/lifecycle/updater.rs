@@ -18,13 +18,15 @@ use crate::time::Timestamp;
 /// used costs the memory of 64 executors at the most.
 ///
 /// ```
-/// use offermill::{Change, Config, Decisions, Fate, IdScheme, Kernel, Offer, Resource, StatusUpdate, TaskState, Timestamp};
+/// use offermill::{Change, Config, Decisions, Fate, IdScheme, Kernel, Offer, Resource};
+/// use offermill::{StatusUpdate, TaskState, Timestamp};
 ///
 /// let kernel = Kernel::new(Config::default(), IdScheme::plain());
-/// let (mut handler, mut updater, mut decisions) = (kernel.handler(), kernel.updater(), Decisions::new());
+/// let (mut handler, mut updater) = (kernel.handler(), kernel.updater());
 /// let resources = [Resource::scalar("cpus", 4.0), Resource::scalar("mem", 4096.0)];
+/// let offers = [Offer::new("offer", "S1", "host", &resources, &[])];
 /// let now = Timestamp::ORIGIN;
-/// handler.resource_offers(&[Offer::new("offer", "S1", "host", &resources, &[])], now, &mut decisions);
+/// handler.resource_offers(&offers, now, &mut Decisions::new());
 /// let outcome = updater.status_update(&StatusUpdate::new("0", TaskState::Finished), now);
 /// assert_eq!(outcome.change, Change::Ended(Fate::Finished));
 /// assert_eq!(kernel.totals().executors, 0);
