@@ -13,15 +13,15 @@ use crate::time::Timestamp;
 /// Applies status updates one by one, for one thread, from [`Kernel::updater`].
 ///
 /// It does what [`Kernel::status_update`] does, with one change of a shared word less for each executor that ends: the
-/// executor's cell, a place in a table, goes back 64 at a time, and when the updater is dropped. What the executor held,
-/// its cores, its GPUs and its place under the limits, is free at once, as always. So an updater that is kept and not
-/// used costs the memory of 64 executors at the most.
+/// executor's cell, a place in a table, goes back 64 at a time, and when the updater is dropped. What the executor
+/// held, its cores, its GPUs and its place under the limits, is free at once, as always. So an updater that is kept and
+/// not used costs the memory of 64 executors at the most.
 ///
 /// ```
 /// use offermill::{Change, Config, Decisions, Fate, IdScheme, Kernel, Offer, Resource};
 /// use offermill::{StatusUpdate, TaskState, Timestamp};
 ///
-/// let kernel = Kernel::new(Config::default(), IdScheme::plain());
+/// let kernel = Kernel::new(Config::builder().build()?, IdScheme::plain());
 /// let (mut handler, mut updater) = (kernel.handler(), kernel.updater());
 /// let resources = [Resource::scalar("cpus", 4.0), Resource::scalar("mem", 4096.0)];
 /// let offers = [Offer::new("offer", "S1", "host", &resources, &[])];
@@ -30,6 +30,7 @@ use crate::time::Timestamp;
 /// let outcome = updater.status_update(&StatusUpdate::new("0", TaskState::Finished), now);
 /// assert_eq!(outcome.change, Change::Ended(Fate::Finished));
 /// assert_eq!(kernel.totals().executors, 0);
+/// # Ok::<(), offermill::Error>(())
 /// ```
 ///
 /// # Consistency
