@@ -65,7 +65,8 @@ object AskSpark {
 
     private def start(): AskedBackend = {
       val given = head.get("conf").fields().asScala.map(entry => entry.getKey -> entry.getValue.asText).toMap
-      val conf = new SparkConf(false).setMaster("local[1]").setAppName("asked")
+      // A task of several cores must fit into a local executor, or the context doesn't start.
+      val conf = new SparkConf(false).setMaster("local[8]").setAppName("asked")
       given.filterNot(it => late(it._1)).foreach { case (key, value) => conf.set(key, value) }
       conf.set("spark.ui.enabled", "false")
       conf.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
