@@ -67,10 +67,10 @@ fn spark_itself_answers_as_offermill_does() {
     ask("asking", 300, drafts::draft);
 }
 
-/// Goal: so do those of the fine-grained mode, in which Spark places tasks on offers. Method: as above, with Spark's
-/// fine-grained backend and its own scheduler of tasks, which doesn't shuffle offers here.
+/// Goal: so do those of the fine-grained mode, in which Spark places tasks on offers. Method: as above, 200 by default,
+/// with Spark's fine-grained backend and its own scheduler of tasks, which doesn't shuffle offers here.
 #[test]
 #[ignore = "needs Java and Spark: .ci/spark"]
 fn fine_grained_spark_answers_as_offermill_does() {
-    ask("asking-fine-grained", 300, fine_grained::draft);
+    ask("asking-fine-grained", 200, fine_grained::draft);
 }
