@@ -53,7 +53,7 @@ fn fine_grained_spark_would_have_decided_the_same() {
     assert!(rest.contains(" to the byte), no difference\n"), "{rest}");
 }
 
-/// Goal: a difference in what only fine-grained answers have is told. Method: change one value of the answers at a time.
+/// Goal: a difference in what only fine-grained answers have is told. Method: change one of their values at a time.
 #[test]
 fn differences_of_tasks_are_told() {
     let text = fine_grained(
@@ -105,7 +105,7 @@ fn a_failed_task_costs_its_executor() {
     assert_eq!(calls(&text, 6), ["decline o4 null", "shown []"]);
 }
 
-/// Goal: what only the coarse-grained backend does has no effect. Method: a core cap, an executor limit, a kill, a stop.
+/// Goal: what only the other backend does has no effect. Method: a core cap, an executor limit, a kill, a stop.
 #[test]
 fn caps_mean_nothing() {
     let text = fine_grained(

@@ -30,7 +30,8 @@ fn write_drafts(folder: &Path, seed: u64, count: u64, draft: fn(&str, u64) -> Ve
     }
 }
 
-/// Plays random drafts to Spark and to Offermill, in a folder of this name; seeded by `OFFERMILL_SEED`, or by the clock.
+/// Plays random drafts to Spark and to Offermill, in a folder of this name; seeded by `OFFERMILL_SEED`, or by the
+/// clock.
 fn ask(name: &str, count: u64, draft: fn(&str, u64) -> Vec<String>) {
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let seed = number("OFFERMILL_SEED").unwrap_or(clock);

@@ -31,7 +31,7 @@
 //! | a setting has a form or a value that isn't allowed | accepts some, throws later for others | the start fails |
 //!
 //! With `spark.mesos.coarse` false it is the fine-grained backend, with all that was wrong with it, see
-//! [`fine_grained`]. Of these rows, those about constraints, settings, Spark's home and offers with the same id hold there.
+//! [`fine_grained`]. Of these rows, those about constraints, settings and Spark's home hold there.
 //!
 //! `deviations.rs` contains the same list for `--help`.
 //!

@@ -12,9 +12,10 @@ import org.apache.mesos.protobuf.ByteString
 import org.apache.mesos.Protos.{ExecutorID, FrameworkID, MasterInfo, OfferID, TaskState, TaskStatus}
 import org.apache.spark.{SparkConf, SparkContext}
 
-/** Plays scenarios to Spark's own backends for Mesos: with `spark.mesos.coarse` false to the fine-grained one. Arguments: a folder of drafts, a folder for scenarios, one for
-  * answers. A draft is a scenario in which a task may be "?N": any that lives, the N-th of them in a circle. What it
-  * became is written as the scenario; an event for which nothing lives is left out. */
+/** Plays scenarios to Spark's own backends for Mesos: with `spark.mesos.coarse` false to the fine-grained one.
+  * Arguments: a folder of drafts, a folder for scenarios, one for answers. A draft is a scenario in which a task may be
+  * "?N": any that lives, the N-th of them in a circle. What it became is written as the scenario; an event for which
+  * nothing lives is left out. */
 object AskSpark {
   /** Given to the context only once it has started, so that it binds, checks and starts nothing for their sake. */
   private val late = Set("spark.driver.host", "spark.driver.port", "spark.blockManager.port", "spark.cores.max",

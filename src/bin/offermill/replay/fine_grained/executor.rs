@@ -11,8 +11,8 @@ use crate::settings::draft::SettingsDraft;
 /// Spark's class that runs tasks.
 const CLASS: &str = "org.apache.spark.executor.MesosExecutorBackend";
 
-/// Returns an executor without id, agent and resources. `None` without Spark's home on the agents, which Spark needs even
-/// if there is an archive.
+/// Returns an executor without id, agent and resources. `None` without Spark's home on the agents, which Spark needs
+/// even if there is an archive.
 pub(super) fn executor(draft: &SettingsDraft) -> Option<TaskLine> {
     let home = draft.spark.home.as_deref()?;
     let mut setup = draft.container.setup().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The order in which Scala 2.12 iterates over a mutable hash map. Spark launches tasks on agents, and gives up the tasks
-//! of a lost executor, in this order.
+//! The order in which Scala 2.12 iterates over a mutable hash map. Spark launches tasks on agents, and gives up the
+//! tasks of a lost executor, in this order.
 
 /// The least length of a table.
 const LEAST: usize = 16;

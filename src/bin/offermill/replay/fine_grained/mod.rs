@@ -7,8 +7,8 @@
 //!        declined, unmet   declined                        declined: no task for it
 //! ```
 //!
-//! Spark keeps one long-lived executor an agent, which runs tasks; each of these is a task of Mesos with cores alone. The
-//! first carries the executor. Spark's answers are played with what was wrong with them:
+//! Spark keeps one long-lived executor an agent, which runs tasks; each of these is a task of Mesos with cores alone.
+//! The first takes those of the executor, too. Spark's answers are played with what was wrong with them:
 //!
 //! * A task that fails or is lost lets Spark forget the executor, which still runs; the next task there carries another
 //!   one, with its cores and memory once more.
@@ -69,8 +69,8 @@ impl FineGrainedReplay {
         }
     }
 
-    /// Answers a batch: first declines what doesn't meet the constraint, then what is too small, and at last what was not
-    /// used.
+    /// Answers a batch: first declines what doesn't meet the constraint, then what is too small, and at last what was
+    /// not used.
     fn offers(&mut self, lines: &[OfferLine], calls: &mut Vec<CallKind>) {
         let arena = Bump::new();
         let read = as_spark_reads(to_offers(lines, &arena), &arena);

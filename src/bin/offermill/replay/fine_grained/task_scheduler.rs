@@ -1,6 +1,6 @@
 //! Spark's scheduler of tasks, with one difference: it doesn't shuffle offers. Stages have their turns in the order in
-//! which they came; the tasks of a stage go round the offers, one for each that has enough cores, until none fits or none
-//! waits.
+//! which they came; the tasks of a stage go round the offers, one for each that has enough cores, until none fits or
+//! none waits.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -10,7 +10,7 @@ pub(super) struct TaskSet {
     stage: u32,
     /// The tasks that wait, by number. The last is placed first.
     waiting: Vec<u32>,
-    tasks: Vec<TaskState>,
+    tasks: Vec<StageTask>,
     /// The attempts by their ids, and the order in which Spark visits them.
     attempts: BTreeMap<i64, Attempt>,
     order: HashOrder<i64>,
@@ -19,7 +19,7 @@ pub(super) struct TaskSet {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct TaskState {
+struct StageTask {
     attempts: u32,
     failures: u32,
     has_finished: bool,
@@ -40,7 +40,7 @@ impl TaskSet {
         TaskSet {
             stage,
             waiting: (0..tasks).rev().collect(),
-            tasks: (0..tasks).map(|_| TaskState::default()).collect(),
+            tasks: (0..tasks).map(|_| StageTask::default()).collect(),
             attempts: BTreeMap::new(),
             order: HashOrder::new(),
             is_given_up: false,
