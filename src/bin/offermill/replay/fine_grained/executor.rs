@@ -51,9 +51,18 @@ fn normalized(path: &str) -> String {
     format!("{root}{}", parts.join("/"))
 }
 
+/// Replaces the placeholders in an executor's options of Java by the ids of application and executor.
+pub(super) fn with_ids(executor: &mut TaskLine, options: &str, app_id: &str, id: &str) {
+    let environment = executor.env.as_mut();
+    let own = environment.and_then(|all| all.get_mut(JAVA_OPTIONS)).filter(|own| *own == options);
+    if let Some(own) = own {
+        *own = own.replace("{{APP_ID}}", app_id).replace("{{EXECUTOR_ID}}", id);
+    }
+}
+
 fn environment(draft: &SettingsDraft) -> BTreeMap<String, String> {
     let mut all = BTreeMap::from([
-        ("SPARK_EXECUTOR_OPTS".to_owned(), java_options(&draft.spark)),
+        (JAVA_OPTIONS.to_owned(), java_options(&draft.spark)),
         ("SPARK_EXECUTOR_MEMORY".to_owned(), format!("{}m", draft.memory.get())),
     ]);
     all.extend(draft.spark.class_path.iter().map(|it| (CLASS_PATH.to_owned(), it.clone())));
@@ -63,4 +72,5 @@ fn environment(draft: &SettingsDraft) -> BTreeMap<String, String> {
     all
 }
 
+const JAVA_OPTIONS: &str = "SPARK_EXECUTOR_OPTS";
 const CLASS_PATH: &str = "SPARK_EXECUTOR_CLASSPATH";

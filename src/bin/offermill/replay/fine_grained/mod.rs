@@ -29,6 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bumpalo::Bump;
 
+use self::executor::with_ids;
 use self::hash_order::{HashOrder, hash_of_text};
 use self::resources::{sum, sum_of_pieces, take};
 pub(super) use self::settings::{FineGrainedStart, fine_grained, is_fine_grained};
@@ -54,6 +55,8 @@ pub(super) struct FineGrainedReplay {
     /// The agents of tasks that haven't ended.
     agents: BTreeMap<i64, String>,
     is_registered: bool,
+    /// The framework's id; empty before the registration.
+    app_id: String,
     has_stopped: bool,
 }
 
@@ -65,6 +68,7 @@ impl FineGrainedReplay {
             executors: BTreeMap::new(),
             agents: BTreeMap::new(),
             is_registered: false,
+            app_id: String::new(),
             has_stopped: false,
         }
     }
@@ -84,10 +88,14 @@ impl FineGrainedReplay {
         let (usable, unusable): (Vec<&OfferLine>, Vec<&OfferLine>) =
             met.into_iter().filter_map(at).partition(|offer| self.has_room(offer));
         calls.extend(unusable.into_iter().map(|offer| decline(offer, None)));
+        let shown = self.shown(&usable);
+        let agents = shown.iter().map(|offer| (offer.agent.clone(), offer.cores)).collect();
+        calls.push(CallKind::Shown { agents });
         if let Ok(executor) = self.settings.executor.clone() {
-            self.place(&usable, &executor, calls);
+            self.place(&usable, &shown, &executor, calls);
         } else {
             // Spark throws when it places the first task.
+            self.scheduler.see(&shown);
             calls.extend(usable.into_iter().map(|offer| decline(offer, None)));
         }
     }
@@ -102,8 +110,8 @@ impl FineGrainedReplay {
         for_both || (self.executors.contains_key(&offer.agent) && cores >= task_cores)
     }
 
-    /// Shows the whole cores of offers to the scheduler of tasks, and launches what it places.
-    fn place(&mut self, offers: &[&OfferLine], executor: &TaskLine, calls: &mut Vec<CallKind>) {
+    /// The whole cores of offers, without those that executors need which aren't there yet.
+    fn shown(&self, offers: &[&OfferLine]) -> Vec<WorkerOffer> {
         let show = |offer: &&OfferLine| {
             let taken = match self.executors.contains_key(&offer.agent) {
                 true => 0.0,
@@ -113,10 +121,18 @@ impl FineGrainedReplay {
             let cores = (sum(&offer.resources, "cpus") - taken) as i32;
             WorkerOffer { agent: offer.agent.clone(), cores }
         };
-        let shown: Vec<WorkerOffer> = offers.iter().map(show).collect();
-        let agents = shown.iter().map(|offer| (offer.agent.clone(), offer.cores)).collect();
-        calls.push(CallKind::Shown { agents });
-        let placed = self.scheduler.offers(&shown);
+        offers.iter().map(show).collect()
+    }
+
+    /// Launches what the scheduler of tasks places on offers that are shown to it.
+    fn place(
+        &mut self,
+        offers: &[&OfferLine],
+        shown: &[WorkerOffer],
+        executor: &TaskLine,
+        calls: &mut Vec<CallKind>,
+    ) {
+        let placed = self.scheduler.offers(shown);
         // Of several offers of an agent, the last counts.
         let last: BTreeMap<&str, &OfferLine> =
             offers.iter().map(|offer| (&*offer.agent, *offer)).collect();
@@ -159,14 +175,16 @@ impl FineGrainedReplay {
         let executor = self.executors.entry(agent.to_owned()).or_insert_with(|| {
             let mut pieces = take(left, "cpus", *executor_cores);
             pieces.extend(take(left, "mem", *executor_memory));
-            TaskLine {
+            let mut executor = TaskLine {
                 id: agent.to_owned(),
                 agent: agent.to_owned(),
                 cpus: sum_of_pieces(&pieces, "cpus"),
                 mem: sum_of_pieces(&pieces, "mem"),
                 resources: pieces,
                 ..template.clone()
-            }
+            };
+            with_ids(&mut executor, &self.settings.java_options, &self.app_id, agent);
+            executor
         });
         let pieces = take(left, "cpus", f64::from(*task_cores));
         self.agents.insert(task.id, agent.to_owned());
@@ -214,7 +232,10 @@ impl FineGrainedReplay {
         calls: &mut Vec<CallKind>,
     ) -> Option<serde_json::Value> {
         match kind {
-            EventKind::Registered(_) => self.is_registered = true,
+            EventKind::Registered(registered) => {
+                self.is_registered = true;
+                self.app_id = registered.framework_id.clone().unwrap_or_default();
+            }
             EventKind::Offers(offers) => self.offers(offers, calls),
             EventKind::Status(status) => self.status(status, calls),
             EventKind::Tasks(count) => {

@@ -8,6 +8,7 @@ use crate::replay::spark_settings::{
     allowed_values, drop_unreadable_items, drop_unreadable_labels, rejected,
 };
 use crate::scenario::{InitLine, ScenarioHead, TaskLine};
+use crate::settings::checks::spark::java_options;
 use crate::settings::draft::SettingsDraft;
 use crate::settings::table;
 
@@ -47,6 +48,8 @@ pub(crate) struct FineGrainedStart {
     pub(super) executor_memory: f64,
     pub(super) task_cores: u32,
     pub(super) task_failures: u32,
+    /// The options of Java of executors, with placeholders.
+    pub(super) java_options: String,
     /// What an executor is launched with, or why none can be launched.
     pub(crate) executor: Result<TaskLine, String>,
     pub(crate) init: InitLine,
@@ -101,6 +104,7 @@ pub(crate) fn fine_grained(head: &ScenarioHead) -> Result<FineGrainedStart, Box<
         executor_memory: memory as f64,
         task_cores: draft.spark.task_cores,
         task_failures,
+        java_options: java_options(&draft.spark),
         executor: unreadable.map_or(launched, Err),
         constraint: draft.constraint,
         init,

@@ -66,11 +66,16 @@ impl TaskScheduler {
         self.stages.iter_mut().for_each(TaskSet::give_up);
     }
 
-    /// Places tasks on offers. Returns those of each offer, in order.
-    pub(super) fn offers(&mut self, offers: &[WorkerOffer]) -> Vec<Vec<PlacedTask>> {
+    /// Records which agents have executors, as Spark takes each offer for one.
+    pub(super) fn see(&mut self, offers: &[WorkerOffer]) {
         for offer in offers {
             self.agents.entry(offer.agent.clone()).or_default();
         }
+    }
+
+    /// Places tasks on offers. Returns those of each offer, in order.
+    pub(super) fn offers(&mut self, offers: &[WorkerOffer]) -> Vec<Vec<PlacedTask>> {
+        self.see(offers);
         let mut left: Vec<i32> = offers.iter().map(|offer| offer.cores).collect();
         let mut placed: Vec<Vec<PlacedTask>> = vec![Vec::new(); offers.len()];
         for number in 0..self.stages.len() {
