@@ -52,6 +52,7 @@ mod deviations;
 mod ending;
 #[path = "../support/eventually.rs"]
 mod eventually;
+mod fine_grained;
 mod http;
 mod impostors;
 mod journaling;

@@ -32,7 +32,7 @@ pub(super) fn add_command(task: &mut TaskLine, command: &Command) {
 }
 
 /// Returns the container of a task. Spark's tasks always have one; by default the agent's.
-fn container(setup: &Setup) -> ContainerLine {
+pub(super) fn container(setup: &Setup) -> ContainerLine {
     let agents_own =
         launch::Container::new(ContainerKind::Mesos { image: None, force_pull: false });
     let container = setup.container.as_ref().unwrap_or(&agents_own);
