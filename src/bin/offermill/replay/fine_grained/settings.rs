@@ -71,7 +71,7 @@ pub(crate) fn fine_grained(head: &ScenarioHead) -> Result<FineGrainedStart, Box<
             true => key.starts_with(*unread),
             false => key == *unread,
         };
-        key == COARSE || UNREAD.iter().any(|unread| means(&unread))
+        key == COARSE || UNREAD.iter().any(means)
     };
     conf.retain(|key, _| !is_unread(key));
     drop_unreadable_items(&mut conf);
