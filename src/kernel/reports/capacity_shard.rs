@@ -75,8 +75,8 @@ pub(super) struct RecordRow {
     offered: PackedSums,
     executors: u16,
     pub(super) kind: AmountKind,
-    /// Whether each executor takes the [usual size](AgentShard::usual_size) of the shard. Otherwise the details say what
-    /// it takes, which lie apart.
+    /// Whether each executor takes the [usual size](AgentShard::usual_size) of the shard. Otherwise the details, which
+    /// lie apart, say what it takes.
     pub(super) has_usual_size: bool,
 }
 

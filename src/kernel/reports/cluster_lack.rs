@@ -239,9 +239,9 @@ impl ClusterCapacity {
         lacks
     }
 
-    /// The agents that have the most of each kind. None if an agent has all that is `asked`, if agents aren't known well
-    /// enough, or if none was offered. Looks at all agents only in shards where one has more than those before, or may
-    /// have all that is asked.
+    /// The agents that have the most of each kind. None if an agent has all that is `asked`, if agents aren't known
+    /// well enough, or if none was offered. Looks at all agents only in shards where one has more than those before,
+    /// or may have all that is asked.
     fn largest_agents(&self, asked: ResourceSums) -> Option<LargestAgents<'_>> {
         let mut largest = LargestAgents::default();
         for (shard, number) in self.shards.iter().zip(0usize..) {

@@ -30,8 +30,8 @@ pub(crate) struct OfferedDetails {
     pub(crate) role: Option<Arc<str>>,
     /// None if the agent has no attributes.
     pub(crate) attributes: Option<Arc<RecordedAttributes>>,
-    /// What was offered to each role, each once; empty if all was offered to one role and is of one kind, as with almost
-    /// all agents.
+    /// What was offered to each role, each once; empty if all was offered to one role and is of one kind, as almost all
+    /// offers are.
     #[expect(clippy::box_collection, reason = "a vector itself would make each record larger")]
     parts: Option<Box<Vec<OfferedToRole>>>,
     /// The size of an executor if it is fixed; otherwise nothing.
