@@ -4,6 +4,7 @@ mod adopting;
 mod binding;
 mod bound_neighbours;
 mod capacity;
+mod capacity_sums;
 mod compatibility;
 mod demand;
 mod documented;

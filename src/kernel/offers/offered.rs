@@ -14,7 +14,9 @@ use super::eligibility::{Eligibility, Supply};
 use super::fingerprint::{OfferFingerprint, Unrecorded, executor_size};
 use crate::config::Config;
 use crate::kernel::Core;
-use crate::kernel::state::offered_amounts::{OfferedAmounts, ResourceSums, Thousandths};
+use crate::kernel::state::offered_amounts::{
+    AmountKind, OfferedAmounts, ResourceSums, Thousandths,
+};
 use crate::kernel::state::offered_details::{OfferedDetails, RecordedAttributes};
 use crate::kernel::state::offered_numbers::OfferedNumbers;
 use crate::kernel::state::policy::Policy;
@@ -154,13 +156,14 @@ impl RecordedBatch<'_> {
         self.write_attributes(details, offer.attributes);
         let first = self.amounts(candidates, candidate);
         let mut further = parts.peekable();
-        numbers.offered = if first.is_plain() && further.peek().is_none() {
-            details.set_plain(offer.role, first)
-        } else {
+        let kind = first.kind();
+        (numbers.offered, numbers.kind) = if kind == AmountKind::Several || further.peek().is_some()
+        {
             let further = further.map(|(it, offer)| (offer.role, self.amounts(candidates, it)));
             details.set_parts(std::iter::once((offer.role, first)).chain(further))
+        } else {
+            (details.set_one(offer.role, &first), kind)
         };
-        numbers.is_plain = details.parts().is_empty();
     }
 
     /// The amounts of one candidate's offers that executors may use.

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use super::agent_names::AgentNames;
+use super::agent_rows::AgentRows;
+use super::agent_state::AgentState;
 use super::collection::Collection;
 use super::executor_row::Row;
 use super::totals::Totals;
@@ -79,21 +80,6 @@ pub enum Phase {
     GivenUp,
 }
 
-/// One agent in a snapshot.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub struct AgentState {
-    /// Its id.
-    pub agent_id: Arc<str>,
-    /// Its host name; empty if it was reported lost and not offered yet.
-    pub hostname: Box<str>,
-    /// The number of executors on it, including those that were given up.
-    pub executors: u32,
-    /// When its exclusion ends, if it is excluded; [`Timestamp::MAX`] is never.
-    pub excluded_until: Option<Timestamp>,
-}
-
 impl Kernel {
     /// Returns the sums at one instant, with one load.
     #[must_use]
@@ -143,20 +129,13 @@ impl Core {
     pub(crate) fn snapshot(&self, now: Timestamp) -> Snapshot {
         // Relaxed: the number is unique, and nothing depends on it.
         let number = self.snapshots.fetch_add(1, Ordering::Relaxed);
-        let mut agent_names = AgentNames::new(&self.agents);
+        let mut agents = AgentRows::default();
         let mut tags = Vec::new();
         let memory = Vec::new();
         let Collection { rows, admission, exact } = self.collect_exactly(memory, TRIES, |rows| {
             self.collect_tags(rows, &mut tags);
-            agent_names.look_up(rows.iter().map(|(_, _, allocation, _)| allocation.agent));
+            agents.read(&self.agents, now);
         });
-        let views = self.agents.views(now).map(|(cell, agent, name)| AgentState {
-            agent_id: agent_names.share(cell, &name.id),
-            hostname: name.hostname.clone(),
-            executors: agent.executors.into(),
-            excluded_until: agent.excluded_until,
-        });
-        let agents = views.collect();
         let mut executors = Vec::with_capacity(rows.len());
         let mut tags = tags.into_iter().peekable();
         executors.extend(rows.iter().filter_map(|row| {
@@ -164,10 +143,10 @@ impl Core {
             // Rows may have been left out since the tags were collected. Both are in the order of the cells.
             while tags.next_if(|(of, _)| of.slot < id.slot).is_some() {}
             let tag = tags.next_if(|(of, _)| *of == id).map(|(_, tag)| tag);
-            view(row, tag, &agent_names)
+            view(row, tag, &mut agents)
         }));
         debug_assert_eq!(executors.len(), rows.len(), "an executor without an agent");
-        Snapshot { number, totals: admission.into(), executors, agents, exact }
+        Snapshot { number, totals: admission.into(), executors, agents: agents.states, exact }
     }
 
     /// Collects the tags of those that are tasks, in the same order. A tag may be that of a cell's next executor; then
@@ -191,7 +170,7 @@ impl Core {
 fn view(
     (id, state, allocation, placed_at): &Row,
     tag: Option<u64>,
-    agent_names: &AgentNames<'_>,
+    agents: &mut AgentRows,
 ) -> Option<ExecutorView> {
     let phase = match state.stage {
         CellStage::Launching => Phase::Launching,
@@ -202,7 +181,7 @@ fn view(
     };
     Some(ExecutorView {
         id: *id,
-        agent_id: agent_names.id(allocation.agent)?,
+        agent_id: agents.id(allocation.agent)?,
         phase,
         resources: allocation.resources,
         placed_at: *placed_at,

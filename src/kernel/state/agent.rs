@@ -160,7 +160,7 @@ impl AgentCell {
     }
 
     pub(crate) fn id(&self) -> Option<Arc<str>> {
-        lock(&self.cold).name.as_ref().map(|name| (*name.id).into())
+        lock(&self.cold).name.as_ref().map(|name| Arc::clone(&name.id))
     }
 
     /// Returns what the agent takes, or why nothing. For planning; only `reserve` decides.
@@ -414,6 +414,16 @@ impl AgentCell {
         let name = self.name();
         // After the name: it is written before the cell becomes the agent's, and removed after it ceases to be.
         name.filter(|_| self.is_current(generation))
+    }
+
+    /// The id and the host name of the agent in the cell, if it is still of this generation.
+    pub(crate) fn names_of(&self, generation: u64) -> Option<(Arc<str>, Arc<str>)> {
+        let cold = lock(&self.cold);
+        let name = cold.name.as_ref()?;
+        let names = (Arc::clone(&name.id), Arc::clone(&name.hostname));
+        drop(cold);
+        // As in `name_of`.
+        self.is_current(generation).then_some(names)
     }
 
     /// Until when the agent in the cell is excluded, if it is.
