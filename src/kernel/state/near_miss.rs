@@ -54,6 +54,8 @@ type Numbers = [u64; 3];
 pub(crate) struct NearMiss {
     pub(crate) config_version: u64,
     pub(crate) at: Timestamp,
+    /// When the last of those was recorded that it is the nearest of, in force then as it was.
+    newest: Timestamp,
     pub(crate) reason: Reason,
     /// None if the reason doesn't concern the agent.
     pub(crate) agent_id: Option<Box<str>>,
@@ -111,7 +113,7 @@ impl NearMisses {
         let at = Timestamp::from_millis(at);
         let reason = decode(kind, [a, b, c]);
         let [agent_id, hostname] = [ID_AT, HOSTNAME_AT].map(|from| get_text(&words[from..]));
-        Some(NearMiss { config_version, at, reason, agent_id, hostname })
+        Some(NearMiss { config_version, at, newest: at, reason, agent_id, hostname })
     }
 }
 
@@ -181,19 +183,20 @@ fn get_text(words: &[u64]) -> Option<Box<str>> {
 }
 
 /// Returns the nearest of several handlers' misses, among those under the latest settings that are less than
-/// [`WINDOW_MS`] older than the newest.
+/// [`WINDOW_MS`] older than the newest. It says when that was, so that a handler that leaves takes nothing with it.
 pub(crate) fn nearest(recorded: impl Iterator<Item = NearMiss>) -> Option<NearMiss> {
     let recorded: Vec<NearMiss> = recorded.collect();
     let config_version = recorded.iter().map(|recorded| recorded.config_version).max()?;
     let in_force = || recorded.iter().filter(|recorded| recorded.config_version == config_version);
-    let newest = in_force().map(|recorded| recorded.at.as_millis()).max()?;
-    let recent = in_force().filter(|recorded| newest - recorded.at.as_millis() < WINDOW_MS);
+    let newest = in_force().map(|recorded| recorded.newest).max()?;
+    let window = Duration::from_millis(WINDOW_MS);
+    let recent = in_force().filter(|recorded| newest.since(recorded.at) < window);
     // Of equally near ones the newest. The id makes the result independent of the order of handlers.
     recent
         .max_by_key(|recorded| {
             (nearness(&recorded.reason), recorded.at, Reverse(&recorded.agent_id))
         })
-        .cloned()
+        .map(|nearest| NearMiss { newest, ..nearest.clone() })
 }
 
 /// How near a miss is, compared with others of its kind.
@@ -359,7 +362,7 @@ mod tests {
             let at = Timestamp::from_millis(1234);
             assert_eq!(
                 near_misses.read(kind),
-                Some(NearMiss { config_version: 9, at, reason, agent_id, hostname })
+                Some(NearMiss { config_version: 9, at, newest: at, reason, agent_id, hostname })
             );
         }
     }
