@@ -274,3 +274,15 @@ fn batches_that_place_nothing_begin_no_wait() {
         }
     }
 }
+
+/// Goal: executors that were there before their host was wanted count. Method: an executor on one agent of the host, and
+/// then an offer of another.
+#[test]
+fn executors_placed_before_the_request_count() {
+    let mut fixture = Fixture::new(&waiting(3000));
+    let there = fixture.offer(&[OfferData::new("S1", 1.0, 100.0).on_host("b")], 0)[0];
+    request(&fixture, &["b"], 1);
+    assert_eq!(placed(&mut fixture, &[offer_data("S2", "b")], 1), [0]);
+    fixture.update(there, TaskState::Finished, 2);
+    assert_eq!(placed(&mut fixture, &[offer_data("S2", "b")], 3), [1]);
+}
