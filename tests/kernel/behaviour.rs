@@ -15,6 +15,7 @@ mod late_answers;
 mod locality;
 mod placing;
 mod policing;
+mod recorded_offers;
 mod updating;
 
 use offermill::{

@@ -551,8 +551,8 @@ mod tests {
         }
     }
 
-    /// Goal: a cell is an agent's from its activation until it is retired, and stale without executors for long. Method:
-    /// both, for a few generations, with and without executors.
+    /// Goal: a cell is an agent's from its activation until it is retired, and stale without executors for long.
+    /// Method: both, for a few generations, with and without executors.
     #[test]
     fn a_cell_is_one_agents_at_a_time() {
         for generation in [0, 1, 2] {
