@@ -275,8 +275,8 @@ fn batches_that_place_nothing_begin_no_wait() {
     }
 }
 
-/// Goal: executors that were there before their host was wanted count. Method: an executor on one agent of the host, and
-/// then an offer of another.
+/// Goal: executors that were there before their host was wanted count. Method: an executor on one agent of the host,
+/// and then an offer of another.
 #[test]
 fn executors_placed_before_the_request_count() {
     let mut fixture = Fixture::new(&waiting(3000));

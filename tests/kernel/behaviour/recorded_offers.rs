@@ -26,8 +26,8 @@ fn a_picture_that_is_off_records_nothing() {
     assert_eq!(kernel.agents_known(), 2);
 }
 
-/// Goal: attributes that change with equal amounts are seen within a minute by the handler that knows the agent. Method:
-/// an agent that is offered to one role and to two.
+/// Goal: attributes that change with equal amounts are seen within a minute by the handler that knows the agent.
+/// Method: an agent that is offered to one role and to two.
 #[test]
 fn changed_attributes_are_seen_within_a_minute() {
     for roles in [&["*"][..], &["*", "eng"]] {
