@@ -541,7 +541,7 @@ mod tests {
                 assert_eq!(cell.word.load(Ordering::Relaxed), before);
                 cell.bump_revision(generation, clear, set);
                 let after = cell.word.load(Ordering::Relaxed);
-                assert_eq!(after >> 16 & 0xff, (before >> 16) + 1 & 0xff);
+                assert_eq!(after >> 16 & 0xff, ((before >> 16) + 1) & 0xff);
                 assert_eq!(after & !(0xff << 16), before & !(0xff << 16) & !clear | set);
             }
             cell.release(executors);
