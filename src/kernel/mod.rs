@@ -428,3 +428,25 @@ impl Kernel {
         self.0.check()
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use crate::{Config, Decisions, IdScheme, Kernel, Offer, Resource, Timestamp};
+
+    /// Goal: no batch that begins later has a number below the bound, and the bound is no lower than it has to be.
+    /// Method: the bound before each of a few batches.
+    #[test]
+    fn the_next_number_is_the_next_batchs_first() {
+        let kernel = Kernel::new(Config::builder().build().unwrap(), IdScheme::plain());
+        let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
+        let resources = [Resource::scalar("cpus", 3.0), Resource::scalar("mem", 9000.0)];
+        let offers = [Offer::new("o", "S1", "host", &resources, &[])];
+        for _ in 0..3 {
+            let next = kernel.next_sequence();
+            handler.resource_offers(&offers, Timestamp::ORIGIN, &mut decisions);
+            let first = decisions.accepts().next().unwrap().executors[0].id;
+            assert_eq!(first.sequence(), next);
+        }
+    }
+}

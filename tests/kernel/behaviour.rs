@@ -16,6 +16,7 @@ mod late_answers;
 mod locality;
 mod placing;
 mod policing;
+mod recorded_offers;
 mod updating;
 
 use offermill::{

@@ -334,3 +334,21 @@ fn waiting_for_hosts_allocates_nothing() {
         assert_eq!(count, 0);
     }
 }
+
+/// Goal: handlers that come and go leave nothing behind, and what they counted stays. Method: 2000 handlers, each of
+/// which answers an offer.
+#[test]
+fn handlers_leave_nothing_behind() {
+    let kernel = kernel(&Setup::default());
+    let (resources, mut decisions) = ([Resource::scalar("cpus", 0.5)], Decisions::new());
+    let offers = [Offer::new("offer", "agent", HOSTNAME, &resources, &[])];
+    let mut come_and_go = || {
+        for _ in 0..1000 {
+            kernel.handler().resource_offers(&offers, at(0), &mut decisions);
+        }
+    };
+    measure(&mut come_and_go);
+    let cost = measure(&mut come_and_go);
+    assert!(cost.bytes_current.abs() < 16 * 1024, "{cost:?}");
+    assert_eq!(kernel.offer_counts().offers, 2000);
+}

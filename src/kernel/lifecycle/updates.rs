@@ -429,3 +429,42 @@ fn next_state(state: CellState, meaning: Meaning) -> Option<CellState> {
     };
     (next != state).then_some(next)
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::config::ExclusionRule;
+    use crate::{Config, Decisions, IdScheme, Kernel, Offer, Resource, TaskState};
+
+    /// Goal: a failure that excludes an agent invalidates the plans that may have been made for it, and nothing else
+    /// does. Method: failures that exclude and that don't, on an agent with another executor and without one, one by
+    /// one and in a batch.
+    #[test]
+    fn exclusions_invalidate_plans() {
+        let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 2000.0)];
+        let offers = [Offer::new("o", "S1", "host", &resources, &[])];
+        let now = Timestamp::ORIGIN;
+        for case in 0..8 {
+            let [excludes, has_other, in_batch] = [1, 2, 4].map(|bit| case & bit != 0);
+            let failures = if excludes { 1 } else { 2 };
+            let rule = ExclusionRule { failures, ..ExclusionRule::default() };
+            let config = Config::builder().exclusion(Some(rule)).build().unwrap();
+            let kernel = Kernel::new(config, IdScheme::plain());
+            let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
+            for _ in 0..=u32::from(has_other) {
+                handler.resource_offers(&offers, now, &mut decisions);
+                assert_eq!(decisions.executors(), 1);
+            }
+            let before = kernel.0.admission.load();
+            let failed = [StatusUpdate::new("0", TaskState::Failed)];
+            if in_batch {
+                kernel.status_updates(&failed, now, &mut Vec::new());
+            } else {
+                kernel.status_update(&failed[0], now);
+            }
+            let is_valid = kernel.0.admission.load().same_version(before);
+            assert_eq!(is_valid, !(excludes && has_other), "{case}");
+        }
+    }
+}

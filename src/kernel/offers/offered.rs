@@ -239,3 +239,40 @@ fn hash_attributes(attributes: &[Attribute<'_>]) -> u64 {
     }
     hasher.finish()
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::resources::PortRange;
+
+    /// Goal: an attribute is taken for a recorded one if name and value are the same, of whatever kind, and only then.
+    /// Method: each of a list compared with each.
+    #[test]
+    fn attributes_are_compared_by_name_and_value() {
+        let ranges = [[PortRange::new(1, 2)], [PortRange::new(1, 3)]];
+        let sets = [["a"], ["b"]];
+        let ranges =
+            |name, at: usize| Attribute { name, value: AttributeValue::Ranges(&ranges[at]) };
+        let set = |name, at: usize| Attribute { name, value: AttributeValue::Set(&sets[at]) };
+        let list = [
+            Attribute::text("one", "a"),
+            Attribute::text("one", "b"),
+            Attribute::text("two", "a"),
+            Attribute::scalar("one", 1.0),
+            Attribute::scalar("one", 2.0),
+            Attribute::scalar("two", 1.0),
+            ranges("one", 0),
+            ranges("one", 1),
+            ranges("two", 0),
+            set("one", 0),
+            set("one", 1),
+            set("two", 0),
+        ];
+        for (one, known) in list.iter().map(OwnedAttribute::from).enumerate() {
+            for (two, attribute) in list.iter().enumerate() {
+                assert_eq!(is_attribute(&known, attribute), one == two, "{known:?}, {attribute:?}");
+            }
+        }
+    }
+}
