@@ -285,10 +285,11 @@ pub use ids::{ExecutorId, IdScheme};
 pub use kernel::{
     Accepted, AgentResources, AgentState, Amount, Bound, CapacitySums, Change, ClusterCapacity,
     ClusterLack, Decisions, Decline, DeclineCounts, Declined, DemandCall, DrainFuture, DrainReport,
-    Drained, ExcludedAgents, Exclusion, ExecutorView, Explanation, GivenUp, Handler, Kernel,
-    LargestAgent, Left, LeftResources, LimitRule, Miss, OfferCounts, Outcome, Phase, Pick, Picks,
-    Piece, Placed, Reason, ReasonKind, Recovered, Remainder, ResourceSums, RoleOffer, Room, Rooms,
-    Scope, Snapshot, Target, Task, Ticked, Totals, Unplaced, Violation, choosers,
+    Drained, ExcludedAgents, Exclusion, ExecutorView, Explanation, GivenUp, Handler, HostStage,
+    Hosts, IdleHost, Joined, Kernel, LargestAgent, Left, LeftResources, LimitRule, Miss,
+    OfferCounts, Outcome, Phase, Pick, Picks, Piece, Placed, Reason, ReasonKind, Recovered,
+    Remainder, ResourceSums, RoleOffer, Room, Rooms, Scope, Snapshot, Target, Task, TaskHost,
+    Ticked, Totals, Unplaced, Violation, choosers,
 };
 pub use offer::attributes;
 pub use offer::{
