@@ -1,7 +1,7 @@
 //! Hosts of tasks: who adds one, who may join, who ends it, and what is said of a former one.
 
 use super::{explore, race};
-use crate::kernel::state::host_state::{HostStage, HostState, HostWord};
+use crate::kernel::state::host_state::{HostState, HostWord, TaskHostStage};
 use crate::sync::AtomicU32;
 use crate::sync::Ordering::Relaxed;
 use crate::{Hosts, Joined, TaskHost};
@@ -14,13 +14,13 @@ type Join = fn(&HostWord) -> Option<HostState>;
 fn join_in_two_steps(word: &HostWord) -> Option<HostState> {
     let state = word.state();
     let joined = match state.stage {
-        HostStage::None => HostState {
-            stage: HostStage::Starting,
+        TaskHostStage::None => HostState {
+            stage: TaskHostStage::Starting,
             tasks: 1,
             round: state.round + 1,
             joins: state.joins + 1,
         },
-        HostStage::Up => HostState { tasks: state.tasks + 1, joins: state.joins + 1, ..state },
+        TaskHostStage::Up => HostState { tasks: state.tasks + 1, joins: state.joins + 1, ..state },
         _ => return None,
     };
     word.store(joined);
@@ -37,7 +37,7 @@ fn first_and_first(join: Join) {
         let (word, known) = (Arc::clone(&word), Arc::clone(&known));
         move || {
             let joined = join(&word)?;
-            if joined.stage == HostStage::Starting {
+            if joined.stage == TaskHostStage::Starting {
                 assert!(word.join_again(joined.round), "another batch has the host");
                 known.store(joined.round, Relaxed);
                 assert!(word.up(joined.round));
@@ -52,7 +52,7 @@ fn first_and_first(join: Join) {
     let added = both.iter().flatten().filter(|(is_first, _)| *is_first).count();
     assert_eq!(added, 1, "hosts were added");
     let tasks: u32 = both.iter().flatten().map(|(_, tasks)| tasks).sum();
-    let expected = HostState { stage: HostStage::Up, tasks, joins: tasks as u16, round: 1 };
+    let expected = HostState { stage: TaskHostStage::Up, tasks, joins: tasks as u16, round: 1 };
     assert_eq!(word.state(), expected);
 }
 
@@ -91,13 +91,13 @@ fn idle_and_pick(end_idle: EndIdle) {
     let (is_ending, joined) = race(ending, move || there.join().is_some());
     assert!(!(is_ending && joined), "a task is in a host that is being ended");
     let state = word.state();
-    let expected = if is_ending { HostStage::Ending } else { HostStage::Up };
+    let expected = if is_ending { TaskHostStage::Ending } else { TaskHostStage::Up };
     assert_eq!((state.stage, state.tasks), (expected, u32::from(joined)));
     // Nobody joins before its end is reported, and then the next one adds another.
     if is_ending {
         assert_eq!(word.join(), None);
         assert_eq!(word.lost(round), Some(0));
-        assert_eq!(word.join().map(|it| (it.stage, it.round)), Some((HostStage::Starting, 2)));
+        assert_eq!(word.join().map(|it| (it.stage, it.round)), Some((TaskHostStage::Starting, 2)));
     }
 }
 
@@ -117,7 +117,7 @@ fn mutant_ended_without_a_comparison() {
             let seen = word.state();
             let is_idle = seen.tasks == 0;
             if is_idle {
-                word.store(HostState { stage: HostStage::Ending, ..seen });
+                word.store(HostState { stage: TaskHostStage::Ending, ..seen });
             }
             is_idle
         });
@@ -143,12 +143,12 @@ fn loss_and_end(leave: Leave) {
     assert_eq!(lost.or(lost_there), Some(2 - ended), "a task ended twice, or never");
     let state = word.state();
     assert_eq!(next, Some(2));
-    let expected = HostState { stage: HostStage::Starting, tasks: 1, joins: 3, round: 2 };
+    let expected = HostState { stage: TaskHostStage::Starting, tasks: 1, joins: 3, round: 2 };
     assert_eq!(state, expected, "the next host has its own task");
 }
 
-/// Goal: the loss of a host is found out once, each of its tasks ends once, by itself or with the host, and what is said
-/// of a former host's tasks doesn't count for the next host. Method: as said there.
+/// Goal: the loss of a host is found out once, each of its tasks ends once, by itself or with the host, and what is
+/// said of a former host's tasks doesn't count for the next host. Method: as said there.
 #[test]
 fn a_loss_beside_the_end_of_a_task() {
     explore("hosts/loss-end", None, || loss_and_end(HostWord::leave));
@@ -177,8 +177,8 @@ fn look_up_twice(join: fn(&Hosts) -> Joined) {
     });
     let firsts: Vec<TaskHost> = firsts.collect();
     assert_eq!(firsts.len(), 1, "hosts were added");
-    assert_eq!((hosts.stage("S1"), firsts[0].tasks()), (HostStage::Starting, 1));
-    assert_eq!((firsts[0].lost(), hosts.stage("S1")), (Some(1), HostStage::None));
+    assert_eq!((hosts.stage("S1"), firsts[0].tasks()), (TaskHostStage::Starting, 1));
+    assert_eq!((firsts[0].lost(), hosts.stage("S1")), (Some(1), TaskHostStage::None));
 }
 
 /// Goal: an agent has one word, whichever thread asks first. Method: two threads join the host of an agent that is new.

@@ -60,7 +60,7 @@ pub use reports::snapshot::{AgentState, ExecutorView, Phase, Snapshot};
 pub use reports::totals::Totals;
 pub use state::counters::{DeclineCounts, OfferCounts};
 pub use state::demand::DemandCall;
-pub use state::host_state::HostStage;
+pub use state::host_state::TaskHostStage;
 pub use state::offered_amounts::ResourceSums;
 pub use state::target::Target;
 

@@ -99,7 +99,7 @@ impl Launcher for CommandTemplate {
         let own = self.environment.iter().map(|(name, value)| (name.clone(), fill(value, &known)));
         environment.extend(own);
         let (setup, prologue) = (self.setup.clone(), ShellPrologue::default());
-        Command { argv, environment, form: self.form, setup, prologue }
+        Command { argv, environment, form: self.form, setup, prologue, ..Command::default() }
     }
 }
 

@@ -20,11 +20,11 @@
 //! | timer | [`state`](HostWord::state), then `end_unchanged`: → `Ending`, if the word is what it was when it was read first | AcqRel | the joins: one that came before changes the word, one that comes after sees `Ending` |
 //! | on request | [`end`](HostWord::end): → `Ending` | AcqRel | as above |
 //!
-//! Each transition is one compare-exchange of the whole word, so of two first tasks one adds the host, and a task either
-//! joins before the host ends or not at all. The round keeps what is said of a former host from the present one: it is
-//! counted up with each host. The number of joins tells the timer whether a host without tasks has had one meanwhile.
-//! Both wrap: a host is ended too early, which is no mistake, if exactly 2¹⁶ tasks came and went between two looks; and
-//! a statement is about another host after 2²⁴ hosts of one agent.
+//! Each transition is one compare-exchange of the whole word, so of two first tasks one adds the host, and a task
+//! either joins before the host ends or not at all. The round keeps what is said of a former host from the present one:
+//! it is counted up with each host. The number of joins tells the timer whether a host without tasks has had one
+//! meanwhile. Both wrap: a host is ended too early, which is no mistake, if exactly 2¹⁶ tasks came and went between two
+//! looks; and a statement is about another host after 2²⁴ hosts of one agent.
 
 use crate::limits::EXECUTORS_MAX;
 use crate::sync::{AtomicU64, Ordering};
@@ -45,7 +45,7 @@ const _: () = assert!(EXECUTORS_MAX <= TASKS_MAX);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
-pub enum HostStage {
+pub enum TaskHostStage {
     /// There is none.
     None,
     /// It was added with a first task, and the cluster hasn't reported it running.
@@ -59,7 +59,7 @@ pub enum HostStage {
 /// What the word of a host says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostState {
-    pub(crate) stage: HostStage,
+    pub(crate) stage: TaskHostStage,
     pub(crate) tasks: u32,
     /// How many tasks have joined, modulo 2¹⁶.
     pub(crate) joins: u16,
@@ -68,15 +68,15 @@ pub(crate) struct HostState {
 }
 
 impl HostState {
-    const NEW: HostState = HostState { stage: HostStage::None, tasks: 0, joins: 0, round: 0 };
+    const NEW: HostState = HostState { stage: TaskHostStage::None, tasks: 0, joins: 0, round: 0 };
 
     const fn pack(self) -> u64 {
         let HostState { stage, tasks, joins, round } = self;
         let stage = match stage {
-            HostStage::None => 0,
-            HostStage::Starting => 1,
-            HostStage::Up => 2,
-            HostStage::Ending => 3,
+            TaskHostStage::None => 0,
+            TaskHostStage::Starting => 1,
+            TaskHostStage::Up => 2,
+            TaskHostStage::Ending => 3,
         };
         stage
             | (tasks as u64) << TASKS_SHIFT
@@ -86,10 +86,10 @@ impl HostState {
 
     const fn unpack(word: u64) -> HostState {
         let stage = match word & ((1 << STAGE_BITS) - 1) {
-            0 => HostStage::None,
-            1 => HostStage::Starting,
-            2 => HostStage::Up,
-            _ => HostStage::Ending,
+            0 => TaskHostStage::None,
+            1 => TaskHostStage::Starting,
+            2 => TaskHostStage::Up,
+            _ => TaskHostStage::Ending,
         };
         let tasks = (word >> TASKS_SHIFT) as u32 & TASKS_MAX;
         let joins = (word >> JOINS_SHIFT) as u16;
@@ -103,7 +103,7 @@ impl HostState {
 
     /// Whether it takes tasks of the batch that added it, or of the framework in general.
     fn is_open(self) -> bool {
-        matches!(self.stage, HostStage::Starting | HostStage::Up)
+        matches!(self.stage, TaskHostStage::Starting | TaskHostStage::Up)
     }
 }
 
@@ -125,12 +125,12 @@ impl HostWord {
     /// (`Starting`). `None` if the host takes no task now.
     pub(crate) fn join(&self) -> Option<HostState> {
         self.change(|state| match state.stage {
-            HostStage::None => {
+            TaskHostStage::None => {
                 let round = state.round.wrapping_add(1) & ROUND_MASK;
-                HostState { stage: HostStage::Starting, round, ..state }.with_task()
+                HostState { stage: TaskHostStage::Starting, round, ..state }.with_task()
             }
-            HostStage::Up => state.with_task(),
-            HostStage::Starting | HostStage::Ending => None,
+            TaskHostStage::Up => state.with_task(),
+            TaskHostStage::Starting | TaskHostStage::Ending => None,
         })
     }
 
@@ -143,8 +143,8 @@ impl HostWord {
     /// The host of this round runs. Returns whether this call has found out.
     pub(crate) fn up(&self, round: u32) -> bool {
         let up = |state: HostState| {
-            let is_new = state.stage == HostStage::Starting;
-            is_new.then_some(HostState { stage: HostStage::Up, ..state })
+            let is_new = state.stage == TaskHostStage::Starting;
+            is_new.then_some(HostState { stage: TaskHostStage::Up, ..state })
         };
         self.change_in(round, up).is_some()
     }
@@ -162,7 +162,7 @@ impl HostWord {
     /// The host of this round takes no more tasks. Returns whether this call has decided that.
     pub(crate) fn end(&self, round: u32) -> bool {
         let end = |state: HostState| {
-            state.is_open().then_some(HostState { stage: HostStage::Ending, ..state })
+            state.is_open().then_some(HostState { stage: TaskHostStage::Ending, ..state })
         };
         self.change_in(round, end).is_some()
     }
@@ -172,7 +172,7 @@ impl HostWord {
         if !seen.is_open() || seen.tasks > 0 {
             return false;
         }
-        let ending = HostState { stage: HostStage::Ending, ..seen };
+        let ending = HostState { stage: TaskHostStage::Ending, ..seen };
         let swapped = self.0.compare_exchange(
             seen.pack(),
             ending.pack(),
@@ -188,7 +188,7 @@ impl HostWord {
         let mut tasks = 0;
         self.change_in(round, |state| {
             tasks = state.tasks;
-            Some(HostState { stage: HostStage::None, tasks: 0, ..state })
+            Some(HostState { stage: TaskHostStage::None, tasks: 0, ..state })
         })?;
         Some(tasks)
     }
@@ -200,7 +200,7 @@ impl HostWord {
         mut next: impl FnMut(HostState) -> Option<HostState>,
     ) -> Option<HostState> {
         self.change(|state| {
-            let is_it = state.round == round && state.stage != HostStage::None;
+            let is_it = state.round == round && state.stage != TaskHostStage::None;
             if is_it { next(state) } else { None }
         })
     }
@@ -241,7 +241,12 @@ mod tests {
     /// and goes at the end of all counts.
     #[test]
     fn fields_keep_apart() {
-        let stages = [HostStage::None, HostStage::Starting, HostStage::Up, HostStage::Ending];
+        let stages = [
+            TaskHostStage::None,
+            TaskHostStage::Starting,
+            TaskHostStage::Up,
+            TaskHostStage::Ending,
+        ];
         for stage in stages {
             for (tasks, joins, round) in
                 [(TASKS_MAX, 0, 0), (0, u16::MAX, 0), (0, 0, ROUND_MASK), (1, 1, 1)]
@@ -252,7 +257,7 @@ mod tests {
         }
         let last = HostState { joins: u16::MAX, round: ROUND_MASK, ..HostState::NEW };
         let word = HostWord(AtomicU64::new(last.pack()));
-        let first = HostState { stage: HostStage::Starting, tasks: 1, joins: 0, round: 0 };
+        let first = HostState { stage: TaskHostStage::Starting, tasks: 1, joins: 0, round: 0 };
         assert_eq!(word.join(), Some(first));
         assert_eq!(word.lost(ROUND_MASK), None);
         assert_eq!(word.lost(0), Some(1));
@@ -260,7 +265,7 @@ mod tests {
 
     /// An operation on the word, about the last host or about one of those before.
     #[derive(Clone, Copy, Debug)]
-    enum Step {
+    enum WordStep {
         Join,
         JoinAgain(u32),
         Up(u32),
@@ -271,17 +276,17 @@ mod tests {
         Lost(u32),
     }
 
-    fn step() -> impl Strategy<Value = Step> {
+    fn step() -> impl Strategy<Value = WordStep> {
         let back = || prop_oneof![8 => Just(0u32), 1 => 1u32..3];
         prop_oneof![
-            4 => Just(Step::Join),
-            1 => back().prop_map(Step::JoinAgain),
-            3 => back().prop_map(Step::Up),
-            4 => back().prop_map(Step::Leave),
-            1 => back().prop_map(Step::End),
-            1 => Just(Step::Look),
-            1 => Just(Step::EndUnchanged),
-            1 => back().prop_map(Step::Lost),
+            4 => Just(WordStep::Join),
+            1 => back().prop_map(WordStep::JoinAgain),
+            3 => back().prop_map(WordStep::Up),
+            4 => back().prop_map(WordStep::Leave),
+            1 => back().prop_map(WordStep::End),
+            1 => Just(WordStep::Look),
+            1 => Just(WordStep::EndUnchanged),
+            1 => back().prop_map(WordStep::Lost),
         ]
     }
 
@@ -291,62 +296,62 @@ mod tests {
         #[test]
         fn a_word_is_its_diagram(steps in prop::collection::vec(step(), 1..200)) {
             let word = HostWord::new();
-            let mut hosts = vec![(HostStage::None, 0u32)];
+            let mut hosts = vec![(TaskHostStage::None, 0u32)];
             let mut changes = 0;
             let mut looked: Option<(HostState, u32)> = None;
             for step in steps {
                 let last = hosts.len() - 1;
                 let (stage, tasks) = hosts[last];
                 let about = |back: u32| (hosts.len() as u32 - 1).checked_sub(back).unwrap_or(999);
-                let is_last = |back: u32| about(back) as usize == last && stage != HostStage::None;
-                let is_open = matches!(stage, HostStage::Starting | HostStage::Up);
+                let is_last = |back: u32| about(back) as usize == last && stage != TaskHostStage::None;
+                let is_open = matches!(stage, TaskHostStage::Starting | TaskHostStage::Up);
                 let before = hosts.clone();
                 match step {
-                    Step::Join => {
+                    WordStep::Join => {
                         let joined = word.join().map(|it| it.stage);
                         match stage {
-                            HostStage::None => {
-                                hosts.push((HostStage::Starting, 1));
-                                prop_assert_eq!(joined, Some(HostStage::Starting));
+                            TaskHostStage::None => {
+                                hosts.push((TaskHostStage::Starting, 1));
+                                prop_assert_eq!(joined, Some(TaskHostStage::Starting));
                             }
-                            HostStage::Up => {
+                            TaskHostStage::Up => {
                                 hosts[last].1 += 1;
-                                prop_assert_eq!(joined, Some(HostStage::Up));
+                                prop_assert_eq!(joined, Some(TaskHostStage::Up));
                             }
                             _ => prop_assert_eq!(joined, None),
                         }
                     }
-                    Step::JoinAgain(back) => {
+                    WordStep::JoinAgain(back) => {
                         let may = is_last(back) && is_open;
                         prop_assert_eq!(word.join_again(about(back)), may);
                         hosts[last].1 += u32::from(may);
                     }
-                    Step::Up(back) => {
-                        let is_new = is_last(back) && stage == HostStage::Starting;
+                    WordStep::Up(back) => {
+                        let is_new = is_last(back) && stage == TaskHostStage::Starting;
                         prop_assert_eq!(word.up(about(back)), is_new);
-                        hosts[last].0 = if is_new { HostStage::Up } else { stage };
+                        hosts[last].0 = if is_new { TaskHostStage::Up } else { stage };
                     }
-                    Step::Leave(back) => {
+                    WordStep::Leave(back) => {
                         let may = is_last(back) && tasks > 0;
                         prop_assert_eq!(word.leave(about(back)), may.then(|| tasks - 1));
                         hosts[last].1 -= u32::from(may);
                     }
-                    Step::End(back) => {
+                    WordStep::End(back) => {
                         let may = is_last(back) && is_open;
                         prop_assert_eq!(word.end(about(back)), may);
-                        hosts[last].0 = if may { HostStage::Ending } else { stage };
+                        hosts[last].0 = if may { TaskHostStage::Ending } else { stage };
                     }
-                    Step::Look => looked = Some((word.state(), changes)),
-                    Step::EndUnchanged => if let Some((seen, then)) = looked {
+                    WordStep::Look => looked = Some((word.state(), changes)),
+                    WordStep::EndUnchanged => if let Some((seen, then)) = looked {
                         let may = is_open && tasks == 0 && then == changes;
                         prop_assert_eq!(word.end_unchanged(seen), may);
-                        hosts[last].0 = if may { HostStage::Ending } else { stage };
+                        hosts[last].0 = if may { TaskHostStage::Ending } else { stage };
                     },
-                    Step::Lost(back) => {
+                    WordStep::Lost(back) => {
                         let may = is_last(back);
                         prop_assert_eq!(word.lost(about(back)), may.then_some(tasks));
                         if may {
-                            hosts[last] = (HostStage::None, 0);
+                            hosts[last] = (TaskHostStage::None, 0);
                         }
                     }
                 }

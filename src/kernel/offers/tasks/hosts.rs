@@ -3,9 +3,9 @@
 //! A *host* is one long-lived executor an agent, in which tasks run: starting a task in it costs less than starting an
 //! executor of its own. What of it belongs into the kernel:
 //!
-//! * **The host itself is an ordinary executor**, and so are its tasks: each has an id, a cell with its own amounts, its
-//!   own updates and its own end. So admission, caps, losses, drains, snapshots and reconciliation hold for hosts as
-//!   for all executors, with the proofs that they have, and cost nothing more.
+//! * **The host itself is an ordinary executor**, and so are its tasks: each has an id, a cell with its own amounts,
+//!   its own updates and its own end. So admission, caps, losses, drains, snapshots and reconciliation hold for hosts
+//!   as for all executors, with the proofs that they have, and cost nothing more.
 //! * **The first task counts host and task in one step**, since a framework picks both as a
 //!   [gang](crate::Picks::push_gang), with all further tasks of that batch on that room: all are placed or none. So no
 //!   task is ever placed whose host isn't.
@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::kernel::state::host_state::{HostStage, HostState, HostWord};
+use crate::kernel::state::host_state::{HostState, HostWord, TaskHostStage};
 use crate::sync::{Mutex, lock};
 
 /// The hosts of a framework for its [tasks](crate::Task): at most one on each agent.
@@ -28,7 +28,7 @@ use crate::sync::{Mutex, lock};
 /// lock for a few instructions; what is done with a [`TaskHost`] is lock-free. The entry of an agent is kept.
 ///
 /// ```
-/// use offermill::{HostStage, Hosts, Joined};
+/// use offermill::{Hosts, Joined, TaskHostStage};
 ///
 /// let hosts = Hosts::new();
 /// // The first task on an agent adds its host: the batch picks both as a gang.
@@ -40,13 +40,15 @@ use crate::sync::{Mutex, lock};
 /// let Joined::Member(same) = hosts.join("S1") else { panic!() };
 /// assert_eq!(same.tasks(), 3);
 /// // Its tasks end. It has been idle if nothing has happened between two looks.
-/// (0..3).for_each(|_| drop(same.leave()));
+/// for _ in 0..3 {
+///     same.leave();
+/// }
 /// let idle = host.idle().unwrap();
 /// assert!(idle.end(), "now the framework ends the executor");
 /// assert!(matches!(hosts.join("S1"), Joined::Elsewhere));
 /// // When its end is reported, the next task adds another.
 /// assert_eq!(host.lost(), Some(0));
-/// assert_eq!(hosts.stage("S1"), HostStage::None);
+/// assert_eq!(hosts.stage("S1"), TaskHostStage::None);
 /// ```
 #[derive(Default)]
 pub struct Hosts {
@@ -65,8 +67,8 @@ pub enum Joined {
     Elsewhere,
 }
 
-/// The host of an agent, from its first task to its end. Statements about a host that was [lost](TaskHost::lost) have no
-/// effect on the next one of its agent.
+/// The host of an agent, from its first task to its end. Statements about a host that was [lost](TaskHost::lost) have
+/// no effect on the next one of its agent.
 #[derive(Clone)]
 pub struct TaskHost {
     word: Arc<HostWord>,
@@ -87,8 +89,8 @@ impl Hosts {
         Hosts::default()
     }
 
-    /// Adds a task to the host of this agent, or begins to add the host. Of several threads that do so at once, one gets
-    /// [`Joined::First`].
+    /// Adds a task to the host of this agent, or begins to add the host. Of several threads that do so at once, one
+    /// gets [`Joined::First`].
     #[must_use]
     pub fn join(&self, agent_id: &str) -> Joined {
         let word = self.word(agent_id);
@@ -96,7 +98,7 @@ impl Hosts {
             None => Joined::Elsewhere,
             Some(HostState { stage, round, .. }) => {
                 let host = TaskHost { word, round };
-                if stage == HostStage::Starting {
+                if stage == TaskHostStage::Starting {
                     Joined::First(host)
                 } else {
                     Joined::Member(host)
@@ -107,9 +109,9 @@ impl Hosts {
 
     /// How far the host of this agent is.
     #[must_use]
-    pub fn stage(&self, agent_id: &str) -> HostStage {
+    pub fn stage(&self, agent_id: &str) -> TaskHostStage {
         let words = lock(&self.words);
-        words.get(agent_id).map_or(HostStage::None, |word| word.state().stage)
+        words.get(agent_id).map_or(TaskHostStage::None, |word| word.state().stage)
     }
 
     fn word(&self, agent_id: &str) -> Arc<HostWord> {
@@ -153,7 +155,7 @@ impl TaskHost {
         let seen = self.word.state();
         let is_idle = seen.round == self.round
             && seen.tasks == 0
-            && matches!(seen.stage, HostStage::Starting | HostStage::Up);
+            && matches!(seen.stage, TaskHostStage::Starting | TaskHostStage::Up);
         is_idle.then(|| IdleHost { host: self.clone(), seen })
     }
 
@@ -163,11 +165,11 @@ impl TaskHost {
         self.word.lost(self.round)
     }
 
-    /// How far it is; [`HostStage::None`] if it was lost.
+    /// How far it is; [`TaskHostStage::None`] if it was lost.
     #[must_use]
-    pub fn stage(&self) -> HostStage {
+    pub fn stage(&self) -> TaskHostStage {
         let state = self.word.state();
-        if state.round == self.round { state.stage } else { HostStage::None }
+        if state.round == self.round { state.stage } else { TaskHostStage::None }
     }
 
     /// How many tasks are in it; 0 if it was lost.
