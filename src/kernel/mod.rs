@@ -46,6 +46,7 @@ pub use offers::handler::Handler;
 pub use offers::piece::{Amount, Piece};
 pub use offers::remainder::{Left, LeftResources, Remainder};
 pub use offers::tasks::choosers;
+pub use offers::tasks::hosts::{Hosts, IdleHost, Joined, TaskHost};
 pub use offers::tasks::picks::{Pick, Picks, Task, Unplaced};
 pub use offers::tasks::room::Room;
 pub use offers::tasks::rooms::Rooms;
@@ -61,6 +62,7 @@ pub use reports::snapshot::{ExecutorView, Phase, Snapshot};
 pub use reports::totals::Totals;
 pub use state::counters::{DeclineCounts, OfferCounts};
 pub use state::demand::DemandCall;
+pub use state::host_state::TaskHostStage;
 pub use state::offered_amounts::ResourceSums;
 pub use state::target::Target;
 

@@ -3,6 +3,7 @@
 //! A [`Command`] belongs to one executor: its arguments and its environment. A [`Setup`], such as the container, is
 //! created once and shared by all executors of a framework.
 
+mod hosting;
 mod placeholder_text;
 mod read;
 mod secret;
@@ -14,6 +15,7 @@ mod template;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+pub use hosting::Hosting;
 pub use read::{labels, parameters, port_mappings, uris, volumes};
 pub use secret::{SECRET_VARIABLES, Secret};
 pub use setup::{
@@ -41,6 +43,8 @@ pub struct Command {
     pub setup: Option<Arc<Setup>>,
     /// Steps that a shell performs before it starts the program. Only for [`CommandForm::Shell`].
     pub prologue: ShellPrologue,
+    /// Whether it is a host of tasks, or a task in one.
+    pub hosting: Hosting,
 }
 
 impl Command {
@@ -64,6 +68,12 @@ impl Command {
     #[must_use]
     pub fn with_form(self, form: CommandForm) -> Command {
         Command { form, ..self }
+    }
+
+    /// Makes it a host of tasks, or a task in one.
+    #[must_use]
+    pub fn with_hosting(self, hosting: Hosting) -> Command {
+        Command { hosting, ..self }
     }
 
     /// Sets the setup that executors share.

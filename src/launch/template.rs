@@ -116,7 +116,7 @@ impl Launcher for CommandTemplate {
         let own = self.environment.iter();
         environment.extend(own.map(|(name, value)| (name.clone().into(), value.fill(&filled))));
         let (setup, prologue) = (self.setup.clone(), ShellPrologue::default());
-        Command { argv, environment, form: self.form, setup, prologue }
+        Command { argv, environment, form: self.form, setup, prologue, ..Command::default() }
     }
 }
 

@@ -85,5 +85,6 @@ mod steering;
 mod steering_commands;
 mod steering_ends;
 mod support;
+mod task_hosts;
 mod tasks;
 mod unread;

@@ -71,6 +71,7 @@ fn task(
     launch: &Launch<'_>,
 ) -> Result<TaskInfo, Error> {
     let Launch { executor, pieces, command, .. } = launch;
+    command.hosting.refuse("Mesos")?;
     let mut task = TaskInfo {
         name: format!("{framework} {executor}"),
         task_id: (*executor).into(),

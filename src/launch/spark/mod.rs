@@ -296,7 +296,7 @@ impl Launcher for SparkExecutor {
         if self.is_in_image {
             let argv = vec![self.program.clone()];
             let (form, setup) = (CommandForm::EntryPoint, self.setup.clone());
-            return Command { argv, environment, form, setup, prologue: ShellPrologue::default() };
+            return Command { argv, environment, form, setup, ..Command::default() };
         }
         let mut argv = vec![self.program.clone(), BACKEND.to_owned()];
         let hostname = match &self.hostname {
@@ -319,7 +319,14 @@ impl Launcher for SparkExecutor {
         let prologue = self.prologue.clone();
         let form =
             if prologue == ShellPrologue::default() { self.form } else { CommandForm::Shell };
-        Command { argv, environment, form, setup: self.setup.clone(), prologue }
+        Command {
+            argv,
+            environment,
+            form,
+            setup: self.setup.clone(),
+            prologue,
+            ..Command::default()
+        }
     }
 }
 
