@@ -123,7 +123,8 @@ impl RecordedKernel {
         }
     }
 
-    /// [`Updater::status_update_with`].
+    /// [`Updater::status_update_with`]. With a journal, [`Kernel::status_update_with`]: when an updater frees cells
+    /// would be part of the record, because ids tell their cells.
     pub(crate) fn status_update(
         &self,
         updater: &mut Updater,
@@ -131,7 +132,10 @@ impl RecordedKernel {
         limit: LimitRule,
         now: Timestamp,
     ) -> kernel::Outcome {
-        let run = |at| updater.status_update_with(update, limit, at);
+        if self.recording.is_none() {
+            return updater.status_update_with(update, limit, now);
+        }
+        let run = |at| self.kernel.status_update_with(update, limit, at);
         self.record(now, run, |outcome| {
             let StatusUpdate { executor, state, reason } = *update;
             let executor = executor.to_owned();
