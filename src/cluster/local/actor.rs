@@ -1,5 +1,6 @@
 //! The embedded cluster's thread: receives messages, makes offers, starts and ends executors, sends events.
 
+use std::hash::{BuildHasher, RandomState};
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -212,7 +213,9 @@ impl Actor {
         let QueuedLaunch { request, agent, agent_id } = launch;
         let LaunchRequest { executor, amounts, port, mut command, .. } = request;
         if input.is_some() {
-            let mark = format!("{}/{executor}", self.sandboxes.framework_id());
+            // Frameworks' ids are unique in their work folder, but this is looked for in all of the machine.
+            let random = RandomState::new().hash_one(&executor);
+            let mark = format!("{}/{executor}/{random:016x}", self.sandboxes.framework_id());
             command.environment.push((MARK_VARIABLE.into(), mark));
         }
         StartRequest {

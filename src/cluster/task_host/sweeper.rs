@@ -5,7 +5,10 @@
 //! it which groups there are. When the pipe ends, it kills them, and then all processes that have the host's mark in
 //! their environment (on Linux): also a task that was started in the moment in which the host was killed, of which it
 //! wasn't told, and processes that have left their task's group. *Out of reach* are processes that left the group and
-//! removed the mark.
+//! removed the mark, or whose environment can't be read or was overwritten: `/proc` hides that of programs that change
+//! their user or forbid to be looked at. So are processes that leave a child and end faster than they are looked for. On
+//! systems without `/proc`, `grep -z` or `xargs`, all are that left the group. Who sets the mark in the environment of a
+//! process of its own has that killed with the host.
 //!
 //! Its standard output is the connection to the cluster. So the cluster sees the end of the connection only after the
 //! sweeper has done its work: a task that is lost with its host is not started again before.
@@ -23,7 +26,9 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 pub(crate) const MARK_VARIABLE: &str = "OFFERMILL_TASK_HOST";
 
 /// Reads the mark, and groups that begin and end. At the end of the pipe it kills those that are left, and looks for
-/// the mark until nothing has it.
+/// the mark until three looks in a row have found nothing that has it: a process that has just been forked may be
+/// missed by one. `xargs` splits lists of processes that are too long for one command. The host, its parent, has the
+/// mark, too; it has ended or is about to.
 const SCRIPT: &str = "trap '' HUP INT QUIT TERM TSTP TTIN TTOU USR1 USR2 PIPE ALRM
 groups=' '
 read -r mark
@@ -34,10 +39,11 @@ while read -r sign group; do
     esac
 done
 for group in $groups; do kill -KILL \"-$group\"; done
-rounds=0
-while [ $rounds -lt 200 ]; do
-    found=$(grep -lsxzF -- \"$mark\" /proc/[0-9]*/environ)
-    [ \"$found\" ] || break
+rounds=0 clean=0
+while [ $rounds -lt 200 ] && [ $clean -lt 3 ]; do
+    found=$(printf '%s\\n' /proc/[0-9]*/environ | grep -vxF \"/proc/$PPID/environ\" |
+        xargs grep -lsxzF -e \"$mark\" /dev/null)
+    if [ \"$found\" ]; then clean=0; else clean=$((clean + 1)); fi
     for path in $found; do pid=${path#/proc/}; kill -KILL \"${pid%/environ}\"; done
     rounds=$((rounds + 1))
 done";

@@ -12,7 +12,7 @@ use rustix::process::{
 };
 
 use super::message::HostReport;
-use super::sweeper::Sweeper;
+use super::sweeper::{MARK_VARIABLE, Sweeper};
 use crate::cluster::process::Exit;
 use crate::private_files::PrivateFolder;
 
@@ -86,6 +86,8 @@ impl RunningTasks {
         let Some((program, arguments)) = argv.split_first() else {
             return Err(("the task".to_owned(), io::Error::other("its command is empty")));
         };
+        // The mark by which the sweeper finds what a task leaves behind is the host's own, which tasks inherit.
+        let environment = environment.into_iter().filter(|(name, _)| name != MARK_VARIABLE);
         let child = Command::new(program)
             .args(arguments)
             .envs(environment)

@@ -5,6 +5,8 @@ use std::time::Duration;
 #[cfg(target_os = "linux")]
 use super::bench::processes_in;
 use super::bench::{Bench, launch, until};
+#[cfg(target_os = "linux")]
+use crate::cluster::task_host::MARK_VARIABLE;
 use crate::engine::cluster_manager::{ClusterManager, Event, Launch};
 use crate::launch::{CommandForm, Hosting};
 use crate::resources::Mebibytes;
@@ -93,14 +95,15 @@ fn tasks_run_in_a_host() {
 }
 
 /// Goal: a host that is killed takes its tasks with it, whatever they did to their groups; each is reported once, as
-/// lost, and only when it is gone. Method: a task with a child in a session of its own, and one without a variable; the
-/// host gets SIGKILL.
+/// lost, and only when it is gone. Method: a task with a child in a session of its own, one whose settings have another
+/// mark, too, and one without a variable; the host gets SIGKILL.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_killed_host_takes_its_tasks_along() {
     let bench = Bench::new("hosts-killed", "local-cluster[1,4,1024]");
     let offer = bench.offer();
-    let leaving = task("leaving", "h", "setsid sleep 600 & echo ready; wait");
+    let mut leaving = task("leaving", "h", "setsid sleep 600 & echo ready; wait");
+    leaving.command.environment.push((MARK_VARIABLE.into(), "another".into()));
     let bare = task("bare", "h", "echo ready; exec env -i /bin/sleep 600");
     bench.accept(&offer, &[host("h"), leaving, bare], Duration::ZERO);
     let process = bench.update("h", TaskState::Running).process.unwrap();
