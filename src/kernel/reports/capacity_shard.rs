@@ -350,4 +350,33 @@ mod tests {
     fn a_row_has_no_gaps() {
         assert_eq!(size_of::<AgentRow>(), 64);
     }
+
+    /// Goal: a row that shows an agent as it was isn't taken for one that shows it as it is. Method: change one thing
+    /// that is seen of an agent at a time.
+    #[test]
+    fn a_row_shows_what_was_seen_alone() {
+        let until = Some(Timestamp::from_millis(1));
+        let view = AgentView {
+            generation: 3,
+            executors: 2,
+            excluded_until: None,
+            suspect_until: None,
+            seen: 7,
+        };
+        let mut row = AgentRow::EMPTY;
+        row.see(&view);
+        assert!(row.shows(&view));
+        for other in [
+            AgentView { generation: 4, ..view },
+            AgentView { executors: 1, ..view },
+            AgentView { excluded_until: until, ..view },
+            AgentView { suspect_until: until, ..view },
+            AgentView { seen: 8, ..view },
+        ] {
+            assert!(!row.shows(&other), "{other:?}");
+            let mut row = row;
+            row.see(&other);
+            assert!(row.shows(&other), "{other:?}");
+        }
+    }
 }

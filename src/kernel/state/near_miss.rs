@@ -428,4 +428,90 @@ mod tests {
             );
         }
     }
+
+    /// Goal: as much of a text is kept as is documented. Method: the longest id that is kept whole, and longer ones.
+    #[test]
+    fn sixty_four_bytes_are_kept() {
+        for (letters, ends) in [(64, "x"), (65, "x…"), (80, "x…")] {
+            let near_misses = NearMisses::default();
+            record(&near_misses, &"x".repeat(letters), Reason::AgentFull, 0, 0);
+            let read = near_misses.read(ReasonKind::AgentFull).unwrap();
+            assert_eq!(read.agent_id.as_deref(), Some(&*format!("{}{ends}", "x".repeat(63))));
+            assert_eq!(read.hostname.as_deref(), Some("host"));
+        }
+    }
+
+    /// Goal: a miss that isn't measured is replaced by one as near only if it is old, or is a cap's with other numbers.
+    /// Method: pairs of misses, how much later the second is, and whether it is recorded.
+    #[test]
+    fn caps_are_replaced_by_other_caps() {
+        let cap = |numbers: [u64; 3]| {
+            let [cap, acquired, asked] = numbers.map(MilliCpus::from_millis);
+            Reason::CoreCap { cap, acquired, asked }
+        };
+        let unmet =
+            |condition| Reason::ConstraintUnmet(Unmet { condition, mismatch: Mismatch::Differs });
+        for (first, second, later, is_replaced) in [
+            (cap([5, 6, 7]), cap([5, 6, 7]), 999, false),
+            (cap([5, 6, 7]), cap([5, 6, 7]), 1_000, true),
+            (cap([1, 6, 7]), cap([2, 6, 7]), 1, true),
+            (cap([5, 1, 7]), cap([5, 2, 7]), 1, true),
+            (cap([5, 6, 1]), cap([5, 6, 2]), 1, true),
+            // Numbers that differ by the same bits.
+            (cap([1, 1, 7]), cap([2, 2, 7]), 1, true),
+            (cap([5, 1, 1]), cap([5, 2, 2]), 1, true),
+            (cap([1, 6, 1]), cap([2, 6, 2]), 1, true),
+            (unmet(1), unmet(2), 999, false),
+            (unmet(1), unmet(2), 1_000, true),
+            (unmet(1), unmet(1), 1_000, true),
+        ] {
+            let near_misses = NearMisses::default();
+            let began = 1_700_000_000_000;
+            record(&near_misses, "S1", first, 0, began);
+            record(&near_misses, "S2", second, 0, began + later);
+            let read = near_misses.read(first.kind()).unwrap();
+            let (reason, at) = if is_replaced { (second, began + later) } else { (first, began) };
+            assert_eq!((read.reason, read.at.as_millis()), (reason, at), "{first:?} {second:?}");
+        }
+    }
+
+    /// Goal: with the times of a real clock, the nearest miss stays as long. Method: pairs of misses a while apart,
+    /// and whether the second is recorded.
+    #[test]
+    fn the_nearest_stays_at_real_times() {
+        let began = 1_700_000_000_000;
+        let gpus = |offered| Reason::Gpus { asked: Gpus::new(9), offered: Gpus::new(offered) };
+        let until = |after| Timestamp::from_millis(began + after);
+        let excluded = |after| Reason::AgentExcluded { until: until(after) };
+        let suspect = |after| Reason::AgentSuspect { until: until(after) };
+        for (first, second, later, is_replaced) in [
+            (gpus(3), gpus(2), 9_999, false),
+            (gpus(3), gpus(2), 10_000, true),
+            (gpus(3), gpus(4), 1, true),
+            (excluded(60_001), excluded(60_000), 1, true),
+            (excluded(60_000), excluded(60_001), 1_000, false),
+            (suspect(60_001), suspect(60_000), 1, true),
+            (suspect(60_000), suspect(60_001), 1_000, false),
+        ] {
+            let near_misses = NearMisses::default();
+            record(&near_misses, "S1", first, 0, began);
+            record(&near_misses, "S2", second, 0, began + later);
+            let read = near_misses.read(first.kind()).unwrap().reason;
+            assert_eq!(read, if is_replaced { second } else { first }, "{first:?} {second:?}");
+        }
+    }
+
+    /// Goal: of several handlers' misses, one that is ten seconds older than the newest doesn't count. Method: two
+    /// handlers, of which the first recorded the nearer one just within that time, and at its end.
+    #[test]
+    fn old_misses_of_other_handlers_do_not_count() {
+        let gpus = |offered| Reason::Gpus { asked: Gpus::new(9), offered: Gpus::new(offered) };
+        for (later, nearer) in [(9_999, gpus(3)), (10_000, gpus(2))] {
+            let handlers = [NearMisses::default(), NearMisses::default()];
+            record(&handlers[0], "S1", gpus(3), 0, 5);
+            record(&handlers[1], "S2", gpus(2), 0, 5 + later);
+            let read = handlers.iter().filter_map(|misses| misses.read(ReasonKind::Gpus));
+            assert_eq!(nearest(read).unwrap().reason, nearer);
+        }
+    }
 }

@@ -116,3 +116,35 @@ impl Planned for PlannedTask {
         order.truncate(kept);
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::kernel::offers::eligibility::Supply;
+    use crate::resources::Mebibytes;
+
+    /// Goal: a gang is cut off as a whole, and nothing else with it. Method: for plans of a few gangs, the number of
+    /// tasks that is kept for each that would fit.
+    #[test]
+    fn gangs_are_not_cut_in_two() {
+        let supply = Supply::NonRevocable;
+        let supplies = TaskSupplies { cores: supply, memory: supply, gpus: supply };
+        let task = Task::new(0, MilliCpus::from_millis(1), Mebibytes::new(1));
+        let planned =
+            |gang| PlannedTask { task, candidate: 0, pick: 0, gang, members: 1, supplies };
+        for (gangs, kept) in [
+            (&[0, 0, 0][..], &[0, 1, 2, 3, 3][..]),
+            (&[1, 1, 1], &[0, 0, 0, 3]),
+            (&[0, 1, 1, 0, 0], &[0, 1, 1, 3, 4, 5]),
+            (&[1, 1, 2, 2], &[0, 0, 2, 2, 4]),
+        ] {
+            let order: Vec<PlannedTask> = gangs.iter().map(|gang| planned(*gang)).collect();
+            for (fit, kept) in kept.iter().enumerate() {
+                // What lies behind the plan's end cuts nothing.
+                let fit = fit.min(order.len());
+                assert_eq!(PlannedTask::boundary(&order, fit), *kept, "{fit} of {gangs:?}");
+            }
+        }
+    }
+}
