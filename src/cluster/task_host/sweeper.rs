@@ -6,9 +6,9 @@
 //! their environment (on Linux): also a task that was started in the moment in which the host was killed, of which it
 //! wasn't told, and processes that have left their task's group. *Out of reach* are processes that left the group and
 //! removed the mark, or whose environment can't be read or was overwritten: `/proc` hides that of programs that change
-//! their user or forbid to be looked at. So are processes that leave a child and end faster than they are looked for. On
-//! systems without `/proc`, `grep -z` or `xargs`, all are that left the group. Who sets the mark in the environment of a
-//! process of its own has that killed with the host.
+//! their user or forbid to be looked at. So are processes that leave a child and end faster than they are looked for.
+//! On systems without `/proc`, `grep -z` or `xargs`, all are that left the group. Who sets the mark in the environment
+//! of a process of its own has that killed with the host.
 //!
 //! Its standard output is the connection to the cluster. So the cluster sees the end of the connection only after the
 //! sweeper has done its work: a task that is lost with its host is not started again before.
