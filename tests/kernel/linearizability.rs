@@ -320,8 +320,8 @@ fn overlaps(history: &[Stamped]) -> usize {
 }
 
 /// Goal: concurrent calls return what some sequential order of them would return, each at an instant between call and
-/// return. Method: thousands of short histories of four threads on a small kernel, each searched for such an order; on a
-/// busy machine, where threads seldom run at a time, more of them.
+/// return. Method: thousands of short histories of four threads on a small kernel, each searched for such an order. On
+/// a busy machine, where threads seldom run at a time, there are more of them.
 #[test]
 fn histories_are_explained_by_an_order() {
     let seed = seed();
