@@ -1,4 +1,4 @@
-//! Hosts of tasks: who adds one, who may join, who ends it, and what is said of a former one.
+//! Hosts of tasks: which thread adds one, may join it or ends it, and what is said of a former one.
 
 use super::{explore, race};
 use crate::kernel::state::host_state::{HostState, HostWord, TaskHostStage};
@@ -27,9 +27,9 @@ fn join_in_two_steps(word: &HostWord) -> Option<HostState> {
     Some(joined)
 }
 
-/// Two handlers commit the first picks on one agent. Whoever adds the host puts a second task of its batch into it, and
-/// has it running; the other one's task joins then, or goes elsewhere. A word beside the host stands for the cluster,
-/// which must know a host that others join.
+/// Two handlers commit the first picks on one agent. The one that adds the host puts a second task of its batch into
+/// it, and has it running; the other one's task joins then, or goes elsewhere. A word beside the host stands for the
+/// cluster, which must know a host that others join.
 fn first_and_first(join: Join) {
     let word = Arc::new(HostWord::new());
     let known = Arc::new(AtomicU32::new(0));

@@ -92,6 +92,7 @@ impl Launcher for CommandTemplate {
         let (cores, memory) = (context.cores.to_string(), context.memory.get().to_string());
         let port = context.port.map(|port| port.to_string());
         let is_bound = !context.agent_id.is_empty();
+        // In the order of the placeholders. Variables have what comes from the cluster unchanged, arguments as words.
         let values = [
             Some(context.executor),
             Some(context.app),
@@ -107,11 +108,16 @@ impl Launcher for CommandTemplate {
                 environment.push((Cow::Borrowed(*name), value.to_owned()));
             }
         }
-        let words = FOREIGN.map(|at| values[at].map(word));
-        let mut filled = values;
-        for (at, word) in FOREIGN.into_iter().zip(&words) {
-            filled[at] = word.as_deref();
-        }
+        let [app, agent_id, hostname] = [context.app, context.agent_id, context.hostname].map(word);
+        let filled = [
+            Some(context.executor),
+            Some(&*app),
+            is_bound.then_some(&*agent_id),
+            is_bound.then_some(&*hostname),
+            Some(&*cores),
+            Some(&*memory),
+            port.as_deref(),
+        ];
         let argv = self.argv.iter().map(|argument| argument.fill(&filled)).collect();
         let own = self.environment.iter();
         environment.extend(own.map(|(name, value)| (name.clone().into(), value.fill(&filled))));
@@ -119,9 +125,6 @@ impl Launcher for CommandTemplate {
         Command { argv, environment, form: self.form, setup, prologue, ..Command::default() }
     }
 }
-
-/// The positions of the placeholders whose values come from the cluster: `APP_ID`, `AGENT_ID` and `HOSTNAME`.
-const FOREIGN: [usize; 3] = [1, 2, 3];
 
 /// A text of the cluster as a word, never an empty one, that means nothing to a shell in any position, is no option and
 /// leads to no other folder. A shell can't be told by its name: many programs start one with one of their arguments.

@@ -415,7 +415,10 @@ impl Actor {
         self.hosts.finish_all(self.grace);
         self.running.terminate_all(self.grace, Instant::now());
         self.starting.kill_all(self.grace, Instant::now());
-        while !self.running.is_empty() || !self.starting.is_empty() || !self.hosts.is_empty() {
+        while !self.running.is_empty()
+            || !self.starting.is_empty()
+            || self.hosts.has_unreported_ends()
+        {
             let now = Instant::now();
             self.run_due(now);
             if give_up <= now {

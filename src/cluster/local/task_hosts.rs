@@ -63,9 +63,9 @@ impl TaskHosts {
         self.tasks.contains_key(task)
     }
 
-    /// Whether hosts have ended whose tasks have not.
-    pub(super) fn is_empty(&self) -> bool {
-        self.hosts.values().all(|host| host.gone.is_none())
+    /// Whether a host's process has ended whose end is not reported yet.
+    pub(super) fn has_unreported_ends(&self) -> bool {
+        self.hosts.values().any(|host| host.gone.is_some())
     }
 
     /// The next time at which [`Actor::run_due_hosts`] has work.

@@ -130,7 +130,7 @@ mod tests {
         other.wait().unwrap();
     }
 
-    /// Goal: the sweeper kills the groups that it was told of and that have not ended, also of processes without a
+    /// Goal: the sweeper kills the groups that were named to it and have not ended, also of processes without a
     /// mark, and the connection ends only then. Method: three groups, of which one is said to have ended.
     #[test]
     fn groups_are_killed_at_the_end() {

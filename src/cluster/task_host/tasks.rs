@@ -26,7 +26,7 @@ struct RunningTask {
     force_at: Option<Instant>,
 }
 
-/// The tasks that have processes, and the sweeper, which is told of each.
+/// The tasks that have processes, and the sweeper, which knows the group of each.
 #[derive(Debug)]
 pub(super) struct RunningTasks {
     folder: PrivateFolder,

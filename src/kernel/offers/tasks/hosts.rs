@@ -1,7 +1,7 @@
 //! [`Hosts`]: which agents have a host for tasks, and how many tasks are in each.
 //!
 //! A *host* is one long-lived executor an agent, in which tasks run: starting a task in it costs less than starting an
-//! executor of its own. What of it belongs into the kernel:
+//! executor of its own. What of it belongs in the kernel:
 //!
 //! * **The host itself is an ordinary executor**, and so are its tasks: each has an id, a cell with its own amounts,
 //!   its own updates and its own end. So admission, caps, losses, drains, snapshots and reconciliation hold for hosts

@@ -127,7 +127,7 @@ mod tests {
     use crate::resources::Mebibytes;
     use crate::{IdScheme, Offer, Resource, Timestamp};
 
-    /// A task of the first candidate, in a gang of so many.
+    /// A task of the first candidate, in a gang of this number of members.
     fn planned(pick: u32, gang: u32, members: u32) -> PlannedTask {
         let supply = Supply::NonRevocable;
         let supplies = TaskSupplies { cores: supply, memory: supply, gpus: supply };
