@@ -31,8 +31,8 @@ pub(super) struct ControlThread {
     taken: VecDeque<ControlMessage>,
 }
 
-/// The most items that are taken from the inbox at once, as many as placed executors may come in one message: while
-/// they are handled, nothing urgent is.
+/// The most items that are taken from the inbox at once, as many as placed executors may come in one message: until
+/// they are handled, no timer runs.
 const ITEMS_TAKEN_MAX: usize = if cfg!(shuttle) { 2 } else { PLACED_ROWS_MAX };
 
 /// The controller's sink: makes its calls through the control thread's gate, and notifies the observer.
@@ -110,7 +110,7 @@ impl ControlThread {
                 let failure = shared.recorded_kernel.finish(self.calls.now);
                 return self.calls.report_journal_end(failure);
             }
-            while let Some(message) = self.taken.pop_front() {
+            while let Some(message) = self.next_message() {
                 self.handle(message);
             }
             if self.is_started {
@@ -119,6 +119,11 @@ impl ControlThread {
             let failure = self.calls.shared.recorded_kernel.journal_failure();
             self.calls.report_journal_end(failure);
         }
+    }
+
+    /// The next of the messages that were taken from the inbox, or an urgent one that has come meanwhile.
+    fn next_message(&mut self) -> Option<ControlMessage> {
+        self.calls.shared.inbox.next_urgent().or_else(|| self.taken.pop_front())
     }
 
     fn handle(&mut self, message: ControlMessage) {

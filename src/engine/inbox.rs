@@ -14,9 +14,11 @@
 //! So in each phase the weight of the ordinary lane is at most the bound of [`Inbox::new`] plus one message, plus what
 //! the reader sends itself. Dropped messages are counted, except those about offers.
 //!
-//! The reader takes many messages at once, so that it and the senders seldom wait for each other's lock; what it has
-//! taken counts as read. An urgent message that comes meanwhile waits for those that were taken. Before the reader
-//! waits it lets others run once: a sender that has more to send goes on, instead of waking the reader for each.
+//! The reader takes many ordinary messages at once, so that it and the senders seldom wait for each other's lock; what
+//! it has taken counts as read. Urgent messages are taken one by one, under a lock of their own that is hardly ever
+//! contended: so the reader looks for one before each message, and none waits for more than the message that is being
+//! handled. Before the reader waits it lets others run once: a sender that has more to send goes on, instead of waking
+//! the reader for each.
 //!
 //! Notifying one of std's condition variables is a system call even if no thread waits. So both sides set a flag or
 //! counter under the lock before they wait, and are notified only then.
@@ -40,6 +42,7 @@ pub(super) trait InboxMessage {
 /// The result of [`Inbox::receive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
+    /// Ordinary messages were taken, or an urgent one can be.
     Messages,
     /// No message came in time.
     Nothing,
@@ -49,6 +52,8 @@ pub(super) enum Received {
 
 pub(super) struct Inbox<M> {
     lanes: Mutex<Lanes<M>>,
+    /// Written only while `lanes` is locked, so that a reader that is about to wait misses none.
+    urgent: Mutex<VecDeque<M>>,
     filled: Condvar,
     drained: Condvar,
     /// The weight of the ordinary lane from which on senders wait.
@@ -56,7 +61,6 @@ pub(super) struct Inbox<M> {
 }
 
 struct Lanes<M> {
-    urgent: VecDeque<M>,
     ordinary: VecDeque<M>,
     /// The weight of the ordinary lane.
     weight: usize,
@@ -80,7 +84,6 @@ enum InboxPhase {
 impl<M: InboxMessage> Inbox<M> {
     pub(super) fn new(ordinary_max: usize) -> Inbox<M> {
         let lanes = Lanes {
-            urgent: VecDeque::new(),
             ordinary: VecDeque::new(),
             weight: 0,
             phase: InboxPhase::Open,
@@ -92,6 +95,7 @@ impl<M: InboxMessage> Inbox<M> {
         };
         Inbox {
             lanes: Mutex::new(lanes),
+            urgent: Mutex::new(VecDeque::new()),
             filled: Condvar::new(),
             drained: Condvar::new(),
             ordinary_max,
@@ -146,7 +150,7 @@ impl<M: InboxMessage> Inbox<M> {
     pub(super) fn send_urgent(&self, message: M) {
         let mut lanes = lock(&self.lanes);
         if lanes.phase != InboxPhase::Ended {
-            lanes.urgent.push_back(message);
+            lock(&self.urgent).push_back(message);
             self.wake_reader(&mut lanes);
         }
     }
@@ -157,8 +161,13 @@ impl<M: InboxMessage> Inbox<M> {
         }
     }
 
-    /// Adds the next messages to `messages`, urgent ones first: one at least, and more up to the weight `most`. Waits
-    /// for the first at most for `patience`. Always called by the same thread.
+    /// Takes the next urgent message, without waiting. Called by the reader.
+    pub(super) fn next_urgent(&self) -> Option<M> {
+        lock(&self.urgent).pop_front()
+    }
+
+    /// Adds the next ordinary messages to `messages`: one at least, if there is one, and more up to the weight `most`.
+    /// Waits at most for `patience`, for one of either lane. Always called by the same thread.
     pub(super) fn receive(
         &self,
         most: usize,
@@ -167,18 +176,21 @@ impl<M: InboxMessage> Inbox<M> {
     ) -> Received {
         let mut lanes = lock(&self.lanes);
         lanes.reader.get_or_insert_with(this_thread);
-        if lanes.waits_for_a_message() {
+        if self.has_nothing(&lanes) {
             drop(lanes);
             let_others_run();
             lanes = lock(&self.lanes);
         }
-        if lanes.waits_for_a_message() {
+        if self.has_nothing(&lanes) {
             lanes.reader_waits = true;
             lanes = pause(&self.filled, lanes, patience);
             lanes.reader_waits = false;
         }
         let taken = lanes.take(most, messages);
         if taken == 0 {
+            if !lock(&self.urgent).is_empty() {
+                return Received::Messages;
+            }
             return if lanes.phase == InboxPhase::Ended {
                 Received::End
             } else {
@@ -190,6 +202,13 @@ impl<M: InboxMessage> Inbox<M> {
             self.drained.notify_one();
         }
         Received::Messages
+    }
+
+    /// Whether there is nothing to read, and something may still come.
+    fn has_nothing(&self, lanes: &Lanes<M>) -> bool {
+        lanes.ordinary.is_empty()
+            && lanes.phase != InboxPhase::Ended
+            && lock(&self.urgent).is_empty()
     }
 
     /// Whether the calling thread is the reader.
@@ -223,7 +242,7 @@ impl<M: InboxMessage> Inbox<M> {
     pub(super) fn abandon(&self, taken: VecDeque<M>) {
         self.end();
         let mut lanes = lock(&self.lanes);
-        let urgent = std::mem::take(&mut lanes.urgent);
+        let urgent = std::mem::take(&mut *lock(&self.urgent));
         let ordinary = std::mem::take(&mut lanes.ordinary);
         let events = taken.iter().chain(&ordinary).filter(|message| !message.is_about_offers());
         lanes.dropped += events.map(|message| message.weight() as u64).sum::<u64>();
@@ -239,26 +258,19 @@ impl<M: InboxMessage> Inbox<M> {
 }
 
 impl<M: InboxMessage> Lanes<M> {
-    fn waits_for_a_message(&self) -> bool {
-        self.urgent.is_empty() && self.ordinary.is_empty() && self.phase != InboxPhase::Ended
-    }
-
-    /// Moves messages to `messages`, urgent ones first: one at least, if there is one, and more up to the weight
-    /// `most`. Returns how many.
+    /// Moves ordinary messages to `messages`: one at least, if there is one, and more up to the weight `most`. Returns
+    /// how many.
     fn take(&mut self, most: usize, messages: &mut VecDeque<M>) -> usize {
         let before = messages.len();
         let mut weight = 0;
-        loop {
-            let is_urgent = !self.urgent.is_empty();
-            let lane = if is_urgent { &mut self.urgent } else { &mut self.ordinary };
-            let Some(next) = lane.front().map(InboxMessage::weight) else { break };
+        while let Some(next) = self.ordinary.front().map(InboxMessage::weight) {
             if weight > 0 && weight + next > most {
                 break;
             }
             weight += next;
-            messages.extend(lane.pop_front());
-            self.weight -= if is_urgent { 0 } else { next };
+            messages.extend(self.ordinary.pop_front());
         }
+        self.weight -= weight;
         messages.len() - before
     }
 }
@@ -280,6 +292,10 @@ mod tests {
     }
 
     fn next(inbox: &Inbox<u32>) -> Option<u32> {
+        let urgent = inbox.next_urgent();
+        if urgent.is_some() {
+            return urgent;
+        }
         let mut messages = VecDeque::new();
         match inbox.receive(1, Duration::ZERO, &mut messages) {
             Received::Messages => messages.pop_front(),
@@ -306,9 +322,9 @@ mod tests {
         assert_eq!([next(&inbox), next(&inbox), next(&inbox)], [Some(4), Some(0), Some(0)]);
     }
 
-    /// Goal: the reader takes many messages at once, in order, urgent ones first, up to a weight, and at least one
-    /// however heavy; what it has taken and not handled counts as dropped when it is gone. Method: messages of several
-    /// weights and kinds, taken in parts.
+    /// Goal: the reader takes many messages at once, in order, up to a weight, and at least one however heavy; it is
+    /// told of an urgent one, which it takes alone; what it has taken and not handled counts as dropped once it is
+    /// gone. Method: messages of several weights and kinds, taken in parts.
     #[test]
     fn many_messages_are_taken_up_to_a_weight() {
         let held = Arc::new(());
@@ -323,9 +339,10 @@ mod tests {
             inbox.send(payload(weight, weight == 5));
         }
         inbox.send_urgent(payload(3, false));
-        assert_eq!(receive(&mut taken), [3, 4]);
+        assert_eq!(receive(&mut taken), [4, 5]);
+        assert_eq!(inbox.next_urgent().map(|it| it.weight), Some(3));
         taken.clear();
-        assert_eq!(receive(&mut taken), [5, 2]);
+        assert_eq!(receive(&mut taken), [2]);
         assert_eq!(lock(&inbox.lanes).weight, 32);
         inbox.abandon(taken);
         assert_eq!((inbox.dropped(), Arc::strong_count(&held)), (2 + 30 + 1 + 1, 1));

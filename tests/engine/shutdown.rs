@@ -43,6 +43,10 @@ impl Counter {
         self.0.1.notify_all();
     }
 
+    fn number(&self) -> usize {
+        *self.0.0.lock().unwrap()
+    }
+
     pub(crate) fn wait_for(&self, number: usize) {
         let counted = self.0.0.lock().unwrap();
         let waited = self.0.1.wait_timeout_while(counted, PATIENCE, |counted| *counted < number);
@@ -87,6 +91,44 @@ fn kills_come_before_updates_and_no_call_after_the_stop() {
     assert_eq!(seen.load(Ordering::Relaxed), UPDATES, "the observer is told of all updates");
     let killed_after = killed_after.load(Ordering::Relaxed);
     assert!(killed_after < UPDATES / 2, "killed after {killed_after} updates");
+}
+
+/// Goal: a kill waits for the update that is being handled, and for none of those that were taken from the queue with
+/// it. Method: the observer waits at each update until the test lets it go on; the executor is killed while it handles
+/// the second of 100, by when the others have been taken.
+#[test]
+fn a_kill_waits_for_one_update() {
+    let seen = Counter::default();
+    let (go_on, gate) = channel::<()>();
+    let (killed, kills) = channel::<usize>();
+    let counted = seen.clone();
+    let mut cluster = Recorder::default();
+    cluster.on_kill = Some(Box::new(move |executor: String| {
+        if executor != "unknown" {
+            killed.send(counted.number()).unwrap();
+        }
+    }));
+    let cluster = Arc::new(cluster);
+    let counter = seen.clone();
+    let observer = FnObserver(move |notice| {
+        if let Notice::Updated { .. } = notice {
+            counter.add();
+            let _ended = gate.recv();
+        }
+    });
+    let engine = start(&cluster, Box::new(observer), |_| {});
+    cluster.send(Event::Offers(vec![offer("o1", "S0", 1)]));
+    cluster.wait_for(|call| matches!(call, Call::Accept { .. }).then_some(()));
+    for _ in 0..100 {
+        cluster.send(update("unknown", TaskState::Lost));
+    }
+    seen.wait_for(1);
+    go_on.send(()).unwrap();
+    seen.wait_for(2);
+    let executor = engine.kernel().snapshot(Timestamp::ORIGIN).executors[0].id;
+    engine.kill(vec![executor]);
+    drop(go_on);
+    assert_eq!(kills.recv_timeout(PATIENCE), Ok(2));
 }
 
 /// Goal: an observer may kill, however many updates are queued. Method: one kill for each of 60 000 updates, which are
