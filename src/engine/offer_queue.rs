@@ -26,7 +26,7 @@ use super::sync::{Condvar, Mutex, MutexGuard, let_others_run, lock, wait};
 const LEFTOVERS_MIN: usize = 64;
 
 /// How often a handler lets others run and looks again before it waits for offers.
-const TURNS_MAX: u32 = if cfg!(shuttle) { 0 } else { 8 };
+const TURNS_MAX: u32 = if cfg!(shuttle) { 1 } else { 8 };
 
 /// An offer that can be queued.
 pub(crate) trait Queued {
@@ -80,6 +80,10 @@ struct QueueState<O> {
     /// The subscription of all queued offers.
     epoch: u64,
     closed: bool,
+    /// Handlers that found nothing and look again before they wait.
+    looking: usize,
+    /// Handlers that wait and weren't notified since; after a spurious wakeup it may be one more, never one less.
+    idle: usize,
 }
 
 /// The places of offers by the hashes of their ids.
@@ -109,7 +113,16 @@ impl<O: Queued> QueueState<O> {
     fn new() -> QueueState<O> {
         let offers = VecDeque::new();
         let index = Index::default();
-        QueueState { offers, waiting: 0, first: 0, index, epoch: 0, closed: false }
+        QueueState {
+            offers,
+            waiting: 0,
+            first: 0,
+            index,
+            epoch: 0,
+            closed: false,
+            looking: 0,
+            idle: 0,
+        }
     }
 
     fn push(&mut self, offers: Vec<O>) {
@@ -207,9 +220,17 @@ impl<O: Queued> OfferQueue<O> {
         let overflow = offers.split_off(room.min(offers.len()));
         if !offers.is_empty() {
             queue.push(offers);
-            self.filled.notify_one();
+            self.notify_idle(&mut queue);
         }
         overflow
+    }
+
+    /// Has one more handler see what is queued, unless one is awake that will. Notifying is a system call.
+    fn notify_idle(&self, queue: &mut QueueState<O>) {
+        if queue.waiting > 0 && queue.looking == 0 && queue.idle > 0 {
+            queue.idle -= 1;
+            self.filled.notify_one();
+        }
     }
 
     /// Moves up to `most` offers into `batch`; waits for the first. Returns their subscription; `None` if the queue is
@@ -224,17 +245,18 @@ impl<O: Queued> OfferQueue<O> {
             if turns < TURNS_MAX {
                 // What sends offers may be about to send more. To be woken takes far longer than to look again.
                 turns += 1;
+                queue.looking += 1;
                 drop(queue);
                 let_others_run();
                 queue = self.queue();
+                queue.looking -= 1;
             } else {
+                queue.idle += 1;
                 queue = wait(&self.filled, queue);
             }
         }
         queue.pop(most, batch);
-        if queue.waiting > 0 {
-            self.filled.notify_one();
-        }
+        self.notify_idle(&mut queue);
         Some(queue.epoch)
     }
 

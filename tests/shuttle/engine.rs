@@ -30,6 +30,9 @@ struct Cluster {
     threads: Quiet<Vec<JoinHandle<()>>>,
     stopped: Mutex<bool>,
     told: Condvar,
+    /// The number of calls, which can be waited for.
+    calls: Mutex<u64>,
+    called: Condvar,
 }
 
 #[derive(Default)]
@@ -70,7 +73,16 @@ impl Cluster {
         self.threads.lock().unwrap().push(thread);
     }
 
-    fn flush_releases(&self) {
+    /// Returns once these offers are answered. If they never are, shuttle sees a deadlock.
+    fn wait_for_answers(&self, offers: &[&str]) {
+        let is_answered = |offer: &&str| self.memory.lock().unwrap().answers.contains_key(*offer);
+        let mut calls = self.calls.lock().unwrap();
+        while !offers.iter().all(is_answered) {
+            calls = self.called.wait(calls).unwrap();
+        }
+    }
+
+    fn check_answers(&self) {
         let memory = self.memory.lock().unwrap();
         assert!(memory.wrong.is_empty(), "{:?}", memory.wrong);
         for (offer, answers) in &memory.answers {
@@ -118,7 +130,8 @@ impl ClusterManager for Cluster {
             }
         }
         answers.iter().for_each(|(executor, state)| self.answer(executor, *state));
-        thread::yield_now();
+        *self.calls.lock().unwrap() += 1;
+        self.called.notify_all();
         Ok(())
     }
 
@@ -175,6 +188,25 @@ fn start_with_batches(
     (engine.unwrap(), kernel)
 }
 
+/// Goal: a handler that waits is woken for offers, whatever the others do: no offer waits for the engine's end. Method:
+/// offers one by one and by the two, some of them sent when those before are answered, and the shutdown only after the
+/// last answer.
+#[test]
+fn handlers_that_wait_are_woken() {
+    play("engine/idle", 3000, || {
+        let cluster = Arc::new(Cluster::default());
+        let (engine, _) = start(&cluster, Box::new(Unobserved), false);
+        cluster.register();
+        cluster.offer(&["a1"]);
+        cluster.offer(&["a2"]);
+        cluster.wait_for_answers(&["a1"]);
+        cluster.offer(&["a3", "a4"]);
+        cluster.wait_for_answers(&["a2", "a3", "a4"]);
+        assert!(engine.shutdown(Duration::MAX).drained);
+        cluster.check_answers();
+    });
+}
+
 /// Goal: each offer of the current subscription is answered once, under this subscription, unless it was rescinded;
 /// older ones at most once; and no handler sleeps while there is an offer or the close. Method: two subscriptions, the
 /// first with more offers than the offer queue has room for; rescissions from a second thread; then a shutdown without
@@ -199,7 +231,7 @@ fn offers_are_answered_once() {
         rescinding.join().unwrap();
         let report = engine.shutdown(Duration::MAX);
         assert!(report.drained && report.unfinished.is_empty());
-        cluster.flush_releases();
+        cluster.check_answers();
         let memory = cluster.memory.lock().unwrap();
         for (offer, epochs) in &memory.answers {
             let epoch = if offer.starts_with('a') { 1 } else { 2 };
@@ -258,7 +290,7 @@ fn an_end_without_deadlines_loses_nothing() {
         let report = engine.shutdown(Duration::MAX);
         assert!(report.drained && report.unfinished.is_empty() && report.broken.is_none());
         sender.join().unwrap();
-        cluster.flush_releases();
+        cluster.check_answers();
         let memory = cluster.memory.lock().unwrap();
         assert!(memory.launched.is_subset(&memory.killed), "launched and not killed");
         assert_eq!(kernel.totals().executors, 0);
@@ -301,7 +333,7 @@ fn no_kill_overtakes_a_launch_of_a_batch() {
         let engine = slot.lock().unwrap().take().unwrap();
         let report = engine.shutdown(Duration::MAX);
         assert!(report.drained && report.unfinished.is_empty() && report.broken.is_none());
-        cluster.flush_releases();
+        cluster.check_answers();
         let memory = cluster.memory.lock().unwrap();
         assert!(memory.launched.is_subset(&memory.killed), "launched and not killed");
         assert_eq!(kernel.totals().executors, 0);
@@ -367,6 +399,6 @@ fn an_observer_ends_the_engine() {
         let stopped = cluster.stopped.lock().unwrap();
         drop(cluster.told.wait_while(stopped, |stopped| !*stopped).unwrap());
         // The kernel isn't checked: the stop doesn't wait for all steps of the engine's threads.
-        cluster.flush_releases();
+        cluster.check_answers();
     });
 }
