@@ -150,6 +150,7 @@
 //! | 47 | An executor that is [bound late](Kernel::bind) counts on the agent that it is bound to, on no other, and on none once it has ended; whichever of a binding, a refusal and an end comes first decides. Once its agent is reported lost, it is in doubt. If the agent was excluded before, or doesn't meet the constraint, it is killed, and blames no agent | L `binding`; P, F; D |
 //! | 48 | An executor whose launch was returned is found by its id until it ends, and by no other id, also while the tables behind ids are reused; to look up an id allocates nothing, whatever it says | L `numbers`; S `numbers/plain-ids`; P, F; counting allocator |
 //! | 49 | An agent has at most one [host](Hosts) for tasks: of several first tasks on an agent one adds it, and it is placed with its first tasks or not at all; no task joins a host that the framework is about to end, and what is said of a former host's tasks doesn't count for the next host | L `hosts`, `tasks`; P |
+//! | 50 | Each task that is picked is placed once, with what it asked for, or comes back with the reason; a gang is placed whole or not at all | L `tasks`; P, F, D |
 //!
 //! # Which call waits for which
 //!

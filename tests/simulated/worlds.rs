@@ -45,6 +45,21 @@ fn random_worlds_are_sound() {
     assert!(count < CI_SEEDS || missed.is_empty(), "never reached: {missed:?}");
 }
 
+/// Goal: the same with tasks of several sizes: caps hold, each task is placed once and as it is, or comes back, and
+/// gangs are placed whole or not at all. Method: random scenarios of each severity, with frameworks that place tasks.
+#[test]
+fn random_worlds_of_tasks_are_sound() {
+    let first = number_from_environment("OFFERMILL_SEED", 1);
+    let mut placed = 0;
+    for severity in [Severity::None, Severity::Mild, Severity::Harsh] {
+        for seed in first..first + seeds() {
+            placed += expect_sound(Scenario::generate(seed, severity).with_tasks()).report().placed;
+        }
+    }
+    println!("simulator: {} seeds from {first} of each severity, {placed} tasks", seeds());
+    assert!(placed > seeds(), "the worlds have to be worth something");
+}
+
 /// Goal: a shutdown is orderly at any time. Method: one harsh scenario, shut down at each of 60 times (by default, of
 /// 20).
 #[test]

@@ -31,6 +31,7 @@ mod scenario;
 mod settings;
 mod shrink;
 mod simulation;
+mod task_sizes;
 mod wire;
 mod world;
 

@@ -94,7 +94,9 @@ impl<'a> AgentResources<'a> {
         self.row.seen()
     }
 
-    /// Returns what is free there: what was offered, less executors placed since, plus those ended since.
+    /// Returns what is free there: what was offered, less executors placed since, plus those ended since. Each of the
+    /// latter counts as much as the configured executor, so with [tasks](crate::Handler::propose) of other sizes this
+    /// is an estimate until the agent offers again.
     #[must_use]
     pub fn free(&self) -> ResourceSums {
         let Some(record) = &self.row.record else { return ResourceSums::NONE };

@@ -72,10 +72,14 @@ pub(crate) struct SimulateArguments {
     #[arg(long, help_heading = "Scenario")]
     pub(crate) binds_late: bool,
 
+    /// The framework places tasks of several sizes, some of them in gangs, instead of equal executors
+    #[arg(long, help_heading = "Scenario", conflicts_with = "binds_late")]
+    pub(crate) tasks: bool,
+
     /// Play a saved scenario; - reads it from standard input
     #[arg(long, value_name = "FILE", help_heading = "Scenario")]
     #[arg(conflicts_with_all = [
-        "agents", "executors", "faults", "duration", "seed", "binds_late"
+        "agents", "executors", "faults", "duration", "seed", "binds_late", "tasks"
     ])]
     pub(crate) scenario: Option<PathBuf>,
 

@@ -73,21 +73,57 @@ pub(super) struct SearchOptions {
     pub(super) seeds: u64,
     pub(super) severity: Severity,
     pub(super) verbose: bool,
-    /// Whether the cluster chooses the agents.
-    pub(super) binds_late: bool,
+    pub(super) placement: PlacementKind,
+}
+
+/// What is placed, and who chooses the agents.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PlacementKind {
+    /// Equal executors, on what agents offer.
+    Executors,
+    /// Equal executors, and the cluster chooses the agents.
+    BoundLate,
+    /// Tasks of several sizes, on what agents offer.
+    Tasks,
+}
+
+impl PlacementKind {
+    fn of(arguments: &SimulateArguments) -> PlacementKind {
+        match arguments {
+            SimulateArguments { binds_late: true, .. } => PlacementKind::BoundLate,
+            SimulateArguments { tasks: true, .. } => PlacementKind::Tasks,
+            _ => PlacementKind::Executors,
+        }
+    }
+
+    fn apply(self, scenario: Scenario) -> Scenario {
+        match self {
+            PlacementKind::Executors => scenario,
+            PlacementKind::BoundLate => scenario.with_late_binding(),
+            PlacementKind::Tasks => scenario.with_tasks(),
+        }
+    }
+
+    /// Returns its flag, after a space.
+    fn flag(self) -> &'static str {
+        match self {
+            PlacementKind::Executors => "",
+            PlacementKind::BoundLate => " --binds-late",
+            PlacementKind::Tasks => " --tasks",
+        }
+    }
 }
 
 impl SearchOptions {
     /// Returns the scenario of a seed.
     pub(super) fn scenario(&self, seed: u64) -> Scenario {
-        let scenario = Scenario::generate(seed, self.severity);
-        if self.binds_late { scenario.with_late_binding() } else { scenario }
+        self.placement.apply(Scenario::generate(seed, self.severity))
     }
 
     /// Returns the command that reproduces one seed.
     pub(super) fn again(&self, seed: u64) -> String {
-        let late = late_flag(self.binds_late);
-        format!("offermill simulate --seeds 1 --seed {seed} --faults {}{late}", self.severity)
+        let placement = self.placement.flag();
+        format!("offermill simulate --seeds 1 --seed {seed} --faults {}{placement}", self.severity)
     }
 }
 
@@ -162,6 +198,7 @@ fn sized(arguments: &SimulateArguments, problems: &mut Problems) -> Option<Box<S
     let duration = duration?;
     let seed = seed?;
     let checks = checks(arguments, u64::from(agents) + u64::from(executors));
+    let placement = PlacementKind::of(arguments);
     let title = format!(
         "{}, up to {}, {severity} faults for {}, seed {seed}",
         counted(agents.into(), "agent"),
@@ -173,10 +210,9 @@ fn sized(arguments: &SimulateArguments, problems: &mut Problems) -> Option<Box<S
          --faults {severity} --duration {} --check {}{}",
         as_flag(duration),
         checks_name(checks),
-        late_flag(arguments.binds_late)
+        placement.flag()
     );
-    let mut scenario = Scenario::sized(seed, severity, agents, executors, duration);
-    scenario.binds_late = arguments.binds_late;
+    let scenario = placement.apply(Scenario::sized(seed, severity, agents, executors, duration));
     Some(Box::new(ScenarioOptions { scenario, checks, title, again }))
 }
 
@@ -213,8 +249,8 @@ fn search(
             .push(format!("{} from --seed {first}: there are no such seeds", count(seeds, "seed")));
     }
     let severity = arguments.faults.unwrap_or_default();
-    let SimulateArguments { verbose, binds_late, .. } = *arguments;
-    Some(SearchOptions { first, seeds, severity, verbose, binds_late })
+    let (verbose, placement) = (arguments.verbose, PlacementKind::of(arguments));
+    Some(SearchOptions { first, seeds, severity, verbose, placement })
 }
 
 fn read_seed(
@@ -249,11 +285,6 @@ fn read_duration(text: &str) -> Result<Duration, String> {
 fn checks(arguments: &SimulateArguments, size: u64) -> Checks {
     let default = if size <= EACH_STEP_MAX { Checks::EachStep } else { Checks::EverySecond };
     arguments.check.unwrap_or(default)
-}
-
-/// Returns the flag of a cluster that chooses the agents, after a space.
-fn late_flag(binds_late: bool) -> &'static str {
-    if binds_late { " --binds-late" } else { "" }
 }
 
 /// Returns the value of `--check`.

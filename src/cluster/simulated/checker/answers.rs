@@ -28,6 +28,8 @@ pub(super) struct AnswerChecker {
     executor_memory: u64,
     executor_gpus: u64,
     fixed_port: bool,
+    /// Whether executors are equal, so that agents take turns.
+    takes_turns: bool,
     context: BatchConditions,
     /// Whether offers were refused because nothing more could be placed.
     refused: bool,
@@ -58,6 +60,7 @@ impl AnswerChecker {
             executor_memory: scenario.memory_taken().get() * 1000,
             executor_gpus: u64::from(scenario.executor_gpus) * 1000,
             fixed_port: scenario.fixed_port,
+            takes_turns: !scenario.tasks,
             context: BatchConditions {
                 settings: FrameworkSettings::of(scenario),
                 now: Timestamp::ORIGIN,
@@ -166,7 +169,7 @@ impl AnswerChecker {
                 format!("{placed} executors in calls, {} context", decisions.executors()),
             ));
         }
-        if self.context.settings.executor_cores == MilliCpus::ZERO {
+        if self.context.settings.executor_cores == MilliCpus::ZERO || !self.takes_turns {
             return Ok(());
         }
         let eligible = self.agents.values().filter(|group| !group.failed);

@@ -22,6 +22,8 @@ const REMEMBERED_FOR: Duration = Duration::from_secs(10 * 60);
 pub(super) struct CapacityChecker {
     memory: Mebibytes,
     gpus: Gpus,
+    /// Whether executors are tasks, which have no fixed size.
+    tasks: bool,
     /// For each handler, the batch that it is about to decide.
     undecided: Vec<Vec<Undecided>>,
     /// What each agent offered in the batches that a picture can still show, in their order.
@@ -112,6 +114,7 @@ impl CapacityChecker {
         CapacityChecker {
             memory: scenario.memory_taken(),
             gpus: Gpus::new(scenario.executor_gpus),
+            tasks: scenario.tasks,
             undecided: (0..scenario.handlers).map(|_| Vec::new()).collect(),
             seen: FixedMap::default(),
             version: 0,
@@ -255,7 +258,8 @@ impl CapacityChecker {
             _ => free,
         };
         // Without a fixed size, executors that come and go beside equal offers aren't noticed.
-        let is_fixed = |it: &&SeenOffers| it.is_compared && it.size != ResourceSums::NONE;
+        let is_fixed =
+            |it: &&SeenOffers| it.is_compared && it.size != ResourceSums::NONE && !self.tasks;
         match seen.iter().rfind(is_fixed) {
             Some(last) if fixed(last.free(held)) != fixed(free) => broken(format!(
                 "has {free:?} free, as offered at {at}; but what it offered at {} leaves {:?}",

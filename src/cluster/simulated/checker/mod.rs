@@ -15,6 +15,7 @@ mod kills;
 mod open_offers;
 mod reconciliation;
 mod rule;
+mod tasks;
 mod updates;
 
 use std::time::Duration;
@@ -25,7 +26,7 @@ use super::wire::{AgentRef, SimOffer};
 use crate::engine::cluster_manager::{Call, Update};
 use crate::engine::{Notice, PlacedExecutor};
 use crate::ids::ExecutorId;
-use crate::kernel::{Change, ClusterCapacity, Decisions, DrainReport, Kernel, Reason};
+use crate::kernel::{Change, ClusterCapacity, Decisions, DrainReport, Kernel, Reason, Task};
 use crate::resources::MilliCpus;
 use crate::time::Timestamp;
 use answers::{AnswerChecker, BatchConditions};
@@ -37,6 +38,7 @@ use kills::KillChecker;
 use open_offers::OpenOffers;
 use reconciliation::ReconcileChecker;
 pub(super) use rule::RuleViolation;
+use tasks::TaskChecker;
 use updates::UpdateChecker;
 
 /// The least virtual time between two pictures of the capacity that are checked, in milliseconds, besides those of
@@ -56,6 +58,7 @@ pub(super) struct Checker {
     kills: KillChecker,
     reconciliation: ReconcileChecker,
     batches: OpenBatches,
+    tasks: TaskChecker,
     capacity: CapacityChecker,
     capacity_checked_at: u64,
     settings: FrameworkSettings,
@@ -81,6 +84,7 @@ impl Checker {
             kills: KillChecker::default(),
             reconciliation: ReconcileChecker::default(),
             batches: OpenBatches::default(),
+            tasks: TaskChecker::new(scenario),
             capacity: CapacityChecker::new(scenario),
             capacity_checked_at: 0,
             settings: FrameworkSettings::of(scenario),
@@ -156,6 +160,14 @@ impl Checker {
         }
         // Recorded even if checks are off: whether a kill waits depends on it.
         self.batches.committed(handler, placed);
+    }
+
+    /// A batch was decided, for which the framework had picked these tasks.
+    pub(super) fn tasks_decided(&mut self, picked: &[Task], decisions: &Decisions) {
+        if self.is_enabled {
+            let checked = self.tasks.decided(picked, decisions);
+            self.record(checked);
+        }
     }
 
     /// Whether all handlers are busy with batches.

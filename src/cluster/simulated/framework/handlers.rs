@@ -107,6 +107,9 @@ impl Framework {
         drop(offers);
         world.recorder.answered(answerer.decisions(), placed);
         world.corners.batch_answered();
+        if let Some(tasks) = &self.tasks {
+            world.checker.tasks_decided(&tasks.take_picked(), answerer.decisions());
+        }
         world.checker.batch_answered(handler, answerer.decisions());
         world.checker.batch_ends(handler, answerer.decisions(), now);
         self.report_never_launched(never_launched, world);
@@ -118,6 +121,9 @@ impl Framework {
         let offers = written.offers();
         let answerer = &mut self.handlers[handler].answerer;
         let (answered, batch) = answerer.decide(&offers, now);
+        if let Some(tasks) = &self.tasks {
+            world.checker.tasks_decided(&tasks.take_picked(), answerer.decisions());
+        }
         let placed = answerer.placed(&offers);
         world.recorder.answered(answerer.decisions(), placed.len() as u32);
         world.checker.committed(handler, &placed, now);

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 mod calls;
 mod handlers;
+mod tasks;
 
 use super::event_queue::{EventQueue, SimEvent};
 use super::network::FaultWindow;
@@ -19,12 +20,12 @@ use super::wire::{MasterEvent, PORT, SimOffer};
 use super::world::World;
 use crate::config::{Config, ConfigBuilder, ExecutorCores, ExecutorGpus, UnreachableRule};
 use crate::constraint::Constraint;
-use crate::engine::EngineOptions;
 use crate::engine::controller::{Controller, ControllerEvent, POLL_EVERY};
 use crate::engine::kill_retry::KillTerms;
 use crate::engine::offer_handler::OfferHandler;
 use crate::engine::offer_queue::OfferQueue;
 use crate::engine::recorded_kernel::RecordedKernel;
+use crate::engine::{EngineOptions, TaskChooser};
 use crate::error::Error;
 use crate::ids::{ExecutorId, IdScheme};
 use crate::kernel::Kernel;
@@ -33,6 +34,7 @@ use crate::resources::{Gpus, MilliCpus};
 use crate::time::Timestamp;
 use calls::SimulatedCalls;
 use handlers::SimHandler;
+use tasks::SimulatedTasks;
 
 /// The stream of random numbers that the framework uses.
 const FRAMEWORK_STREAM: u64 = 5;
@@ -47,6 +49,8 @@ pub(super) struct Framework {
     pub(super) offer_queue: OfferQueue<SimOffer>,
     pub(super) batch: Vec<SimOffer>,
     pub(super) buffer: OfferBuffer,
+    /// What is placed, if it isn't equal executors.
+    tasks: Option<Arc<SimulatedTasks>>,
     pub(super) controller: Controller,
     pub(super) options: EngineOptions,
     /// The number of the subscription's stream, if there is a subscription; then the number of subscriptions so far.
@@ -88,14 +92,19 @@ impl Framework {
             ..EngineOptions::default()
         };
         let recorded_kernel = RecordedKernel::from(kernel.clone());
+        let tasks = scenario.tasks.then(|| SimulatedTasks::new(kernel.clone(), scenario));
+        let tasks = tasks.map(Arc::new);
         let handler = |_| {
-            SimHandler::new(OfferHandler::new(recorded_kernel.clone(), Arc::new(NoCommand), None))
+            let chooser = tasks.clone().map(|tasks| tasks as Arc<dyn TaskChooser>);
+            let (kernel, launcher) = (recorded_kernel.clone(), Arc::new(NoCommand));
+            SimHandler::new(OfferHandler::new(kernel, launcher, chooser))
         };
         Ok(Framework {
             handlers: (0..options.handlers).map(handler).collect(),
             offer_queue: OfferQueue::new(options.offers_queued_max),
             batch: Vec::new(),
             buffer: OfferBuffer::new(scenario.zones),
+            tasks,
             controller: Controller::new(recorded_kernel, options.clone())
                 .with_late_binding(scenario.binds_late),
             kernel,

@@ -59,6 +59,7 @@ impl Scenario {
             core_cap: MilliCpus::ZERO,
             plain_ids: false,
             binds_late: false,
+            tasks: false,
             exclude_after: 2,
             exclude_for: Duration::from_secs(120),
             release_after: Duration::from_secs(120),

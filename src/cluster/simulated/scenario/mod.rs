@@ -58,6 +58,10 @@ pub struct Scenario {
     /// Whether the cluster chooses the agents of executors, as Kubernetes does: see
     /// [`Binding::Late`](crate::Binding::Late).
     pub binds_late: bool,
+    /// Whether the framework places tasks of several sizes, some of them in gangs, instead of equal executors. The
+    /// cores, memory and GPUs of an executor are those of the smallest task. Such a framework has no fixed port, and
+    /// the cluster doesn't choose agents.
+    pub tasks: bool,
     /// The number of failures after which an agent is excluded.
     pub exclude_after: u8,
     /// How long an agent stays excluded.
@@ -88,6 +92,12 @@ impl Scenario {
     #[must_use]
     pub fn with_late_binding(self) -> Scenario {
         Scenario { binds_late: true, ..self }
+    }
+
+    /// The same scenario with a framework that places [tasks](Scenario::tasks).
+    #[must_use]
+    pub fn with_tasks(self) -> Scenario {
+        Scenario { tasks: true, binds_late: false, fixed_port: false, ..self }
     }
 
     /// The rule that excludes agents on which executors fail.

@@ -305,6 +305,13 @@ const SETTINGS: &[Setting<Scenario>] = &[
         set: |it, value| it.binds_late = value == 1,
     },
     Setting {
+        name: "tasks",
+        unit: NumberFormat::Plain,
+        range: (0, 1),
+        get: |it| it.tasks.into(),
+        set: |it, value| it.tasks = value == 1,
+    },
+    Setting {
         name: "exclude-after",
         unit: NumberFormat::Plain,
         range: (1, 255),
