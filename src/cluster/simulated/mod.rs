@@ -31,7 +31,6 @@ mod scenario;
 mod settings;
 mod shrink;
 mod simulation;
-mod task_sizes;
 mod wire;
 mod world;
 

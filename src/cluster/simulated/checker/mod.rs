@@ -84,7 +84,7 @@ impl Checker {
             kills: KillChecker::default(),
             reconciliation: ReconcileChecker::default(),
             batches: OpenBatches::default(),
-            tasks: TaskChecker::new(scenario),
+            tasks: TaskChecker::default(),
             capacity: CapacityChecker::new(scenario),
             capacity_checked_at: 0,
             settings: FrameworkSettings::of(scenario),
@@ -162,8 +162,8 @@ impl Checker {
         self.batches.committed(handler, placed);
     }
 
-    /// A batch was decided, for which the framework had picked these tasks.
-    pub(super) fn tasks_decided(&mut self, picked: &[Task], decisions: &Decisions) {
+    /// A batch was decided, for which the framework had picked these tasks; the members of a gang are together.
+    pub(super) fn tasks_decided(&mut self, picked: &[Vec<Task>], decisions: &Decisions) {
         if self.is_enabled {
             let checked = self.tasks.decided(picked, decisions);
             self.record(checked);

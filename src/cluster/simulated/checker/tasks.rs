@@ -6,14 +6,12 @@ use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 
 use super::rule::RuleViolation;
-use crate::cluster::simulated::scenario::Scenario;
-use crate::cluster::simulated::task_sizes::TaskSizes;
 use crate::kernel::{Decisions, Task};
 use crate::resources::ExecutorResources;
 
 /// Verifies that each task that a framework picks is placed once and as it is, or comes back.
+#[derive(Default)]
 pub(super) struct TaskChecker {
-    sizes: TaskSizes,
     /// The tags of all tasks that were placed so far.
     placed: HashSet<u64, FixedState>,
 }
@@ -27,22 +25,20 @@ enum PickOutcome {
 }
 
 impl TaskChecker {
-    pub(super) fn new(scenario: &Scenario) -> TaskChecker {
-        TaskChecker { sizes: TaskSizes::of(scenario), placed: HashSet::default() }
-    }
-
-    /// A batch was decided, for which these tasks had been picked.
+    /// A batch was decided, for which these tasks had been picked; the members of a gang are together.
     pub(super) fn decided(
         &mut self,
-        picked: &[Task],
+        picked: &[Vec<Task>],
         decisions: &Decisions,
     ) -> Result<(), RuleViolation> {
         self.outcomes(picked, decisions).map_err(|what| (50, what))
     }
 
-    fn outcomes(&mut self, picked: &[Task], decisions: &Decisions) -> Result<(), String> {
+    fn outcomes(&mut self, picked: &[Vec<Task>], decisions: &Decisions) -> Result<(), String> {
+        let tasks: BTreeMap<u64, &Task> =
+            picked.iter().flatten().map(|task| (task.tag, task)).collect();
         let mut outcomes: BTreeMap<u64, PickOutcome> =
-            picked.iter().map(|task| (task.tag, PickOutcome::Open)).collect();
+            tasks.keys().map(|tag| (*tag, PickOutcome::Open)).collect();
         let mut end = |tag: u64, as_what: PickOutcome| match outcomes.get_mut(&tag) {
             Some(outcome @ PickOutcome::Open) => {
                 *outcome = as_what;
@@ -57,8 +53,10 @@ impl TaskChecker {
                 if !self.placed.insert(tag) {
                     return Err(format!("task {tag} is placed again"));
                 }
-                let task = self.sizes.task(tag);
-                let Task { cores, memory, gpus, .. } = task;
+                let Some(Task { cores, memory, gpus, .. }) = tasks.get(&tag).copied().copied()
+                else {
+                    continue;
+                };
                 let asked = ExecutorResources { cores, memory, gpus, ..ExecutorResources::NONE };
                 if placed.resources != asked {
                     let found = placed.resources;
@@ -73,20 +71,12 @@ impl TaskChecker {
         if let Some((tag, _)) = outcomes.iter().find(is_open) {
             return Err(format!("task {tag} is neither placed nor does it come back"));
         }
-        self.check_gangs(picked, &outcomes)
-    }
-
-    /// A gang is the task that begins it, and the next one, if there is one.
-    fn check_gangs(
-        &self,
-        picked: &[Task],
-        outcomes: &BTreeMap<u64, PickOutcome>,
-    ) -> Result<(), String> {
-        let mut tags = picked.iter().map(|task| task.tag);
-        while let Some(first) = tags.find(|tag| self.sizes.begins_gang(*tag)) {
-            let Some(second) = tags.next() else { break };
-            if outcomes.get(&first) != outcomes.get(&second) {
-                return Err(format!("of the gang of tasks {first} and {second} one is placed"));
+        for gang in picked {
+            let mut fates = gang.iter().map(|task| outcomes.get(&task.tag));
+            let first = fates.next();
+            if fates.any(|fate| Some(fate) != first) {
+                let tags: Vec<u64> = gang.iter().map(|task| task.tag).collect();
+                return Err(format!("the gang of tasks {tags:?} is placed in part"));
             }
         }
         Ok(())

@@ -132,6 +132,7 @@ impl Framework {
             self.kernel.set_executor_limit(Some(settings.limit))?;
         } else {
             self.kernel.reconfigure(configure(&self.base, settings)?);
+            self.tasks.iter().for_each(|tasks| tasks.set_cores(settings));
         }
         self.settings = settings;
         Ok(())
