@@ -1,6 +1,6 @@
 //! Snapshots: what they call exact was so at one instant.
 
-use super::scenes::{NOW, SWEPT, config, finish, kernel, offer, offer_from, update};
+use super::scenes::{NOW, SWEPT, config, finish, kernel, offer, offer_to, update};
 use super::{explore, race};
 use crate::kernel::state::executor_state::CellState;
 use crate::{ExecutorId, Kernel, Phase, TaskState};
@@ -65,14 +65,18 @@ fn mutant_one_collection() {
 /// cell of the first one if it is still there.
 fn snapshot_of_a_reused_cell(look: fn(&Kernel) -> Option<(ExecutorId, String)>) {
     let kernel = kernel(config());
-    offer_from(&kernel, "S1", 1).iter().for_each(|executor| finish(&kernel, executor));
+    // It has pinned its version, so that it has no fence but that of its commit.
+    let mut handler = kernel.handler();
+    for id in offer_to(&mut handler, "S1", 1) {
+        finish(&kernel, &kernel.executor_name(id).to_string());
+    }
     let first = offer(&kernel, 1).remove(0);
     let first_id = kernel.executor_id(&first).unwrap();
     let (here, there) = (kernel.clone(), kernel);
     let (second, seen) = race(
         move || {
             finish(&here, &first);
-            offer_from(&here, "S1", 1).len()
+            offer_to(&mut handler, "S1", 1).len()
         },
         move || look(&there),
     );

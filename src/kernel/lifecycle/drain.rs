@@ -268,3 +268,34 @@ impl Core {
         DrainReport { drained, executors }
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::kernel::state::executors::{Allocation, ExecutorCell};
+    use crate::resources::ExecutorResources;
+    use crate::{Config, IdScheme, Timestamp};
+
+    /// Goal: an executor that was planned when the kernel was closed is reported while it may still be admitted, and
+    /// not once it was given back. Method: one that is reserved, then withdrawn.
+    #[test]
+    fn what_was_not_admitted_is_not_reported() {
+        let kernel = Kernel::new(Config::builder().build().unwrap(), IdScheme::plain());
+        let core = &*kernel.0;
+        let agent = core.agents.find_or_insert("S1", "host", Timestamp::ORIGIN).unwrap().index();
+        let mut cells = Vec::new();
+        assert!(core.executors.claim_from(0, 1, &mut cells));
+        let executor = core.executors.get(cells[0]).unwrap();
+        ExecutorCell::before_reserving();
+        let allocation = Allocation { agent, resources: ExecutorResources::NONE };
+        executor.reserve(7, &allocation, Timestamp::ORIGIN);
+        assert_eq!(core.close().len(), 1);
+        let reported = |drained| {
+            core.drain_report(drained).executors.iter().map(|it| it.fate).collect::<Vec<_>>()
+        };
+        assert_eq!((reported(false), reported(true)), (vec![Fate::Alive], vec![]));
+        executor.withdraw(7);
+        assert_eq!((reported(false), reported(true)), (vec![], vec![]));
+    }
+}

@@ -467,4 +467,38 @@ mod tests {
             assert_eq!(is_valid, !(excludes && has_other), "{case}");
         }
     }
+
+    /// Goal: an executor comes back only if no refusal was recorded since it was looked at. Method: one that was given
+    /// up, which the limit refuses; it comes back in the state before that and in the state since.
+    #[test]
+    fn a_return_that_began_before_a_refusal_fails() {
+        let config = Config::builder().executor_limit(Some(1)).build().unwrap();
+        let kernel = Kernel::new(config, IdScheme::plain());
+        let core = &*kernel.0;
+        let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 2000.0)];
+        let offers = [Offer::new("o", "S1", "host", &resources, &[])];
+        let mut decisions = Decisions::new();
+        kernel.handler().resource_offers(&offers, Timestamp::ORIGIN, &mut decisions);
+        let id = core.executors.iter().map(|(slot, it)| (slot, it.state().sequence)).next();
+        let id = id.map(|(slot, sequence)| ExecutorId { sequence, slot }).unwrap();
+        let lost = StatusUpdate::new("0", TaskState::Unreachable);
+        kernel.status_update(&lost, Timestamp::ORIGIN);
+        kernel.tick(Timestamp::from_millis(3_600_000));
+        kernel.tick(Timestamp::from_millis(3_600_001));
+        let executor = core.executors.get(id.slot).unwrap();
+        let before = executor.state();
+        assert_eq!((before.stage, kernel.totals().executors), (CellStage::GivenUp, 0));
+        kernel.set_executor_limit(Some(0)).unwrap();
+        let outcome = core.readmit(id, executor, before, Meaning::Running);
+        assert!(outcome.kill);
+        let since = executor.state();
+        assert_eq!(since, CellState { refusals: before.refusals + 1, ..before });
+        kernel.set_executor_limit(Some(1)).unwrap();
+        core.readmit(id, executor, before, Meaning::Running);
+        assert_eq!((executor.state(), kernel.totals().executors), (since, 0));
+        core.readmit(id, executor, since, Meaning::Running);
+        assert_eq!(executor.state(), CellState { stage: CellStage::Running, ..since });
+        assert_eq!(kernel.totals().executors, 1);
+        kernel.check().unwrap();
+    }
 }

@@ -211,4 +211,28 @@ mod tests {
             assert_eq!(kernel.capacity(Timestamp::ORIGIN).version(), last + 1);
         }
     }
+
+    /// Goal: an agent that is forgotten while others are read is left out, so that none is shown twice. Method: agents
+    /// are read, one of them is forgotten and is there again in another cell, and those that were forgotten are left
+    /// out.
+    #[test]
+    fn the_forgotten_are_left_out() {
+        let config = Config::builder().capacity_refresh(Duration::ZERO).build().unwrap();
+        let kernel = Kernel::new(config, IdScheme::plain());
+        let (core, now) = (&*kernel.0, Timestamp::ORIGIN);
+        let keys = ["S0", "S1", "S2"].map(|it| core.agents.find_or_insert(it, "h", now).unwrap());
+        let mut spare = super::SpareShards::default();
+        let mut shards = core.read_agents(&[], &mut spare, now);
+        let shown = |shards: &[std::sync::Arc<super::AgentShard>]| {
+            let rows = shards.iter().flat_map(|shard| shard.rows.iter());
+            rows.map(|row| row.generation().is_some()).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&shards), [true; 3]);
+        assert!(core.agents.retire(keys[1], now));
+        core.leave_out_forgotten(&mut shards, &mut spare);
+        assert_eq!(shown(&shards), [true, false, true]);
+        core.agents.find_or_insert("S3", "h", now).unwrap();
+        core.leave_out_forgotten(&mut shards, &mut spare);
+        assert_eq!(shown(&shards), [true, false, true], "the next agent in its cell is another");
+    }
 }

@@ -344,6 +344,8 @@ impl AgentShard {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
+    use crate::kernel::state::offered::OfferedCell;
+    use crate::kernel::state::offered_numbers::NumberLine;
 
     /// Goal: rows are small, because a picture of many agents is made at the speed of memory. Method: ask the compiler.
     #[test]
@@ -377,6 +379,43 @@ mod tests {
             let mut row = row;
             row.see(&other);
             assert!(row.shows(&other), "{other:?}");
+        }
+    }
+
+    /// Goal: the details that were read of a record are those of a later one if it is the same agent's and they have
+    /// not changed since. Method: rows of each record in a history with changes, and rows of nothing, against all
+    /// records.
+    #[test]
+    fn a_row_has_the_details_that_were_read() {
+        let changes = [true, false, false, true, true, false, false, false];
+        let (cell, line) = (OfferedCell::default(), NumberLine::default());
+        let record = OfferedRecord::new(&cell, Some(&line));
+        let write_and_read = |is_changed: &bool| {
+            let write = |numbers: &mut OfferedNumbers, details: &mut OfferedDetails| {
+                numbers.generation = 3;
+                if *is_changed {
+                    details.set_attributes(None);
+                }
+                true
+            };
+            assert!(cell.rewrite(&line, write, || ()));
+            record.numbers().unwrap()
+        };
+        let records: Vec<(u64, OfferedNumbers)> = changes.iter().map(write_and_read).collect();
+        for (one, (revision, numbers)) in records.iter().enumerate() {
+            let record = Some(RecordRow::new(numbers, true));
+            let row = AgentRow { generation: 3, revision: *revision, record, ..AgentRow::EMPTY };
+            for (other, (revision, numbers)) in records.iter().enumerate().skip(one) {
+                let is_same = !changes[one + 1..=other].contains(&true);
+                assert_eq!(row.has_details_of(numbers, *revision), is_same, "{one} {other}");
+                for unlike in [
+                    AgentRow { generation: 4, ..row },
+                    AgentRow { record: None, ..row },
+                    AgentRow { revision: UNREAD, ..row },
+                ] {
+                    assert!(!unlike.has_details_of(numbers, *revision), "{unlike:?}");
+                }
+            }
         }
     }
 }

@@ -84,3 +84,91 @@ fn adds_up(rows: &[Row], admission: AdmissionState) -> bool {
     });
     executors == admission.executors() && cores == admission.cores().millis()
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::config::ExecutorCores;
+    use crate::kernel::state::admission::Admission;
+    use crate::resources::MilliCpus;
+    use crate::time::Timestamp;
+    use crate::{Config, Decisions, IdScheme, Kernel, Offer, Resource, StatusUpdate, TaskState};
+
+    const NOW: Timestamp = Timestamp::ORIGIN;
+
+    /// Places an executor of so many cores.
+    fn place(kernel: &Kernel, cores: f64) {
+        let resources = [Resource::scalar("cpus", cores), Resource::scalar("mem", 2000.0)];
+        let offers = [Offer::new("o", "S1", "host", &resources, &[])];
+        let mut decisions = Decisions::new();
+        kernel.handler().resource_offers(&offers, NOW, &mut decisions);
+        assert_eq!(decisions.executors(), 1);
+    }
+
+    fn end(kernel: &Kernel, id: &str) {
+        kernel.status_update(&StatusUpdate::new(id, TaskState::Finished), NOW);
+    }
+
+    /// A kernel with executors 0 and 1 of one core and of two.
+    fn kernel() -> Kernel {
+        let config = Config::builder().executor_cores(ExecutorCores::WholeOffer).build().unwrap();
+        let kernel = Kernel::new(config, IdScheme::plain());
+        place(&kernel, 1.0);
+        place(&kernel, 2.0);
+        kernel
+    }
+
+    /// The numbers of the executors that were collected, and whether all of it is of one instant.
+    fn collect(kernel: &Kernel, tries: usize, between: impl FnMut(&[Row])) -> (Vec<u64>, bool) {
+        let Collection { rows, exact, .. } = kernel.0.collect_exactly(Vec::new(), tries, between);
+        let mut numbers: Vec<u64> = rows.iter().map(|(id, ..)| id.sequence).collect();
+        numbers.sort_unstable();
+        (numbers, exact)
+    }
+
+    /// Goal: a collection during which something has changed isn't exact, and has no executor that was gone at its end;
+    /// the next try is exact. Method: between the two looks an executor ends, another one takes its place, or one more
+    /// is placed; of equal size and of another.
+    #[test]
+    fn changes_between_are_noticed() {
+        let undisturbed = kernel();
+        assert_eq!(collect(&undisturbed, 1, |_| ()), (vec![0, 1], true));
+        for (ends, placed) in [(1, None), (1, Some(2.0)), (1, Some(1.0)), (0, Some(1.0))] {
+            let change = |kernel: &Kernel| {
+                (0..ends).for_each(|_| end(kernel, "1"));
+                placed.into_iter().for_each(|cores| place(kernel, cores));
+            };
+            let changed = kernel();
+            let stay = if ends > 0 { vec![0] } else { vec![0, 1] };
+            assert_eq!(collect(&changed, 1, |_| change(&changed)), (stay.clone(), false));
+            let changed = kernel();
+            let mut tries = 0;
+            let once = |_: &[Row]| {
+                tries += 1;
+                if tries == 1 {
+                    change(&changed);
+                }
+            };
+            let now = [stay, placed.map(|_| 2).into_iter().collect()].concat();
+            assert_eq!(collect(&changed, 3, once), (now, true));
+            assert_eq!(tries, 2);
+            changed.check().unwrap();
+        }
+    }
+
+    /// Goal: a collection adds up if both the executors and their cores do. Method: admission words with one more or
+    /// less of one of them, or of both.
+    #[test]
+    fn executors_and_cores_add_up() {
+        let kernel = kernel();
+        let mut rows = Vec::new();
+        kernel.0.collect(&mut rows);
+        for (executors, cores) in [1, 2, 3].into_iter().flat_map(|it| [2, 3, 4].map(|n| (it, n))) {
+            let admission = Admission::new();
+            let cores_sum = MilliCpus::from_cores(cores);
+            let word = admission.commit(admission.load(), executors, cores_sum).unwrap();
+            assert_eq!(adds_up(&rows, word), (executors, cores) == (2, 3), "{executors} {cores}");
+        }
+    }
+}

@@ -252,3 +252,56 @@ impl<'a> ShardDraft<'a> {
         Arc::new(AgentShard::new(rows, details, usual_size, parts.into(), withheld.into()))
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::kernel::state::agents::AgentTable;
+
+    /// Reads all agents, in one shard. Returns it and whether an agent came or went.
+    fn read(agents: &AgentTable, last: &Arc<AgentShard>) -> (Arc<AgentShard>, bool) {
+        let mut spare = SpareShards::default();
+        let mut draft = ShardDraft::new(last, &mut spare);
+        for (at, (cell, record)) in agents.records().flatten().enumerate() {
+            draft.read(at, cell, record, Timestamp::ORIGIN);
+        }
+        let is_any_new = draft.is_any_new;
+        (draft.finish(), is_any_new)
+    }
+
+    /// Goal: an agent that came or went is noticed, wherever it is among others that stay. Method: one that is known,
+    /// with one more before and behind it, and one less.
+    #[test]
+    fn comers_and_leavers_are_noticed() {
+        let agents = AgentTable::new();
+        let now = Timestamp::ORIGIN;
+        let insert = |name| agents.find_or_insert(name, "host", now).unwrap();
+        let none = Arc::new(AgentShard::default());
+        assert!(!read(&agents, &none).1, "there is none");
+        let keys = ["S0", "S1", "S2"].map(insert);
+        let (all, is_any_new) = read(&agents, &none);
+        assert!(is_any_new);
+        let (same, is_any_new) = read(&agents, &all);
+        assert!(!is_any_new && Arc::ptr_eq(&same, &all));
+        for (at, key) in keys.into_iter().enumerate() {
+            assert!(agents.retire(key, now));
+            let (less, is_any_new) = read(&agents, &all);
+            assert!(is_any_new, "{at} went");
+            assert_eq!(less.rows.iter().filter(|row| row.generation().is_some()).count(), 2);
+            insert("S3");
+            assert!(read(&agents, &less).1, "one came at {at}");
+            assert!(read(&agents, &all).1, "another one is at {at}");
+            let other = agents.find("S3").unwrap();
+            assert!(agents.retire(other, now));
+            insert(["S0", "S1", "S2"][at]);
+            assert!(read(&agents, &all).1, "the same name, and another agent");
+            let known = read(&agents, &all).0;
+            assert!(!read(&agents, &known).1);
+            let again = agents.find(["S0", "S1", "S2"][at]).unwrap();
+            assert!(agents.retire(again, now));
+            assert!(read(&agents, &known).1);
+            insert(["S0", "S1", "S2"][at]);
+        }
+    }
+}

@@ -307,4 +307,40 @@ mod tests {
         idle.iter().for_each(|pin| admission.unregister(pin));
         assert_eq!(lock(&admission.pins).len(), 1);
     }
+
+    /// Goal: half of the versions can be pinned by idle handlers, whichever handlers come and go. Method: register more
+    /// than that, remove one whose pin stays set, and register again.
+    #[test]
+    fn half_of_the_versions_can_stay_pinned() {
+        let admission = Admission::new();
+        let pins: Vec<Pin> = (0..VERSIONS).map(|_| admission.register()).collect();
+        let lasting: Vec<bool> = pins.iter().map(|pin| pin.word.lasting).collect();
+        let half = VERSIONS as usize / 2;
+        assert_eq!(lasting, [vec![true; half], vec![false; half]].concat());
+        admission.unregister(&pins[0]);
+        assert_eq!([(); 2].map(|()| admission.register().word.lasting), [true, false]);
+    }
+
+    /// Goal: a sum that exceeds the word is refused, and reported where that is checked. Method: too many executors,
+    /// and too many cores, each alone and after others.
+    #[test]
+    fn sums_that_exceed_the_word_are_refused() {
+        const ONE: MilliCpus = MilliCpus::from_millis(1);
+        let (executors, cores) = (limits::EXECUTORS_MAX, limits::TOTAL_CORES_MAX);
+        let more = MilliCpus::from_millis(cores.millis() + 1);
+        for (first, then) in [
+            ((0, MilliCpus::ZERO), (executors + 1, ONE)),
+            ((executors, ONE), (1, ONE)),
+            ((0, MilliCpus::ZERO), (1, more)),
+            ((1, cores), (1, ONE)),
+        ] {
+            let admission = Admission::new();
+            let seen = admission.commit(admission.load(), first.0, first.1).unwrap();
+            let commit = || admission.commit(seen, then.0, then.1);
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(commit));
+            assert_eq!(result.is_err(), cfg!(debug_assertions), "{then:?}");
+            assert!(result.is_err() || result.is_ok_and(|word| word == Err(seen)));
+            assert_eq!(admission.load(), seen, "{then:?}");
+        }
+    }
 }

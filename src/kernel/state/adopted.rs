@@ -107,3 +107,28 @@ impl Adopted {
         names.get(at).map(|(_, name)| &**name)
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    /// Goal: an adoption used up the numbers in its table, and no others. Method: a table with gaps, the numbers in
+    /// them and around them; no table, and an empty one.
+    #[test]
+    fn gaps_are_not_used_up() {
+        let adopted = Adopted::new();
+        let used =
+            |adopted: &Adopted| (0..10).filter(|it| adopted.has_number(*it)).collect::<Vec<_>>();
+        assert!(used(&adopted).is_empty());
+        let mut names = AdoptedNames::default();
+        for (sequence, slot) in [(7, 0), (2, 1), (4, 2), (5, 3)] {
+            names.insert(&format!("task-{sequence}"), ExecutorId { sequence, slot });
+        }
+        adopted.set_names(names);
+        assert_eq!(used(&adopted), [2, 4, 5, 7]);
+        let empty = Adopted::new();
+        empty.set_names(AdoptedNames::default());
+        assert!(used(&empty).is_empty());
+    }
+}

@@ -2,10 +2,8 @@
 //!
 //! The steps and their orderings are in [`lifecycle::drain`](crate::kernel::lifecycle::drain).
 
-use std::task::Waker;
-
-#[cfg(not(loom))]
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Waker;
 
 use crate::status::Fate;
 use crate::sync::{Condvar, Mutex, OnceLock, lock};
@@ -93,16 +91,13 @@ impl Drain {
     }
 }
 
-#[cfg(not(loom))]
 fn wake(waker: Waker) {
+    if cfg!(loom) {
+        // Loom reports a deadlock by a panic, which must not be caught.
+        return waker.wake();
+    }
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
         // The panic hook has reported it. To drop what was thrown could panic again.
         std::mem::forget(panic);
     }
-}
-
-/// Loom reports a deadlock by a panic, which must not be caught.
-#[cfg(loom)]
-fn wake(waker: Waker) {
-    waker.wake();
 }

@@ -305,4 +305,16 @@ mod tests {
             assert_eq!(before.asked_to_end(), state.asked_to_end);
         }
     }
+
+    /// Goal: a cell that is freed doesn't say how its last executor ended, and says all else as before. Method: each
+    /// fate.
+    #[test]
+    fn a_freed_cell_has_no_fate() {
+        for fate in (0..6).map(fate_from_bits) {
+            let ended = CellState { fate, absences: 3, ..CellState::new(7, CellStage::Vacant) };
+            let freed = CellState { fate: Fate::Alive, ..ended };
+            assert_eq!(without_fate(ended.pack()), freed.pack());
+            assert!(freed.is_freed() && CellState::unpack(freed.pack()) == freed);
+        }
+    }
 }

@@ -367,4 +367,56 @@ mod tests {
             assert_eq!(executor.state(), expected);
         }
     }
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    /// An executor that is unreachable since 100 ms.
+    fn unreachable(sequence: u64) -> ExecutorCell {
+        let executor = ExecutorCell::default();
+        executor.reserve(sequence, &NO_ALLOCATION, at(0));
+        executor.publish(sequence);
+        executor.mark_unreachable(sequence, at(100)).unwrap();
+        executor
+    }
+
+    /// Goal: an executor that is known to be unreachable isn't doubtful any more. Method: one that is doubtful becomes
+    /// unreachable.
+    #[test]
+    fn the_unreachable_are_not_doubtful() {
+        let executor = ExecutorCell::default();
+        executor.reserve(7, &NO_ALLOCATION, at(0));
+        executor.publish(7);
+        executor.change(7, |state| Some(CellState { doubtful: true, ..state })).unwrap();
+        let (before, after) = executor.mark_unreachable(7, at(1)).unwrap();
+        assert_eq!((before.doubtful, after.doubtful), (true, false));
+        assert_eq!(executor.state(), after);
+    }
+
+    /// Goal: an executor is given up when it is due, once, and forgotten when that is due; another one, and one that is
+    /// in another stage, stays as it is. Method: the moments around both ends, with the number of the executor and that
+    /// of another one.
+    #[test]
+    fn each_is_given_up_and_forgotten_when_due() {
+        let after = Duration::from_millis(50);
+        let executor = unreachable(7);
+        let give_up = |sequence, now| {
+            let before = executor.state();
+            let given_up = executor.give_up(sequence, after, at(now));
+            assert_eq!(executor.state() != before, given_up);
+            given_up
+        };
+        let forget = |sequence, now| executor.forget(sequence, after, at(now)).map(|it| it.stage);
+        assert_eq!(forget(7, 1000), None, "it was not given up");
+        assert_eq!([(8, 150), (6, 150), (7, 149)].map(|(it, now)| give_up(it, now)), [false; 3]);
+        assert!(give_up(7, 150));
+        assert_eq!([(8, 200), (6, 200)].map(|(it, now)| give_up(it, now)), [false; 2]);
+        assert!(!give_up(7, 1000), "it was given up before");
+        assert_eq!([(8, 200), (7, 199)].map(|(it, now)| forget(it, now)), [None; 2]);
+        assert_eq!(forget(7, 200), Some(CellStage::GivenUp));
+        let forgotten = executor.state();
+        assert_eq!((forgotten.stage, forgotten.fate), (CellStage::Vacant, Fate::Lost));
+        assert!(!give_up(7, 1000) && forget(7, 1000).is_none(), "it has ended");
+    }
 }

@@ -146,3 +146,26 @@ impl LocalityClock {
         Timestamp::from_millis(word - 1)
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    /// Goal: requests are of the same hosts if none is in one of them alone, in whatever order. Method: all pairs of
+    /// subsets of four hosts.
+    #[test]
+    fn the_same_hosts_are_in_both() {
+        let agents = AgentTable::new();
+        let locality = |subset: u32| {
+            let hosts = (0..4).filter(move |bit| subset >> bit & 1 != 0);
+            let hosts = hosts.map(|host| ["a", "b", "c", "d"][host]);
+            Locality::new(hosts, Timestamp::ORIGIN, &agents)
+        };
+        for (one, other) in (0..16).flat_map(|one| (0..16).map(move |other| (one, other))) {
+            assert_eq!(locality(one).same_hosts(&locality(other)), one == other, "{one} {other}");
+        }
+        let turned = Locality::new(["b", "a", "b"], Timestamp::from_millis(7), &agents);
+        assert!(turned.same_hosts(&locality(3)));
+    }
+}

@@ -457,4 +457,49 @@ mod tests {
         assert_eq!(size_of::<Page>(), PAGE_LENGTH * 4 + 64);
         assert!(size_of::<Page>() <= 64 << Page::LINES_BITS);
     }
+
+    /// Goal: numbers that are retired later are those of one page. Method: pairs of numbers of one page and of two,
+    /// also such that one is the other, shifted by pages; what was retired isn't found any more once its page is
+    /// complete.
+    #[test]
+    fn numbers_are_collected_by_page() {
+        for (one, other) in
+            [(256, 511), (256, 512), (512, 256), (1 << 8, 1 << 24), (1 << 24, 1 << 8)]
+        {
+            let numbers = NumberTable::new();
+            let first = |number: u64| number / 256 * 256;
+            for page in std::collections::BTreeSet::from([first(one), first(other)]) {
+                insert(&numbers, page, &[5; 256]);
+                for number in (page..page + 256).filter(|it| ![one, other].contains(it)) {
+                    numbers.retire(number, 1);
+                }
+            }
+            let mut run = NumberRun::EMPTY;
+            for number in [one, other] {
+                numbers.retire_later(number, &mut run);
+            }
+            let is_same = first(one) == first(other);
+            assert_eq!(numbers.find(one).is_some(), is_same, "{one} is retired before {other}");
+            assert_eq!(numbers.find(other), Some(5));
+            numbers.retire_all(&run);
+            assert_eq!([one, other].map(|number| numbers.find(number)), [None; 2]);
+        }
+    }
+
+    /// Goal: a page above stays while one below is in use. Method: the numbers of one page of two are retired, and
+    /// those of the other are found; then these, too, and nothing is left but the root.
+    #[test]
+    fn a_page_above_outlasts_those_below() {
+        let numbers = NumberTable::new();
+        let first = 1 << 16;
+        insert(&numbers, first, &[5; 512]);
+        numbers.retire(first, 256);
+        let found = |number| numbers.find(first + number);
+        assert_eq!([0, 255, 256, 511].map(found), [None, None, Some(5), Some(5)]);
+        numbers.retire(first + 256, 256);
+        assert_eq!([256, 511].map(found), [None; 2]);
+        let before = pages(&numbers);
+        insert(&numbers, first + 512, &[6; 256]);
+        assert_eq!((pages(&numbers), found(512)), (before, Some(6)));
+    }
 }

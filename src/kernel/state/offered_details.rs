@@ -157,3 +157,72 @@ impl OfferedToRole {
         is_role(self.role.as_ref(), role)
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::resources::MilliCpus;
+
+    /// What was offered to each role: unreserved and revocable thousandths of a core.
+    type Parts = &'static [(&'static str, u64, u64)];
+
+    const PARTS: [Parts; 7] = [
+        &[("*", 1, 0)],
+        &[("*", 0, 2)],
+        &[("eng", 1, 0)],
+        &[("*", 1, 1)],
+        &[("*", 1, 0), ("eng", 3, 0)],
+        &[("eng", 1, 0), ("ops", 1, 2)],
+        &[],
+    ];
+
+    /// Writes a record with executors of this size, in thousandths of a core.
+    fn write(details: &mut OfferedDetails, parts: Parts, size: u64) {
+        details
+            .set_size(ResourceSums { cores: MilliCpus::from_millis(size), ..ResourceSums::NONE });
+        let mut amounts = parts.iter().map(|(role, unreserved, revocable)| {
+            let [reserved, unreserved, revocable] =
+                [0, *unreserved, *revocable].map(|cores| Thousandths([cores, 0, 0]));
+            (*role, OfferedAmounts { reserved, unreserved, revocable })
+        });
+        let sum = match parts {
+            [one] if one.1 == 0 || one.2 == 0 => {
+                let (role, amounts) = amounts.next().unwrap();
+                details.set_one(role, &amounts)
+            }
+            _ => details.set_parts(amounts).0,
+        };
+        assert_eq!(sum.cores.millis(), parts.iter().map(|part| part.1 + part.2).sum::<u64>());
+    }
+
+    fn first_role(parts: Parts) -> &'static str {
+        parts.first().map_or(DEFAULT_ROLE, |part| part.0)
+    }
+
+    /// Goal: a change of the first role or of the size is told once, and so is that there were parts; that there are is
+    /// told each time. Method: all histories of three records.
+    #[test]
+    fn what_changes_is_told() {
+        let records = || PARTS.into_iter().flat_map(|parts| [0, 1].map(|size| (parts, size)));
+        for one in records() {
+            for other in records() {
+                for last in records() {
+                    let mut details = OfferedDetails::default();
+                    let mut before = (PARTS[0], 0);
+                    for record in [one, other, last] {
+                        write(&mut details, record.0, record.1);
+                        let has_parts = !details.parts().is_empty();
+                        let had_parts = [3, 4, 5].iter().any(|at| PARTS[*at] == before.0);
+                        let differs =
+                            (first_role(record.0), record.1) != (first_role(before.0), before.1);
+                        let is_told = differs || had_parts || has_parts;
+                        assert_eq!(details.take_change(), is_told, "{before:?} {record:?}");
+                        assert_eq!(details.take_change(), has_parts, "{record:?}");
+                        before = record;
+                    }
+                }
+            }
+        }
+    }
+}

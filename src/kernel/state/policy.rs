@@ -266,3 +266,76 @@ impl PolicyCell {
         true
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    fn policy(config: Config) -> Policy {
+        Policy::clone(&PolicyCell::new(config).load())
+    }
+
+    /// Goal: the executor limit is at most the number of executors that can be. Method: the numbers around it.
+    #[test]
+    fn the_limit_has_a_limit() {
+        let max = limits::EXECUTORS_MAX;
+        for (limit, allowed) in [
+            (None, true),
+            (Some(0), true),
+            (Some(max), true),
+            (Some(max + 1), false),
+            (Some(u32::MAX), false),
+        ] {
+            assert_eq!(check_limit(limit).is_ok(), allowed, "{limit:?}");
+        }
+    }
+
+    /// Goal: a policy that is published anew has the next number, and plans made before are invalid. Method: both, and
+    /// that nothing else changes.
+    #[test]
+    fn a_new_number_invalidates_plans() {
+        let admission = Admission::new();
+        let cell = PolicyCell::new(Config::builder().executor_limit(Some(3)).build().unwrap());
+        for number in 1..4 {
+            let before = admission.load();
+            cell.renumber(&admission);
+            assert!(!admission.load().same_version(before));
+            let policy = cell.load();
+            assert_eq!((policy.number, policy.limit, policy.config_version), (number, Some(3), 0));
+        }
+    }
+
+    /// Goal: a policy bounds executors and says whether their sizes differ as its settings say. Method: each setting
+    /// that counts, alone and with others.
+    #[test]
+    fn settings_bound_executors_and_their_sizes() {
+        let [one, none] = [1, 0].map(Gpus::new);
+        let exactly = ExecutorGpus::Exactly(one);
+        for (limit, cores, gpus, cap, bounded) in [
+            (None, None, ExecutorGpus::WhatThereIs, none, false),
+            (None, None, ExecutorGpus::WhatThereIs, one, false),
+            (Some(3), None, ExecutorGpus::WhatThereIs, none, true),
+            (None, Some(MilliCpus::from_cores(5)), ExecutorGpus::WhatThereIs, none, true),
+            (None, None, exactly, one, true),
+            (Some(3), None, exactly, one, true),
+        ] {
+            for whole in [false, true] {
+                let builder = Config::builder()
+                    .executor_limit(limit)
+                    .core_cap(cores)
+                    .executor_gpus(gpus)
+                    .gpu_cap(cap);
+                let cores_each = match whole {
+                    true => ExecutorCores::WholeOffer,
+                    false => ExecutorCores::Fixed(MilliCpus::from_cores(1)),
+                };
+                let policy = policy(builder.executor_cores(cores_each).build().unwrap());
+                let case = (limit, cores, gpus, cap, whole);
+                assert_eq!(policy.is_bounded(), bounded, "{case:?}");
+                let differ = whole || gpus == ExecutorGpus::WhatThereIs && cap > none;
+                assert_eq!(policy.sizes_differ(), differ, "{case:?}");
+            }
+        }
+    }
+}

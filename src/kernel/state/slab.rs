@@ -529,4 +529,71 @@ mod tests {
         assert_eq!(again, [3, 900, 7, 1000]);
         assert_eq!(slab.iter().count(), 1001);
     }
+
+    /// Goal: a search finds the cells that were ever in use, and no other. Method: one that wants all, after claims of
+    /// different lengths.
+    #[test]
+    fn a_search_ends_where_the_cells_do() {
+        let slab = Slab::<Plain>::new();
+        assert_eq!(slab.search(|()| true).count(), 0);
+        for claimed in [1, 2, (1 << FIRST_BITS) - 1, 1 << FIRST_BITS, (1 << FIRST_BITS) + 1] {
+            let missing = claimed - slab.iter().count();
+            assert!(slab.claim(missing, &mut Vec::new()));
+            let found: Vec<u32> = slab.search(|()| true).map(|(index, _)| index).collect();
+            assert_eq!(found, (0..claimed as u32).collect::<Vec<_>>());
+        }
+    }
+
+    /// Goal: free cells are claimed before others, also behind what the list has. Method: free ones of two stacks are
+    /// claimed with indices of other tables in the list.
+    #[test]
+    fn free_cells_are_claimed_behind_others() {
+        let slab = Slab::<Plain>::new();
+        let (mut mine, mut yours) = (Vec::new(), Vec::new());
+        assert!(slab.claim_from(0, 5, &mut mine) && slab.claim_from(1, 5, &mut yours));
+        slab.free_all(&[mine, yours].concat());
+        let mut indices = vec![77; 100];
+        assert!(slab.claim_from(0, 9, &mut indices));
+        assert_eq!(indices.len(), 109);
+        assert!(indices[..100].iter().all(|index| *index == 77));
+        assert!(indices[100..].iter().all(|index| *index < 10), "{:?}", &indices[100..]);
+        assert_eq!(slab.iter().count(), 10);
+    }
+
+    /// Goal: each change of a stack is counted beside it, so that a claim that began before fails. Method: the words of
+    /// a stack whose top is the same after a claim and a release.
+    #[test]
+    fn each_change_of_a_stack_is_counted() {
+        let slab = Slab::<Plain>::new();
+        assert!(slab.claim(2, &mut Vec::new()));
+        slab.free(0);
+        let mut last = slab.heads[0].load(Ordering::Relaxed);
+        for _ in 0..3 {
+            assert!(slab.claim(1, &mut Vec::new()));
+            slab.free(0);
+            let now = slab.heads[0].load(Ordering::Relaxed);
+            assert_eq!((now as u32, now >> 32), (0, (last >> 32) + 2));
+            last = now;
+        }
+    }
+
+    /// Goal: a table that is full says so, and is as it was. Method: a table of which all cells but two are counted as
+    /// claimed.
+    #[test]
+    fn a_full_table_grows_no_more() {
+        let slab = Slab::<Large>::new();
+        let all = first::<Large>(SEGMENTS);
+        assert_eq!(place::<Large>(all), (SEGMENTS, 0));
+        // The last cell is never claimed.
+        slab.cell_count.store(all - 3, Ordering::Relaxed);
+        for count in [3, 4, u32::MAX as usize, usize::MAX] {
+            assert!(!slab.claim(count, &mut Vec::new()), "{count}");
+        }
+        assert_eq!(slab.cell_count.load(Ordering::Relaxed), all - 3);
+        let mut indices = Vec::new();
+        assert!(slab.claim(2, &mut indices));
+        assert_eq!(indices, [all - 3, all - 2]);
+        assert!(!slab.claim(1, &mut indices));
+        assert_eq!(indices.len(), 2);
+    }
 }

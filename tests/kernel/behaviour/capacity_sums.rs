@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use offermill::config::ExecutorCores;
-use offermill::resources::MilliCpus;
+use offermill::config::{ExecutorCores, ExecutorGpus};
+use offermill::resources::{Gpus, MilliCpus};
 use offermill::{
     Config, Decisions, IdScheme, Kernel, Offer, Resource, ResourceSums, Revocability, StatusUpdate,
     TaskState,
@@ -113,4 +113,73 @@ fn sums_are_those_of_the_agents() {
     let expected =
         format!("no agent has 64 cores for executors, the largest has {}", largest.cores);
     assert!(explained.contains(&expected), "{explained}");
+}
+
+/// Goal: a sum that is too large is shown as the largest number, whichever kind it is, and however many executors are
+/// there. Method: two agents with most of what a number can say of cores, or of GPUs, one of them with an executor;
+/// that many cores come in many offers.
+#[test]
+fn sums_that_are_too_large_stay_so() {
+    let config = Config::builder()
+        .executor_cores(ExecutorCores::Fixed(MilliCpus::from_cores(1)))
+        .executor_limit(Some(1))
+        .gpu_cap(Gpus::new(1))
+        .executor_gpus(ExecutorGpus::Exactly(Gpus::new(1)))
+        .capacity_refresh(Duration::ZERO);
+    let config = config.build().unwrap();
+    for (count, cpus, gpus) in [(1100, 1e16, 8.0), (1, 8.0, 4e9)] {
+        let kernel = Kernel::new(config.clone(), IdScheme::plain());
+        let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
+        let scalars = [("cpus", cpus), ("mem", 1e4), ("gpus", gpus)];
+        let resources = scalars.map(|(name, amount)| Resource::scalar(name, amount));
+        let offer = |agent| Offer::new(agent, agent, "h", &resources, &[]);
+        let offers = ["S1", "S2"].map(|agent| vec![offer(agent); count]).concat();
+        handler.resource_offers(&offers, at(0), &mut decisions);
+        assert_eq!(decisions.executors(), 1);
+        let capacity = kernel.capacity(at(0));
+        let mut free = ResourceSums::NONE;
+        capacity.agents().for_each(|agent| free = free.saturating_add(agent.free()));
+        assert_eq!(capacity.sums().free, free);
+        assert_eq!(free.cores.millis() == u64::MAX, count > 1, "{free:?}");
+        assert_eq!(free.gpus.get() == u32::MAX, count == 1, "{free:?}");
+    }
+}
+
+/// Goal: agents that are offered to several roles are shown with their own roles, whichever of them are recorded anew.
+/// Method: three agents, each offered to a role of its own and to the default one; then each alone with other amounts.
+#[test]
+fn roles_stay_with_their_agents() {
+    let config = Config::builder().capacity_refresh(Duration::ZERO).build().unwrap();
+    let kernel = Kernel::new(config, IdScheme::plain());
+    let mut handler = kernel.handler();
+    let names = ["a", "b", "c"];
+    let mut cores = [0.25; 3];
+    for now in 0..10 {
+        let offered: Vec<usize> = if now == 0 { vec![0, 1, 2] } else { vec![now % 3] };
+        for at in &offered {
+            cores[*at] += 0.001;
+        }
+        let resources = cores.map(|cores| [Resource::scalar("cpus", cores)]);
+        let offer =
+            |at: usize, role| Offer::new("o", names[at], "h", &resources[at], &[]).with_role(role);
+        let offers: Vec<Offer<'_>> =
+            offered.iter().flat_map(|at| ["*", names[*at]].map(|role| offer(*at, role))).collect();
+        let now = at(now as u64);
+        handler.resource_offers(&offers, now, &mut Decisions::new());
+        let capacity = kernel.capacity(now);
+        let shown: Vec<_> = capacity
+            .agents()
+            .map(|it| {
+                let roles = it.roles().map(|role| (role.role, role.unreserved.cores));
+                (it.agent_id(), roles.collect::<Vec<_>>())
+            })
+            .collect();
+        let cores = cores.map(|cores| MilliCpus::from_millis((cores * 1000.0_f64).round() as u64));
+        let expected: Vec<_> = names
+            .iter()
+            .zip(cores)
+            .map(|(name, cores)| (*name, vec![("*", cores), (*name, cores)]))
+            .collect();
+        assert_eq!(shown, expected, "at {now:?}");
+    }
 }

@@ -255,3 +255,15 @@ proptest! {
         }
     }
 }
+
+/// Goal: the nearest agent that didn't meet the constraint is shown with the condition that it didn't meet. Method: a
+/// constraint of one condition; an agent of another zone.
+#[test]
+fn an_unmet_condition_is_told() {
+    let mut fixture = Fixture::new(&Setup { zones: vec!["east"], ..Setup::default() });
+    fixture.offer(&[OfferData::new("S1", 1.0, 100.0).in_zone("west")], 0);
+    let miss = nearest(&fixture.kernel.explain(at(0)), ReasonKind::ConstraintUnmet).unwrap();
+    let condition = miss.condition.clone().unwrap();
+    assert!(condition.contains("zone") && condition.contains("east"), "{condition}");
+    assert!(miss.to_string().contains(&condition), "{miss}");
+}

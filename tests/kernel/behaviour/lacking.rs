@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
-use offermill::{ClusterLack, Decisions, IdScheme, Kernel, Recovered, StatusUpdate, TaskState};
+use offermill::{
+    ClusterLack, Decisions, IdScheme, Kernel, Picks, ReasonKind, Recovered, StatusUpdate, TaskState,
+};
 
 use super::Fixture;
 use crate::world::{Entry, OfferData, Setup, at, lend, secs};
@@ -218,4 +220,34 @@ fn kinds_that_are_apart_are_named_without_gpus() {
     assert_eq!(lacks(&fixture, 1_000), [both]);
     let explanation = fixture.kernel.explain(at(1_000));
     assert_eq!(explanation.lacks[0].agent(), None);
+}
+
+/// Goal: nothing is said of a constraint that an agent may have met. Method: an agent that is suspect, so that what it
+/// offers isn't recorded, alone and with one that doesn't meet the constraint; and one that met it and was declined
+/// because the limit was lowered meanwhile.
+#[test]
+fn a_constraint_that_one_may_have_met_is_not_named() {
+    let setup = Setup { zones: vec!["east"], limit: Some(1), ..Setup::default() };
+    let in_zone = |agent, zone| OfferData::new(agent, 1.0, 100.0).in_zone(zone);
+    let mut fixture = Fixture::new(&setup);
+    assert!(fixture.kernel.agent_lost("S1", at(0)).is_empty());
+    fixture.offer(&[in_zone("S1", "east")], 0);
+    assert!(lacks(&fixture, 0).is_empty());
+    fixture.kernel.agent_lost("S1", at(1_000));
+    fixture.offer(&[in_zone("S1", "east"), in_zone("S2", "west")], 1_000);
+    assert_eq!(fixture.kernel.explain(at(1_000)).declined.len(), 2);
+    assert!(lacks(&fixture, 1_000).is_empty());
+
+    let mut fixture = Fixture::new(&setup);
+    let mut handler = fixture.kernel.handler();
+    lend(&[in_zone("S1", "east")], |offers| {
+        let rooms = handler.propose(offers, at(0));
+        fixture.kernel.set_executor_limit(Some(0)).unwrap();
+        rooms.commit(&Picks::new(), at(0), &mut fixture.decisions);
+    });
+    fixture.kernel.set_executor_limit(Some(1)).unwrap();
+    fixture.offer(&[in_zone("S2", "west")], 1_000);
+    let explanation = fixture.kernel.explain(at(1_000));
+    assert!(explanation.declined.iter().any(|it| it.kind == ReasonKind::ExecutorLimit));
+    assert!(explanation.lacks.is_empty(), "{explanation}");
 }

@@ -83,3 +83,22 @@ fn offers_of_refusing_agents_count_nowhere() {
         assert_eq!(capacity.sums().offered.cores, MilliCpus::from_cores(1));
     }
 }
+
+/// Goal: what is recorded isn't recorded again within the minute. Method: an agent that is offered to one role and to
+/// two, again with equal amounts and then with others.
+#[test]
+fn equal_offers_are_recorded_once() {
+    for roles in [&["*"][..], &["*", "eng"]] {
+        let config = Config::builder().capacity_refresh(Duration::ZERO).build().unwrap();
+        let kernel = Kernel::new(config, IdScheme::plain());
+        let mut handler = kernel.handler();
+        for (now, cores, recorded) in [(0, 0.5, 0), (1, 0.5, 0), (2, 0.25, 2), (3, 0.25, 2)] {
+            let resources = [Resource::scalar("cpus", cores)];
+            let offer = |role| Offer::new("o", "S1", "h", &resources, &[]).with_role(role);
+            let offers: Vec<Offer<'_>> = roles.iter().map(|role| offer(*role)).collect();
+            handler.resource_offers(&offers, at(now), &mut Decisions::new());
+            let offered_at = kernel.capacity(at(now)).agents().next().unwrap().offered_at();
+            assert_eq!(offered_at, Some(at(recorded)), "{roles:?} at {now}");
+        }
+    }
+}

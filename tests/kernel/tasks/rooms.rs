@@ -1,7 +1,10 @@
 //! What a proposal shows of the offers: those in rooms, and those in none.
 
+use offermill::choosers::Chooser;
 use offermill::resources::{Mebibytes, MilliCpus};
-use offermill::{Decisions, IdScheme, Kernel, Picks, Reason, ReasonKind, Task};
+use offermill::{
+    Decisions, IdScheme, Kernel, Picks, Reason, ReasonKind, StatusUpdate, Task, TaskState,
+};
 
 use crate::world::{OfferData, Setup, at, lend, secs};
 
@@ -31,11 +34,12 @@ fn each_offer_is_in_a_room_or_declined() {
 }
 
 /// Goal: while hosts are wanted, a room is for one task, and those on other hosts are none; afterwards it is for as
-/// many as fit. Method: two hosts, one of them wanted, and three picks for its room, before and after the end of the
-/// wait.
+/// many as fit. Method: two hosts, one of them wanted, and three picks for its room, of half the size of an executor,
+/// before and after the end of the wait.
 #[test]
 fn a_room_on_a_wanted_host_takes_one_task_while_others_are_waited_for() {
-    let setup = Setup { locality_wait: Some(secs(3)), ..Setup::default() };
+    let (locality_wait, executor_cores) = (Some(secs(3)), Some(2000));
+    let setup = Setup { locality_wait, executor_cores, ..Setup::default() };
     let kernel = Kernel::new(setup.config(), IdScheme::plain());
     kernel.request_executors(None, ["b", "elsewhere"], at(1000)).unwrap();
     let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
@@ -61,4 +65,31 @@ fn a_room_on_a_wanted_host_takes_one_task_while_others_are_waited_for() {
     let (agents, executors, left_out) = placed(4001);
     assert_eq!((agents, executors), (vec!["S1".into(), "S2".into()], 3));
     assert!(left_out.is_empty());
+}
+
+/// Goal: rooms on whose agents one failed lately say so and come last in each round. Method: an agent on which a task
+/// failed, before one on which none did, with rooms for two tasks each.
+#[test]
+fn rooms_of_failures_come_last() {
+    let mut setup = Setup::default();
+    setup.compatibility.replace_elsewhere = true;
+    let kernel = Kernel::new(setup.config(), IdScheme::plain());
+    let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
+    let task = |tag| Task::new(tag, MilliCpus::from_cores(1), Mebibytes::new(1));
+    let mut picks = Picks::new();
+    picks.push(0, task(0));
+    let batch = ["S1", "S2"].map(|agent| OfferData::new(agent, 2.0, 900.0));
+    lend(&batch[..1], |offers| {
+        handler.propose(offers, at(0)).commit(&picks, at(0), &mut decisions);
+    });
+    kernel.status_update(&StatusUpdate::new("0", TaskState::Failed), at(1));
+    lend(&batch, |offers| {
+        let rooms = handler.propose(offers, at(2));
+        let failed = rooms.list().iter().map(offermill::Room::failed_lately);
+        assert_eq!(failed.collect::<Vec<_>>(), [true, false]);
+        assert!(rooms.list().iter().all(|room| room.tasks() > 2), "{:?}", rooms.list());
+        picks.clear();
+        Chooser::new().round_robin(rooms.list(), &[1, 2, 3, 4].map(task), &mut picks);
+        assert_eq!(picks.iter().map(|pick| pick.room).collect::<Vec<_>>(), [1, 0, 1, 0]);
+    });
 }

@@ -178,3 +178,51 @@ impl TaskScratch {
         }
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::config::ExecutorGpus;
+    use crate::kernel::Kernel;
+    use crate::kernel::offers::tasks::picks::Task;
+    use crate::resources::Mebibytes;
+    use crate::{Config, IdScheme};
+
+    /// Goal: tasks are taken while each cap allows, and the cap that doesn't is named. Method: what is left of each,
+    /// just enough and one too little, against a task that takes all three.
+    #[test]
+    fn each_cap_is_exact() {
+        let config = Config::builder()
+            .executor_limit(Some(9))
+            .core_cap(Some(MilliCpus::from_cores(9)))
+            .gpu_cap(Gpus::new(9))
+            .executor_gpus(ExecutorGpus::WhatThereIs);
+        let kernel = Kernel::new(config.build().unwrap(), IdScheme::plain());
+        let core = &*kernel.0;
+        let policy = core.policy.load();
+        let caps = Caps { policy: &policy, admission: core.admission.load(), gpus_taken: 0 };
+        let cores = MilliCpus::from_cores;
+        let task = Task { gpus: Gpus::new(2), ..Task::new(0, cores(2), Mebibytes::new(1)) };
+        let pick = Pick { task, room: 0, gang: 0 };
+        for (tasks, left_cores, gpus) in (0..3)
+            .flat_map(|tasks| (1..4).flat_map(move |it| (1..4).map(move |gpus| (tasks, it, gpus))))
+        {
+            let mut left = CapsLeft { tasks, cores: cores(left_cores), gpus };
+            let result = left.take(&pick, &caps);
+            let acquired = Gpus::new(9 - gpus as u32);
+            let expected = match (tasks, left_cores, gpus) {
+                (0, ..) => Err(Reason::ExecutorLimit { limit: 9 }),
+                (_, 1, _) => {
+                    Err(Reason::CoreCap { cap: cores(9), acquired: cores(8), asked: cores(2) })
+                }
+                (.., 1) => Err(Reason::GpuCap { cap: Gpus::new(9), acquired, asked: Gpus::new(2) }),
+                _ => Ok(()),
+            };
+            assert_eq!(result, expected, "{tasks} {left_cores} {gpus}");
+            let taken = if expected.is_ok() { (1, 2) } else { (0, 0) };
+            let now = (tasks - taken.0, cores(left_cores - taken.1), gpus - taken.1);
+            assert_eq!((left.tasks, left.cores, left.gpus), now);
+        }
+    }
+}

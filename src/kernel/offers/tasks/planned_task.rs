@@ -135,6 +135,18 @@ mod tests {
         PlannedTask { task, candidate: 0, pick, gang, members, supplies }
     }
 
+    /// The candidate that one offer makes.
+    fn candidates(core: &Core) -> CandidateSet {
+        let resources = [("cpus", 8.0), ("mem", 8000.0), ("gpus", 8.0)];
+        let resources = resources.map(|(name, amount)| Resource::scalar(name, amount));
+        let offers = [Offer::new("offer", "S1", "host", &resources, &[])];
+        let (mut candidates, mut agent_cache) = (CandidateSet::default(), AgentCache::new());
+        let (policy, now) = (core.policy.load(), Timestamp::ORIGIN);
+        let cache = &mut agent_cache;
+        candidates.collect(&offers, &policy, cache, &core.agents, now, &mut Vec::new());
+        candidates
+    }
+
     /// Goal: when agents have refused some tasks of a plan, the gangs that miss one are removed, their other members
     /// are counted off their agent, and all else stays in order. Method: each subset of a plan of single tasks, two
     /// gangs and a gang of one, on an agent that counts what is left and more.
@@ -143,15 +155,9 @@ mod tests {
         const GANGS: [(u32, u32); 8] =
             [(0, 1), (1, 3), (1, 3), (1, 3), (2, 2), (2, 2), (0, 1), (3, 1)];
         const OTHERS: u32 = 5;
-        let config = Config::builder().build().unwrap();
-        let kernel = Kernel::new(config, IdScheme::plain());
-        let core = &*kernel.0;
-        let (now, resources) = (Timestamp::ORIGIN, [Resource::scalar("cpus", 8.0)]);
-        let offers = [Offer::new("offer", "S1", "host", &resources, &[])];
-        let (mut candidates, mut agent_cache) = (CandidateSet::default(), AgentCache::new());
-        let policy = core.policy.load();
-        let agents = &core.agents;
-        candidates.collect(&offers, &policy, &mut agent_cache, agents, now, &mut Vec::new());
+        let kernel = Kernel::new(Config::builder().build().unwrap(), IdScheme::plain());
+        let (core, now) = (&*kernel.0, Timestamp::ORIGIN);
+        let (mut candidates, agents) = (candidates(core), &core.agents);
         let agent = agents.find_or_insert("S1", "host", now).unwrap();
         candidates.list[0].agent = agent;
         for subset in 0..1_u32 << GANGS.len() {
@@ -194,6 +200,33 @@ mod tests {
                 let fit = fit.min(order.len());
                 assert_eq!(PlannedTask::boundary(&order, fit), *kept, "{fit} of {gangs:?}");
             }
+        }
+    }
+
+    /// Goal: what a plan that is cut off had reserved of GPUs is given back, as much as each task had. Method: plans of
+    /// tasks with different numbers of GPUs, and others that were admitted since, under a limit of three.
+    #[test]
+    fn tasks_that_are_cut_off_give_back_their_gpus() {
+        let builder = Config::builder().executor_limit(Some(3)).gpu_cap(Gpus::new(100));
+        let config = builder.build().unwrap();
+        for others in 0..4 {
+            let kernel = Kernel::new(config.clone(), IdScheme::plain());
+            let core = &*kernel.0;
+            let (policy, seen) = (core.policy.load(), core.admission.load());
+            let commit = |gpus: &[u32]| {
+                let (mut candidates, mut plan) = (candidates(core), Plan::new(0));
+                plan.order.extend(gpus.iter().zip(0..).map(|(gpus, pick)| {
+                    let planned = planned(pick, 0, 1);
+                    PlannedTask { task: Task { gpus: Gpus::new(*gpus), ..planned.task }, ..planned }
+                }));
+                core.commit(&policy, seen, &mut candidates, &mut plan, Timestamp::ORIGIN);
+                plan.order.len()
+            };
+            assert_eq!(commit(&vec![1; others]), others);
+            assert_eq!(commit(&[1, 2, 4]), 3 - others);
+            let kept: u64 = [1, 2, 4][..3 - others].iter().sum();
+            assert_eq!(core.gpus.taken(), others as u64 + kept);
+            kernel.check().unwrap();
         }
     }
 }

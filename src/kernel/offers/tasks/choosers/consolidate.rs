@@ -6,8 +6,8 @@ use crate::kernel::offers::tasks::room::Room;
 
 impl Chooser {
     /// Picks for each task the room that has the least left of the scarcer resource, but enough for it. The scarcer of
-    /// cores and memory is the one of which the tasks together want the larger part of what the rooms together have. Of
-    /// equal rooms the first is picked. Returns the number of picks.
+    /// cores and memory is the one of which the tasks together want the larger part of what the rooms together have;
+    /// cores, if the parts are equal. Of equal rooms the first is picked. Returns the number of picks.
     pub fn consolidate(&mut self, rooms: &[Room], tasks: &[Task], picks: &mut Picks) -> usize {
         self.begin(rooms);
         let by_memory = is_memory_scarcer(rooms, tasks);
@@ -31,7 +31,7 @@ impl Chooser {
             picked += 1;
             // It has less left, so it moves forward.
             let now = (key(&left[room as usize]), room);
-            let to = by_left[..at].partition_point(|other| *other < now);
+            let (Ok(to) | Err(to)) = by_left[..at].binary_search(&now);
             by_left[at] = now;
             by_left[to..=at].rotate_right(1);
         }

@@ -241,3 +241,50 @@ proptest! {
         prop_assert_eq!(states.filter(|state| *state == GangState::Picked).count(), picked);
     }
 }
+
+/// Goal: a room that has no more than a task wants is the tightest. Method: such rooms alone, among larger ones and
+/// among smaller ones, by cores and by memory.
+#[test]
+fn a_room_that_is_just_enough_is_picked() {
+    for (sizes, expected) in [
+        (&[2][..], &[0][..]),
+        (&[2, 2, 2], &[0, 1, 2]),
+        (&[3, 2, 4, 2, 1], &[1, 3, 0, 2]),
+        (&[1, 1, 2], &[2]),
+    ] {
+        for by_memory in [false, true] {
+            let size = |amount| if by_memory { (100, amount) } else { (amount, 100) };
+            let rooms = sizes.iter().zip(0..).map(|(amount, at)| (at, size(*amount)));
+            let rooms: Vec<Room> = rooms.map(|(at, (c, m))| room(at, c, m, 1)).collect();
+            let tasks: Vec<Task> = (0..4)
+                .map(|tag| (tag, size(2)))
+                .map(|(tag, (cores, memory))| task(tag, cores.min(2), memory.min(2)))
+                .collect();
+            let mut picks = Picks::new();
+            Chooser::new().consolidate(&rooms, &tasks, &mut picks);
+            let picked: Vec<u32> = picks.iter().map(|pick| pick.room).collect();
+            assert_eq!(picked, expected, "{sizes:?} {by_memory}");
+        }
+    }
+}
+
+/// Goal: if neither cores nor memory is scarcer, cores count. Method: a room with fewer cores and one with less memory.
+#[test]
+fn of_equally_scarce_resources_cores_count() {
+    for (rooms, expected) in
+        [([room(0, 4, 2, 9), room(1, 2, 4, 9)], 1), ([room(0, 2, 4, 9), room(1, 4, 2, 9)], 0)]
+    {
+        let mut picks = Picks::new();
+        Chooser::new().consolidate(&rooms, &[task(0, 1, 1)], &mut picks);
+        assert_eq!(picks.iter().map(|pick| pick.room).collect::<Vec<_>>(), [expected]);
+    }
+}
+
+/// Goal: a gang says what it was made of. Method: one with all of it.
+#[test]
+fn a_gang_says_what_it_is() {
+    let (tasks, since) = ([task(1, 2, 3), task(2, 3, 4)], Timestamp::from_millis(7));
+    let gang = Gang::new(tasks, since, Duration::from_secs(9));
+    assert_eq!((gang.tasks(), gang.since()), (&tasks[..], since));
+    assert_eq!((gang.timeout(), gang.state()), (Duration::from_secs(9), GangState::Waiting));
+}
