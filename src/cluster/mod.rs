@@ -3,12 +3,16 @@
 
 #[cfg(any(feature = "kubernetes", feature = "mesos"))]
 mod error_chain;
+#[cfg(feature = "local")]
+mod host_program;
 #[cfg(feature = "mesos")]
 mod http_client;
 #[cfg(feature = "local")]
 mod process;
 #[cfg(feature = "local")]
 mod task_host;
+#[cfg(all(feature = "local", feature = "mesos"))]
+mod task_host_on_mesos;
 #[cfg(feature = "local")]
 mod worker_offers;
 
@@ -29,4 +33,4 @@ pub mod simulated;
 pub mod standalone;
 
 #[cfg(feature = "local")]
-pub use task_host::run_task_host;
+pub use host_program::run_task_host;

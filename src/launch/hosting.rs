@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-#[cfg(any(feature = "kubernetes", feature = "mesos"))]
+#[cfg(feature = "kubernetes")]
 use crate::error::Error;
 
 /// Whether an executor is a host of tasks, or a task in a host.
@@ -11,7 +11,10 @@ use crate::error::Error;
 /// [`Hosts`](crate::Hosts). Its program is `offermill task-host`, or any other one that does nothing but call
 /// `offermill::cluster::run_task_host`.
 ///
-/// The embedded cluster has hosts; others refuse such launches, with an error.
+/// The embedded cluster and Mesos have hosts; others refuse such launches, with an error. On Mesos a host is an
+/// executor with a task of the same id, which begins and ends with it. Its [setup](crate::launch::Setup) holds for its
+/// tasks, of whose own setups only labels and the grace period of kills do. A task can only be put into the host that
+/// was started on its agent last, by the same cluster manager.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Hosting {
@@ -27,7 +30,7 @@ pub enum Hosting {
 
 impl Hosting {
     /// Fails if it needs hosts, which `cluster` doesn't have.
-    #[cfg(any(feature = "kubernetes", feature = "mesos"))]
+    #[cfg(feature = "kubernetes")]
     pub(crate) fn refuse(&self, cluster: &str) -> Result<(), Error> {
         match self {
             Hosting::Alone => Ok(()),

@@ -8,6 +8,7 @@
 //! It opens no connections and starts no threads; the client in `cluster::mesos` does.
 
 pub mod codec;
+pub(crate) mod host_labels;
 pub mod json;
 pub(crate) mod lenient;
 pub mod messages;

@@ -178,7 +178,9 @@ fn wrong_settings_are_refused() {
     folder.write("tasks", "true\n");
     folder.write("large", "{\"command\": \"true\", \"cores\": 2}\n");
     let local = ["run", "--master", "local-cluster[1,2,64]", "--task-memory", "16m"];
-    let mesos = ["run", "--master", "mesos://127.0.0.1:1", "--tasks", "tasks", "--task-hosts"];
+    let mesos = |master: &'static str, more: &[&'static str]| -> Vec<&'static str> {
+        [&["run", "--master", master, "--tasks", "tasks", "--task-hosts"], more].concat()
+    };
     let kubernetes = ["run", "--master", "k8s://", "--tasks", "tasks", "--task-hosts"];
     let with = |more: &[&'static str]| -> Vec<&'static str> { [&local[..], more].concat() };
     let hosts =
@@ -189,7 +191,21 @@ fn wrong_settings_are_refused() {
             with(&["--tasks", "tasks", "--host-cores", "1"]),
             "--host-cores is for hosts: it needs --task-hosts",
         ),
-        (mesos.to_vec(), "--task-hosts is for local agents: other clusters have no hosts"),
+        (
+            mesos("offermill://127.0.0.1:1", &[]),
+            "--task-hosts is for local agents and Mesos: other clusters have no hosts",
+        ),
+        (
+            mesos("mesos://127.0.0.1:1", &["--host-program", "http://h/"]),
+            "--host-program: \"http://h/\" names no file",
+        ),
+        (mesos("mesos://127.0.0.1:1", &["--host-program", ""]), "--host-program: it is empty"),
+        (hosts(&["--host-program", "x"]), "--host-program is for Mesos: hosts on local agents"),
+        (
+            with(&["--tasks", "tasks", "--host-program", "x"]),
+            "--host-program is for hosts: it needs --task-hosts",
+        ),
+        (kubernetes.to_vec(), "--task-hosts is for local agents and Mesos"),
         (kubernetes.to_vec(), "Kubernetes places pods itself"),
         (hosts(&["--host-cores", "0"]), "--host-cores: it "),
         (hosts(&["--host-memory", "much"]), "--host-memory: it "),

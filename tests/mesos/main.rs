@@ -5,6 +5,7 @@
 
 mod fake;
 mod framework;
+mod host;
 mod http;
 mod offers;
 mod real;

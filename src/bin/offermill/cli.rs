@@ -158,7 +158,7 @@ pub(crate) enum Action {
         #[command(subcommand)]
         action: ConstraintsAction,
     },
-    /// Run tasks on a local agent, for `offermill run --task-hosts`, which starts it
+    /// Run tasks on a local agent or on Mesos, for `offermill run --task-hosts`, which has it started
     #[command(hide = true)]
     TaskHost,
     /// Print a shell's completion script

@@ -1,5 +1,6 @@
 //! HTTP/1.1 connections to masters over TCP or TLS: kept alive, with one request at a time.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +47,7 @@ impl Authorization {
     }
 
     /// A token (RFC 6750). `None` if it can't be sent.
-    #[cfg(feature = "standalone")]
+    #[cfg(feature = "local")]
     pub(crate) fn bearer(token: &Secret) -> Option<Authorization> {
         Authorization::new("Bearer", token, &[token])
     }
@@ -62,7 +63,7 @@ impl Authorization {
 
 /// The HTTP client for masters: encoding, credentials and timeouts.
 pub(crate) struct Http {
-    path: &'static str,
+    path: Cow<'static, str>,
     tls: Option<TlsConnector>,
     media: HeaderValue,
     authorization: Option<Authorization>,
@@ -72,12 +73,13 @@ pub(crate) struct Http {
 impl Http {
     /// Creates a client that posts to `path`, in TLS if there is a connector.
     pub(crate) fn new(
-        path: &'static str,
+        path: impl Into<Cow<'static, str>>,
         media: &'static str,
         authorization: Option<Authorization>,
         tls: Option<TlsConnector>,
         call_timeout: Duration,
     ) -> Http {
+        let path = path.into();
         Http { path, tls, media: HeaderValue::from_static(media), authorization, call_timeout }
     }
 
@@ -117,7 +119,7 @@ impl Http {
         body: impl Into<RequestBody>,
     ) -> Result<Response<Incoming>, Unanswered> {
         let unsent = |why: String| Unanswered { why, is_unsent: true };
-        let mut request = Request::post(self.path)
+        let mut request = Request::post(&*self.path)
             .header(HOST, &connection.host)
             .header(CONTENT_TYPE, &self.media)
             .header(ACCEPT, &self.media);

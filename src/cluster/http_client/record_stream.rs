@@ -1,4 +1,4 @@
-//! A stream of records from a master, whose silence is noticed.
+//! A stream of records from a master or an agent, whose silence is noticed.
 
 use std::time::Duration;
 
@@ -42,6 +42,8 @@ pub(crate) enum StreamItem {
 
 /// The records of one response.
 pub(crate) struct RecordStream {
+    /// Who sends, in a sentence.
+    peer: &'static str,
     body: Incoming,
     records: RecordReader,
     /// When bytes arrived last, or, if that is later, when waiting for more began.
@@ -56,14 +58,16 @@ pub(crate) struct RecordStream {
 }
 
 impl RecordStream {
-    /// The records of a response that came over `connection`.
+    /// The records of a response that `peer`, such as `the master`, has sent over `connection`.
     pub(crate) fn new(
+        peer: &'static str,
         body: Incoming,
         connection: Connection,
         record_bytes_max: usize,
         heartbeats_max: u32,
     ) -> RecordStream {
         RecordStream {
+            peer,
             body,
             records: RecordReader::new(record_bytes_max),
             last_received: Instant::now(),
@@ -97,7 +101,7 @@ impl RecordStream {
                 }
                 None => {}
                 Some(Err(error)) => {
-                    return Err(format!("the master sent an invalid record: {error}"));
+                    return Err(format!("{} sent an invalid record: {error}", self.peer));
                 }
             }
             let now = Instant::now();
@@ -112,7 +116,7 @@ impl RecordStream {
             match frame.map_err(|_| self.silence(deadline == silent_at))? {
                 Some(Ok(frame)) => self.receive(frame.data_ref().map_or(&[], |data| data)),
                 Some(Err(error)) => return Err(plain(&error)),
-                None => return Err("the master closed it".to_owned()),
+                None => return Err(format!("{} closed it", self.peer)),
             }
         }
     }

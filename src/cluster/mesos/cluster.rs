@@ -17,6 +17,7 @@ use super::call_sender::{CallSender, REFUSED_AFTER_FAILURE};
 use super::caller::Caller;
 use super::calls;
 use super::config::{AtEnd, MesosConfig};
+use super::host_executors::HostExecutors;
 use super::state_writer::SharedStateFile;
 use super::subscriber::{Subscriber, SubscriberState};
 use super::supervisor::{StopRequest, Supervisor, panic_text};
@@ -53,6 +54,7 @@ pub struct MesosCluster {
     thread: Mutex<Option<JoinHandle<TearDownOutcome>>>,
     not_torn_down: OnceLock<String>,
     torn_down: OnceLock<()>,
+    hosts: HostExecutors,
 }
 
 /// The state of a started manager.
@@ -84,6 +86,7 @@ impl MesosCluster {
             thread: Mutex::new(None),
             not_torn_down: OnceLock::new(),
             torn_down: OnceLock::new(),
+            hosts: HostExecutors::default(),
         })
     }
 
@@ -263,7 +266,7 @@ impl ClusterManager for MesosCluster {
     }
 
     fn call(&self, call: Call<'_>) -> Result<(), Error> {
-        self.running()?.call(call)
+        self.running()?.call(call, &self.hosts)
     }
 
     /// A reader that reads encoded offers in place.
@@ -351,10 +354,10 @@ impl Running {
         inboxes.map(sender).collect()
     }
 
-    fn call(&self, call: Call<'_>) -> Result<(), Error> {
+    fn call(&self, call: Call<'_>, hosts: &HostExecutors) -> Result<(), Error> {
         let subscription = self.subscription();
         if let Call::Accept(accept) = call {
-            let accepted = self.accept(&accept, subscription.as_deref());
+            let accepted = self.accept(&accept, subscription.as_deref(), hosts);
             if accepted.is_err() {
                 // The master holds offers until they are answered.
                 let offers = accept.offers.iter().map(|offer| offer.id.to_owned()).collect();
@@ -392,6 +395,7 @@ impl Running {
         &self,
         accept: &Accept<'_>,
         subscription: Option<&ActiveSubscription>,
+        hosts: &HostExecutors,
     ) -> Result<(), Error> {
         let failed = |why: &dyn fmt::Display| Error::cluster("ACCEPT", why);
         if subscription.is_none_or(|it| it.epoch != accept.epoch) {
@@ -400,7 +404,7 @@ impl Running {
         let agent_id = accept.agent_id.to_owned();
         let accept_call = {
             let config = self.config.borrow();
-            task::check(&config, accept).and_then(|()| task::accept(&config.name, accept))
+            task::check(&config, accept).and_then(|()| task::accept(&config.name, hosts, accept))
         };
         let call = match accept_call {
             Ok(accept_call) => calls::accept(accept_call),

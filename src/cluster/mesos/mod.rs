@@ -71,6 +71,7 @@ mod cluster;
 mod config;
 mod event_decoder;
 mod framework;
+mod host_executors;
 mod ignored_events;
 mod json_offers;
 mod master_errors;

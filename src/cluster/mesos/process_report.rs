@@ -1,16 +1,39 @@
 //! What a Mesos task status says of the task's process: the process id in the container's status, and how it ended, in
-//! the message of Mesos' own executors.
+//! the message of Mesos' own executors. Of a task in a host, process and folder are in labels.
 
+use crate::mesos_v1::host_labels::{FOLDER_LABEL, PID_LABEL};
 use crate::mesos_v1::messages::TaskStatus;
 use crate::mesos_v1::signals::SIGNALS;
 use crate::status::{ProcessExit, ProcessReport};
 
 /// What a status says of the process. `None` if it says nothing.
 pub(super) fn process_report(status: &TaskStatus) -> Option<ProcessReport> {
-    let pid = status.container_status.as_ref().and_then(|container| container.executor_pid);
     let exit = status.message.as_deref().and_then(exit_of);
-    let report = ProcessReport { pid, exit, ..ProcessReport::default() };
+    let report = match hosting_executor(status) {
+        Some(_) => ProcessReport {
+            pid: label(status, PID_LABEL).and_then(|pid| pid.parse().ok()),
+            sandbox: label(status, FOLDER_LABEL).map(str::to_owned),
+            exit,
+        },
+        None => {
+            let container = status.container_status.as_ref();
+            let pid = container.and_then(|container| container.executor_pid);
+            ProcessReport { pid, exit, ..ProcessReport::default() }
+        }
+    };
     (report != ProcessReport::default()).then_some(report)
+}
+
+/// The executor of a task that runs in a host: agents give other executors of tasks the ids of their tasks, and an
+/// anchor has the id of its host.
+pub(super) fn hosting_executor(status: &TaskStatus) -> Option<&str> {
+    let executor = status.executor_id.as_ref().map(|executor| executor.value.as_str());
+    executor.filter(|executor| !executor.is_empty() && *executor != status.task_id.value)
+}
+
+fn label<'s>(status: &'s TaskStatus, key: &str) -> Option<&'s str> {
+    let labels = status.labels.as_ref()?;
+    labels.labels.iter().find(|label| label.key == key)?.value.as_deref()
 }
 
 /// How the process ended, as in `Command exited with status 1` and `Command terminated with signal Killed`.
@@ -33,7 +56,7 @@ fn number(text: &str) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mesos_v1::messages::ContainerStatus;
+    use crate::mesos_v1::messages::{ContainerStatus, Label, Labels};
 
     /// Goal: messages of Mesos' executors say how a task ended, and others say nothing. Method: recorded forms, and
     /// near misses.
@@ -64,5 +87,25 @@ mod tests {
         let status = TaskStatus { container_status: Some(container), ..TaskStatus::default() };
         assert_eq!(process_report(&status), Some(ProcessReport::default().with_pid(71)));
         assert_eq!(process_report(&TaskStatus::default()), None);
+    }
+
+    /// Goal: the process and the folder of a task in a host are passed on, and not the process of the host. Method: a
+    /// status with labels and a container.
+    #[test]
+    fn labels_tell_of_hosted_tasks() {
+        let label = |(key, value): (&str, &str)| Label {
+            key: key.to_owned(),
+            value: Some(value.to_owned()),
+        };
+        let labels = [(PID_LABEL, "72"), (FOLDER_LABEL, "/sandbox/tasks/t")].map(label).into();
+        let container = ContainerStatus { executor_pid: Some(71), ..ContainerStatus::default() };
+        let status = TaskStatus {
+            executor_id: Some("h".into()),
+            container_status: Some(container),
+            labels: Some(Labels { labels }),
+            ..TaskStatus::default()
+        };
+        let report = process_report(&status).unwrap();
+        assert_eq!((report.pid, report.sandbox.as_deref()), (Some(72), Some("/sandbox/tasks/t")));
     }
 }

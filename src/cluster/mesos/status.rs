@@ -2,30 +2,59 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::process_report::process_report;
+use super::process_report::{hosting_executor, process_report};
 use crate::engine::cluster_manager::Update;
 use crate::foreign_text::cut_message;
-use crate::mesos_v1::messages::{Reason, TaskState as State, TaskStatus};
+use crate::mesos_v1::messages::{Reason, Source, TaskState as State, TaskStatus};
 use crate::status::{TaskState, UpdateReason};
 
 /// Converts a status. A state that this crate doesn't know becomes `Unknown`, and a reason that it doesn't know becomes
 /// `Other`. The update asks for an acknowledgement only if it has a uuid.
+///
+/// A task in a host whose host has ended is [`TaskState::Gone`], as with lost agents: the failure isn't its own.
 #[must_use]
 pub(super) fn update(status: TaskStatus) -> Update {
     let reason = status.reason.and_then(|reason| Reason::try_from(reason).ok());
     // The time of an answer to a reconciliation is that of the answer.
     let is_answer = reason == Some(Reason::Reconciliation);
     let process = process_report(&status).map(Box::new);
+    let host = hosting_executor(&status).map(str::to_owned);
+    let told = State::try_from(status.state).map_or(TaskState::Unknown, state);
+    let source = status.source.and_then(|source| Source::try_from(source).ok());
+    let message = status.message.unwrap_or_default();
+    let (state, message) = match (host, told) {
+        (Some(host), TaskState::Failed) => hosted_failure(&host, source, reason, message),
+        _ => (told, message),
+    };
     Update {
         executor: status.task_id.value,
         agent_id: status.agent_id.map(|agent| agent.value).filter(|id| !id.is_empty()),
-        state: State::try_from(status.state).map_or(TaskState::Unknown, state),
+        state,
         reason: reason.map_or(UpdateReason::Other, meaning),
-        message: cut_message(status.message.unwrap_or_default()),
+        message: cut_message(message),
         uuid: status.uuid.filter(|uuid| !uuid.is_empty()),
         reported_at: status.timestamp.filter(|_| !is_answer).and_then(time),
         process,
         facts: None,
+    }
+}
+
+/// What it means that a task in a host has failed. What the agent says is about the host, as its end, and so is what
+/// the host itself says when it ends. The master repeats what it has heard of tasks that have ended, after an agent was
+/// away or on request, and doesn't say why they have; the update that does is kept by the agent until it is
+/// acknowledged.
+fn hosted_failure(
+    host: &str,
+    source: Option<Source>,
+    reason: Option<Reason>,
+    message: String,
+) -> (TaskState, String) {
+    match source {
+        Some(Source::Master) => (TaskState::Running, message),
+        Some(Source::Executor) if reason != Some(Reason::ExecutorTerminated) => {
+            (TaskState::Failed, message)
+        }
+        _ => (TaskState::Gone, format!("its host {host} is gone: {message}")),
     }
 }
 
@@ -134,6 +163,37 @@ mod tests {
             };
             let status = status(State::Lost.into(), Some((*reason).into()));
             assert_eq!(update(status).reason, wanted, "{name}");
+        }
+    }
+
+    /// Goal: a task that fails with its host is gone, what fails by itself has failed, and what isn't told by a witness
+    /// has not ended yet. Method: states, sources,
+    /// reasons and executors.
+    #[test]
+    fn the_end_of_a_host_is_no_failure_of_its_tasks() {
+        let (agent, own) = (Some(Source::Agent), Some(Source::Executor));
+        let master = Some(Source::Master);
+        let (ended, memory) = (Reason::ExecutorTerminated, Reason::ContainerLimitationMemory);
+        for (state, source, reason, executor, wanted) in [
+            (State::Failed, agent, Some(ended), "h", TaskState::Gone),
+            (State::Failed, agent, Some(memory), "h", TaskState::Gone),
+            (State::Failed, own, Some(ended), "h", TaskState::Gone),
+            (State::Failed, own, None, "h", TaskState::Failed),
+            (State::Failed, master, Some(Reason::AgentReregistered), "h", TaskState::Running),
+            (State::Failed, master, Some(Reason::Reconciliation), "h", TaskState::Running),
+            (State::Finished, master, Some(Reason::Reconciliation), "h", TaskState::Finished),
+            (State::Killed, own, Some(ended), "h", TaskState::Killed),
+            (State::Failed, agent, Some(ended), "etl-1.0", TaskState::Failed),
+            (State::Failed, agent, Some(ended), "", TaskState::Failed),
+        ] {
+            let mut status = status(state.into(), reason.map(Into::into));
+            status.source = source.map(Into::into);
+            status.executor_id = Some(executor.into());
+            status.message = Some("why".to_owned());
+            let update = update(status);
+            assert_eq!(update.state, wanted, "{state:?} {source:?} {reason:?} {executor}");
+            let is_gone = update.state == TaskState::Gone;
+            assert_eq!(update.message, if is_gone { "its host h is gone: why" } else { "why" });
         }
     }
 

@@ -65,6 +65,7 @@ impl EventStream {
         Ok(EventStream {
             stream_id,
             records: RecordStream::new(
+                "the master",
                 response.into_body(),
                 connection,
                 record_bytes_max,

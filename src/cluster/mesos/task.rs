@@ -6,10 +6,11 @@ mod tests;
 
 use super::calls;
 use super::config::MesosConfig;
+use super::host_executors::HostExecutors;
 use crate::engine::cluster_manager::{Accept, Amount, Launch, TakenResource};
 use crate::error::Error;
 use crate::foreign_text::id_problem;
-use crate::launch::{Command, CommandForm, ContainerKind, EnvironmentVariable, Setup};
+use crate::launch::{Command, CommandForm, ContainerKind, EnvironmentVariable, Hosting, Setup};
 use crate::mesos_v1::messages::{
     AllocationInfo, CommandInfo, Environment, Label, Labels, Launch as LaunchTasks, Operation,
     OperationType, Range, Ranges, ReservationInfo, ReservationType, Resource, RevocableInfo,
@@ -45,12 +46,26 @@ pub(super) fn check(config: &MesosConfig, accept: &Accept<'_>) -> Result<(), Err
 /// Builds the call that launches the executors of `accept` in one operation. `framework` is the framework's name.
 ///
 /// # Errors
-/// If an executor can't be expressed as a task: its command is empty or can't be passed through a shell, or its
-/// container has ports but no network that supports them. Then no part of the call may be sent.
-pub(super) fn accept(framework: &str, accept: &Accept<'_>) -> Result<call::Accept, Error> {
+/// If an executor can't be expressed as a task: its command is empty or can't be passed through a shell, its container
+/// has ports but no network that supports them, or its host is unknown. Then no part of the call may be sent.
+pub(super) fn accept(
+    framework: &str,
+    hosts: &HostExecutors,
+    accept: &Accept<'_>,
+) -> Result<call::Accept, Error> {
     // All offers of an accept have the same role.
     let role = accept.offers.first().map_or(DEFAULT_ROLE, |offer| offer.role);
-    let task = |launch: &Launch<'_>| task(framework, accept.agent_id, role, launch);
+    let task = |launch: &Launch<'_>| {
+        let mut task = task(framework, accept.agent_id, role, launch)?;
+        match &launch.command.hosting {
+            Hosting::Alone => {}
+            Hosting::Host => {
+                hosts.make_anchor(&mut task, &launch.pieces, |piece| resource(piece, role));
+            }
+            Hosting::In(host) => hosts.put_in(&mut task, host)?,
+        }
+        Ok(task)
+    };
     let task_infos = accept.executors.iter().map(task).collect::<Result<Vec<_>, Error>>()?;
     let launch = Operation {
         r#type: Some(OperationType::Launch.into()),
@@ -71,7 +86,6 @@ fn task(
     launch: &Launch<'_>,
 ) -> Result<TaskInfo, Error> {
     let Launch { executor, pieces, command, .. } = launch;
-    command.hosting.refuse("Mesos")?;
     let mut task = TaskInfo {
         name: format!("{framework} {executor}"),
         task_id: (*executor).into(),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use rustix::process::{Signal, WaitStatus};
 
-#[cfg(feature = "standalone")]
+#[cfg(feature = "mesos")]
 use crate::mesos_v1::signals::SIGNALS;
 use crate::status::ProcessExit;
 
@@ -29,7 +29,7 @@ impl Exit {
     }
 
     /// The message of Mesos' own executors about this exit, which frameworks may parse.
-    #[cfg(feature = "standalone")]
+    #[cfg(feature = "mesos")]
     pub(crate) fn as_mesos_says(self) -> String {
         match self {
             Exit::Code(code) => format!("Command exited with status {code}"),

@@ -1,7 +1,8 @@
 //! Hosts of tasks: long-lived processes in which tasks start at less cost than executors of their own.
 //!
-//! The cluster that starts a host gives it one end of a pair of sockets as standard input. What they say to each other
-//! is in `message`, in bounded `frame`s. The host (`program`) runs each task as a process that leads a group of its
+//! The cluster that starts a host gives it one end of a pair of sockets as standard input (`on_pipe`). What they say to
+//! each other is in `message`, in bounded `frame`s. On Mesos a host speaks with its agent instead
+//! (`task_host_on_mesos`). The host (`program`) runs each task as a process that leads a group of its
 //! own, with its output in a folder of its own (`tasks`), and reports how it ended. It has no watchdog a task: when the
 //! host ends, whatever the way, its *sweeper* kills its tasks (`sweeper`), and then the connection ends, by which the
 //! cluster knows that they are gone.
@@ -17,11 +18,18 @@
 mod connection;
 mod frame;
 mod message;
+mod on_pipe;
 mod program;
 mod sweeper;
 mod tasks;
 
 pub(crate) use connection::{HostConnection, HostEvent};
 pub(crate) use message::{HostReport, HostRequest};
-pub use program::run_task_host;
+pub(crate) use on_pipe::{mark_of_pipe, run_on_pipe};
+#[cfg(feature = "mesos")]
+pub(crate) use program::{HostMessage, ReportOutput, TaskLoop};
 pub(crate) use sweeper::MARK_VARIABLE;
+#[cfg(feature = "mesos")]
+pub(crate) use sweeper::Sweeper;
+#[cfg(feature = "mesos")]
+pub(crate) use tasks::RunningTasks;

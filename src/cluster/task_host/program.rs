@@ -1,27 +1,21 @@
-//! The host itself: a process that a cluster starts, and that runs tasks which the cluster sends.
+//! The program of a host: a process that a cluster starts, and that runs tasks which the cluster sends.
 //!
-//! One thread owns the tasks. Two others send it messages: one reads requests, and one waits for children to end.
+//! One thread owns the tasks (`TaskLoop`). Others send it messages: one receives requests, and one waits for children
+//! to end.
 
-use std::io::{self, BufReader, Write};
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, sync_channel};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
-use super::frame::{read_frame, write_frame};
-use super::message::{HostReport, HostRequest, REPORT_BYTES_MAX, REQUEST_BYTES_MAX, VERSION};
-use super::sweeper::{MARK_VARIABLE, Sweeper};
+use super::message::{HostReport, HostRequest};
 use super::tasks::RunningTasks;
-use crate::private_files::PrivateFolder;
 
 /// Something for the thread that owns the tasks.
-enum HostMessage {
+pub(crate) enum HostMessage {
     Request(HostRequest),
     /// The connection to the cluster is of no more use.
     Closed(String),
@@ -29,59 +23,51 @@ enum HostMessage {
     ChildEnded,
 }
 
-/// Runs tasks for the cluster that has started this process as a [host](crate::launch::Hosting), until it says that
-/// they are to end, or is gone. Standard input is the connection to it. The process should do nothing else, before or
-/// after.
-///
-/// # Errors
-/// With a sentence: if this process was not started by a cluster, or the connection breaks. Tasks are ended then.
-pub fn run_task_host() -> Result<(), String> {
-    let failed = |error: io::Error| format!("the connection to the cluster: {error}");
-    let stdin = io::stdin();
-    let is_socket =
-        fstat(&stdin).is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Socket);
-    let mark = std::env::var(MARK_VARIABLE).ok().filter(|_| is_socket);
-    let mark = mark.ok_or("a host of tasks is started by a cluster, not by hand")?;
-    let connection = || stdin.as_fd().try_clone_to_owned().map(UnixStream::from);
-    let mut input = BufReader::new(connection().map_err(failed)?);
-    let output = connection().map_err(failed)?;
-    let first = read_frame(&mut input, REQUEST_BYTES_MAX).map_err(failed)?;
-    let folder = match HostRequest::decode(&first.unwrap_or_default()).map_err(failed)? {
-        HostRequest::Begin { version: VERSION, folder } => folder,
-        HostRequest::Begin { version, .. } => {
-            return Err(format!("the cluster speaks version {version}, this host {VERSION}"));
-        }
-        _ => return Err("the cluster's first message is another one".to_owned()),
-    };
-    let folder = PrivateFolder::open_existing(Path::new(&folder)).map_err(|e| e.to_string())?;
-    let held: OwnedFd = connection().map_err(failed)?.into();
-    let sweeper = Sweeper::start(&mark, held).map_err(|error| format!("its sweeper: {error}"))?;
-    let mut host =
-        TaskHostProcess { tasks: RunningTasks::new(folder, sweeper), output, is_finishing: false };
-    host.report(&HostReport::Ready).map_err(failed)?;
-    let (sender, inbox) = channel();
-    let wake = spawn_threads(input, sender).map_err(|error| format!("a thread: {error}"))?;
-    let ended = host.run(&inbox, &wake);
-    // The sweeper does the same, if it is there.
-    host.tasks.kill_now();
-    ended
+/// Where a host's reports go.
+pub(crate) trait ReportOutput {
+    /// Sends a report.
+    ///
+    /// # Errors
+    /// If the connection is of no more use.
+    fn report(&mut self, report: HostReport) -> io::Result<()>;
 }
 
 /// The tasks, and the way to the cluster.
-struct TaskHostProcess {
+pub(crate) struct TaskLoop<O> {
     tasks: RunningTasks,
-    output: UnixStream,
+    output: O,
     /// The host ends with its last task.
     is_finishing: bool,
 }
 
-impl TaskHostProcess {
-    fn report(&mut self, report: &HostReport) -> io::Result<()> {
-        write_frame(&mut self.output, &report.encode(), REPORT_BYTES_MAX)?;
-        self.output.flush()
+impl<O: ReportOutput> TaskLoop<O> {
+    /// A loop without tasks.
+    pub(crate) fn new(tasks: RunningTasks, output: O) -> TaskLoop<O> {
+        TaskLoop { tasks, output, is_finishing: false }
     }
 
-    fn run(&mut self, inbox: &Receiver<HostMessage>, wake: &SyncSender<()>) -> Result<(), String> {
+    /// Runs until the tasks are asked to finish, and have. What is for it comes from `inbox`, whose sender is `sender`.
+    /// No task is left afterwards.
+    ///
+    /// # Errors
+    /// With a sentence: if the connection is of no more use, or the sweeper.
+    pub(crate) fn run(
+        mut self,
+        sender: Sender<HostMessage>,
+        inbox: &Receiver<HostMessage>,
+    ) -> Result<(), String> {
+        let wake = start_waiting(sender).map_err(|error| format!("a thread: {error}"))?;
+        let ended = self.follow_messages(inbox, &wake);
+        // The sweeper does the same, if it is there.
+        self.tasks.kill_now();
+        ended
+    }
+
+    fn follow_messages(
+        &mut self,
+        inbox: &Receiver<HostMessage>,
+        wake: &SyncSender<()>,
+    ) -> Result<(), String> {
         loop {
             let due = self.tasks.next_due();
             let wait = due.map(|due| due.saturating_duration_since(Instant::now()));
@@ -95,7 +81,7 @@ impl TaskHostProcess {
                 Ok(HostMessage::ChildEnded) => {
                     let reports = self.tasks.reap().map_err(|error| error.to_string())?;
                     for report in reports {
-                        self.report(&report).map_err(|error| error.to_string())?;
+                        self.report(report)?;
                     }
                     let _waiting = wake.try_send(());
                 }
@@ -115,12 +101,12 @@ impl TaskHostProcess {
             HostRequest::Start { task, .. } if self.is_finishing => {
                 let why = "its host is about to end".to_owned();
                 let report = HostReport::NotStarted { task, why, is_busy: true };
-                return self.report(&report).map_err(|error| error.to_string());
+                return self.report(report);
             }
             HostRequest::Start { task, argv, environment } => {
                 let started = self.tasks.start(task, &argv, environment);
                 let report = started.map_err(|error| format!("its sweeper: {error}"))?;
-                self.report(&report).map_err(|error| error.to_string())?;
+                self.report(report)?;
             }
             HostRequest::Kill { task, grace } => {
                 self.tasks.kill(&task, grace, now);
@@ -134,38 +120,18 @@ impl TaskHostProcess {
         }
         Ok(())
     }
+
+    fn report(&mut self, report: HostReport) -> Result<(), String> {
+        self.output.report(report).map_err(|error| error.to_string())
+    }
 }
 
-/// Starts the threads that read requests and that wait for children. Returns where the second one is told to look
-/// again.
-fn spawn_threads(
-    mut input: BufReader<UnixStream>,
-    sender: Sender<HostMessage>,
-) -> io::Result<SyncSender<()>> {
+/// Starts the thread that waits for children. Returns where it is told to look again.
+fn start_waiting(sender: Sender<HostMessage>) -> io::Result<SyncSender<()>> {
     let (wake, woken) = sync_channel(1);
-    let requests = sender.clone();
-    let read = move || {
-        loop {
-            let read = read_frame(&mut input, REQUEST_BYTES_MAX);
-            let message = match read.and_then(|read| read.map_or(Ok(None), decoded)) {
-                Ok(Some(request)) => HostMessage::Request(request),
-                Ok(None) => HostMessage::Closed("the cluster has ended".to_owned()),
-                Err(error) => HostMessage::Closed(format!("the cluster sent {error}")),
-            };
-            let is_last = matches!(message, HostMessage::Closed(_));
-            if requests.send(message).is_err() || is_last {
-                return;
-            }
-        }
-    };
-    Builder::new().name("task-host-read".into()).spawn(read)?;
     let wait = move || wait_for_children(&sender, &woken);
     Builder::new().name("task-host-wait".into()).spawn(wait)?;
     Ok(wake)
-}
-
-fn decoded(content: Vec<u8>) -> io::Result<Option<HostRequest>> {
-    HostRequest::decode(&content).map(Some)
 }
 
 /// Tells of children that have ended, and then waits until they were looked at: a child that has ended, and is not

@@ -54,7 +54,7 @@ const NAME: &str = "task-sweeper";
 
 /// A host's sweeper. It does its work when this is dropped, or the process ends.
 #[derive(Debug)]
-pub(super) struct Sweeper {
+pub(crate) struct Sweeper {
     child: Child,
     groups: ChildStdin,
 }
@@ -64,7 +64,7 @@ impl Sweeper {
     ///
     /// # Errors
     /// If it can't be started.
-    pub(super) fn start(mark: &str, connection: OwnedFd) -> io::Result<Sweeper> {
+    pub(crate) fn start(mark: &str, connection: OwnedFd) -> io::Result<Sweeper> {
         let mut child = Command::new("/bin/sh")
             .args(["-c", SCRIPT, NAME])
             .env_clear()

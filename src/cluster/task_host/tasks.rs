@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -19,6 +21,9 @@ use crate::private_files::PrivateFolder;
 /// The maximum grace period of a kill.
 const GRACE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
+/// The variable with the secret by which an agent of Mesos knows a host. Its tasks don't get it.
+const TOKEN_VARIABLE: &str = "MESOS_EXECUTOR_AUTHENTICATION_TOKEN";
+
 /// A task with a process.
 #[derive(Debug)]
 struct RunningTask {
@@ -28,18 +33,29 @@ struct RunningTask {
 
 /// The tasks that have processes, and the sweeper, which knows the group of each.
 #[derive(Debug)]
-pub(super) struct RunningTasks {
+pub(crate) struct RunningTasks {
     folder: PrivateFolder,
     sweeper: Sweeper,
+    /// By which the sweeper finds what a task leaves behind.
+    mark: String,
+    /// Files that each task finds in its folder: their names, and where they are.
+    shared: Vec<(String, PathBuf)>,
     /// By process, which is the task's group as well.
     tasks: HashMap<Pid, RunningTask>,
     pids: HashMap<String, Pid>,
 }
 
 impl RunningTasks {
-    /// Tasks whose folders are in `folder`.
-    pub(super) fn new(folder: PrivateFolder, sweeper: Sweeper) -> RunningTasks {
-        RunningTasks { folder, sweeper, tasks: HashMap::new(), pids: HashMap::new() }
+    /// Tasks whose folders are in `folder`, of the host with this mark.
+    pub(crate) fn new(folder: PrivateFolder, sweeper: Sweeper, mark: String) -> RunningTasks {
+        let (tasks, pids) = (HashMap::new(), HashMap::new());
+        RunningTasks { folder, sweeper, mark, shared: Vec::new(), tasks, pids }
+    }
+
+    /// Has each task find these files in its folder, as links.
+    #[cfg(feature = "mesos")]
+    pub(crate) fn with_shared(self, shared: Vec<(String, PathBuf)>) -> RunningTasks {
+        RunningTasks { shared, ..self }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -83,14 +99,17 @@ impl RunningTasks {
         let folder = self.folder.subfolder(name).map_err(in_sandbox)?;
         let stdout = folder.create_file("stdout").map_err(in_sandbox)?;
         let stderr = folder.create_file("stderr").map_err(in_sandbox)?;
+        for (name, place) in &self.shared {
+            symlink(place, folder.handle_path().join(name)).map_err(in_sandbox)?;
+        }
         let Some((program, arguments)) = argv.split_first() else {
             return Err(("the task".to_owned(), io::Error::other("its command is empty")));
         };
-        // The mark by which the sweeper finds what a task leaves behind is the host's own, which tasks inherit.
-        let environment = environment.into_iter().filter(|(name, _)| name != MARK_VARIABLE);
         let child = Command::new(program)
             .args(arguments)
+            .env_remove(TOKEN_VARIABLE)
             .envs(environment)
+            .env(MARK_VARIABLE, &self.mark)
             .current_dir(folder.handle_path())
             .process_group(0)
             .stdin(Stdio::null())

@@ -1,4 +1,5 @@
-//! The messages of Mesos' v1 scheduler API that a framework uses: it sends [`Call`]s and receives [`Event`]s.
+//! The messages of Mesos' v1 scheduler API that a framework uses: it sends [`Call`]s and receives [`Event`]s. Those of
+//! the executor API are in [`executor`].
 //!
 //! The names, numbers and types of all fields are those of Mesos 1.11. Fields that aren't defined here are skipped when
 //! decoding. Missing required fields decode to their defaults; code that needs such a field checks for it.
@@ -13,6 +14,7 @@ mod command;
 mod constraints;
 mod container;
 pub mod event;
+pub mod executor;
 mod framework;
 mod ids;
 mod offer;

@@ -20,6 +20,7 @@ mod soak;
 mod standalone_programs;
 mod state;
 mod task_file;
+mod task_hosts;
 mod wishes;
 
 use std::time::Duration;

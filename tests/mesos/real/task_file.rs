@@ -40,21 +40,21 @@ fn tasks(log: &str, go: &str) -> String {
 }
 
 /// All lines of the results file.
-fn results(cluster: &RealCluster) -> Vec<Value> {
+pub(super) fn results(cluster: &RealCluster) -> Vec<Value> {
     let text = fs::read_to_string(cluster.folder().join("tasks.results")).unwrap_or_default();
     // The last line may be half written.
     text.lines().map_while(|line| serde_json::from_str(line).ok()).collect()
 }
 
 /// The last line about each task.
-fn last_results(cluster: &RealCluster) -> BTreeMap<String, Value> {
+pub(super) fn last_results(cluster: &RealCluster) -> BTreeMap<String, Value> {
     let lines = results(cluster).into_iter();
     lines.map(|line| (line["id"].as_str().unwrap().to_owned(), line)).collect()
 }
 
 /// Waits until so many tasks have these states as their last.
 #[track_caller]
-fn wait_for(cluster: &RealCluster, expected: &[(&str, usize)]) {
+pub(super) fn wait_for(cluster: &RealCluster, expected: &[(&str, usize)]) {
     eventually(Duration::from_secs(60), "states of tasks", || {
         let mut states = BTreeMap::new();
         let last = last_results(cluster);
@@ -69,7 +69,7 @@ fn wait_for(cluster: &RealCluster, expected: &[(&str, usize)]) {
 }
 
 /// How often the log has each id.
-fn log(cluster: &RealCluster) -> BTreeMap<String, usize> {
+pub(super) fn log(cluster: &RealCluster) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     let text = fs::read_to_string(cluster.folder().join("log")).unwrap_or_default();
     text.lines().for_each(|line| *counts.entry(line.to_owned()).or_insert(0) += 1);

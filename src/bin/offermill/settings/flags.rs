@@ -174,7 +174,7 @@ pub(crate) struct RunArguments {
     pub(crate) task_retries: Option<String>,
 
     /// Run tasks in hosts: one long-lived process on each agent, in which tasks start faster than as
-    /// executors of their own. On local agents
+    /// executors of their own. On local agents and Mesos
     #[arg(long, help_heading = "Tasks")]
     pub(crate) task_hosts: bool,
 
@@ -189,6 +189,11 @@ pub(crate) struct RunArguments {
     /// How long a host without tasks is kept [default: 60s]
     #[arg(long, value_name = "DURATION", help_heading = "Tasks")]
     pub(crate) host_idle_timeout: Option<String>,
+
+    /// On Mesos, the program of hosts: the path of offermill on the agents, or a URI (file://,
+    /// http://, ...) from which it is fetched [default: the path of this program]
+    #[arg(long, value_name = "PATH", help_heading = "Tasks")]
+    pub(crate) host_program: Option<String>,
 
     /// The file that says what becomes of each task, as JSON lines [default: the tasks' file with
     /// .results behind its name]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use offermill::launch::{Command, Hosting};
+use offermill::launch::{Command, Hosting, Setup};
 use offermill::resources::{Mebibytes, MilliCpus};
 use offermill::{
     Hosts, IdleHost, Joined, Pick, Picks, ResourceSums, Room, Rooms, Task, TaskHost, TaskHostStage,
@@ -20,6 +20,8 @@ pub(crate) struct HostTerms {
     pub(crate) idle_timeout: Duration,
     /// The program and its arguments.
     pub(crate) argv: Vec<String>,
+    /// The setup that hosts have, and their tasks with them.
+    pub(crate) setup: Option<Arc<Setup>>,
 }
 
 impl HostTerms {
@@ -176,7 +178,11 @@ impl HostLedger {
         if let Some(host) = self.live.get_mut(&tag) {
             executor.clone_into(&mut host.executor);
         }
-        Command::new(self.terms.argv.clone()).with_hosting(Hosting::Host)
+        let command = Command::new(self.terms.argv.clone()).with_hosting(Hosting::Host);
+        match &self.terms.setup {
+            Some(setup) => command.with_setup(Arc::clone(setup)),
+            None => command,
+        }
     }
 
     /// The executor id of the host of an agent.
@@ -248,6 +254,7 @@ mod tests {
             memory: Mebibytes::new(10),
             idle_timeout: Duration::from_secs(60),
             argv: vec!["host".to_owned()],
+            setup: None,
         };
         HostLedger::new(terms, FIRST_TAG)
     }

@@ -39,7 +39,11 @@ fn launch<'a>(executor: &'a str, argv: &[&str], pieces: Vec<TakenResource<'a>>) 
 
 fn call_of(offers: &[&Offer<'_>], executors: &[Launch<'_>]) -> Result<call::Accept, Error> {
     let refuse = Duration::from_millis(1500);
-    accept("etl", &Accept { epoch: 1, agent_id: "S2", offers, executors, refuse })
+    accept(
+        "etl",
+        &HostExecutors::default(),
+        &Accept { epoch: 1, agent_id: "S2", offers, executors, refuse },
+    )
 }
 
 fn task_of(launch: Launch<'_>) -> TaskInfo {
@@ -71,7 +75,7 @@ fn calls_are_like_a_recorded_one() {
         executors: &[executor],
         refuse: Duration::ZERO,
     };
-    let mut ours = accept("etl", &asked).unwrap();
+    let mut ours = accept("etl", &HostExecutors::default(), &asked).unwrap();
     let task = &mut ours.operations[0].launch.as_mut().unwrap().task_infos[0];
     assert_eq!(task.name, "etl finishes");
     task.name.clone_from(&wanted.name);
@@ -379,4 +383,63 @@ proptest! {
         }
         prop_assert_eq!(found, wanted);
     }
+}
+
+/// Goal: a host and its tasks have one executor, whose program is the host's; all resources are taken once; a task of
+/// another host isn't sent. Method: a host with a setup and two tasks in one accept, a third one later, and one in a
+/// host that isn't the agent's last.
+#[test]
+fn tasks_in_a_host_have_its_executor() {
+    let (cpus, mem) = (Offered::scalar("cpus", 8.0), Offered::scalar("mem", 4096.0));
+    let taken = |resource, thousandths| {
+        TakenResource::new(resource, Amount::Scalar(Thousandths::from_thousandths(thousandths)))
+    };
+    let pieces = || vec![taken(&cpus, 100), taken(&mem, 32_000)];
+    let mut host = launch("h", &["offermill", "task-host"], pieces());
+    host.command.hosting = Hosting::Host;
+    let setup = Setup { user: Some("nobody".to_owned()), ..Setup::default() };
+    host.command.setup = Some(Arc::new(setup));
+    let task = |name| {
+        let mut task = launch(name, &["sh", "-c", "exit 3"], pieces());
+        task.command.hosting = Hosting::In("h".into());
+        task
+    };
+    let hosts = HostExecutors::default();
+    let offer = Offer::new("O1", "S2", "h", &[], &[]);
+    let sent = |executors: &[Launch<'_>]| {
+        let accepted = accept("etl", &hosts, &Accept::new(1, "S2", &[&offer], executors))?;
+        Ok::<_, Error>(accepted.operations[0].launch.clone().unwrap().task_infos)
+    };
+    assert!(sent(&[task("early")]).is_err());
+    let tasks = [sent(&[host, task("t1"), task("t2")]).unwrap(), sent(&[task("t3")]).unwrap()];
+    let tasks = tasks.concat();
+    let executor = tasks[0].executor.clone().unwrap();
+    assert!(tasks.iter().all(|task| task.executor.as_ref() == Some(&executor)));
+    assert!(tasks.iter().all(|task| task.command.is_none()));
+    assert_eq!((executor.executor_id.value.as_str(), tasks[0].task_id.value.as_str()), ("h", "h"));
+    let command = executor.command.unwrap();
+    assert_eq!(command.arguments, ["offermill", "task-host"]);
+    assert_eq!(command.user.as_deref(), Some("nobody"));
+    let amounts = |resources: &[Resource]| -> Vec<(String, f64)> {
+        let amount = |it: &Resource| (it.name.clone(), it.scalar.as_ref().unwrap().value);
+        resources.iter().map(amount).collect()
+    };
+    let expected = [("cpus".to_owned(), 0.099), ("mem".to_owned(), 32.0)];
+    assert_eq!(amounts(&executor.resources), expected);
+    assert_eq!(amounts(&tasks[0].resources), [("cpus".to_owned(), 0.001)]);
+    assert_eq!(tasks[0].data, None);
+    let expected = [("cpus".to_owned(), 0.1), ("mem".to_owned(), 32.0)];
+    for task in &tasks[1..] {
+        assert_eq!(amounts(&task.resources), expected);
+        let command = CommandInfo::decode(task.data.as_deref().unwrap()).unwrap();
+        assert_eq!(command.arguments, ["sh", "-c", "exit 3"]);
+    }
+    let mut other = launch("other", &["offermill", "task-host"], pieces());
+    other.command.hosting = Hosting::Host;
+    sent(&[other]).unwrap();
+    let refused = sent(&[task("late")]).unwrap_err().to_string();
+    assert!(
+        refused.contains("its host h isn't one that was started on its agent last"),
+        "{refused}"
+    );
 }

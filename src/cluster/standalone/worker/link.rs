@@ -190,7 +190,14 @@ async fn open(
     let status = response.status();
     if status == StatusCode::OK {
         let body = response.into_body();
-        return Ok(RecordStream::new(body, connection, MESSAGE_BYTES_MAX, HEARTBEATS_MISSED_MAX));
+        let peer = "the master";
+        return Ok(RecordStream::new(
+            peer,
+            body,
+            connection,
+            MESSAGE_BYTES_MAX,
+            HEARTBEATS_MISSED_MAX,
+        ));
     }
     if status.is_redirection() {
         let location = response.headers().get(LOCATION).and_then(|it| it.to_str().ok());

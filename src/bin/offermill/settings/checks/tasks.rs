@@ -6,6 +6,7 @@ use std::time::Duration;
 use offermill::ResourceSums;
 use offermill::config::text::{TimeUnit, parse_count, parse_duration};
 use offermill::config::{ExecutorCores, ExecutorGpus};
+use offermill::launch::{Setup, uris};
 use offermill::limits::{EXECUTORS_MAX, TOTAL_CORES_MAX};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 
@@ -81,6 +82,7 @@ pub(crate) fn task_program(
 pub(crate) fn refuse_without_tasks(arguments: &RunArguments, draft: &mut SettingsDraft) {
     let RunArguments { task_cores, task_memory, task_retries, results, resume, .. } = arguments;
     let RunArguments { task_hosts, host_cores, host_memory, host_idle_timeout, .. } = arguments;
+    let host_program = &arguments.host_program;
     let flags = [
         ("--task-cores", task_cores.is_some()),
         ("--task-memory", task_memory.is_some()),
@@ -91,6 +93,7 @@ pub(crate) fn refuse_without_tasks(arguments: &RunArguments, draft: &mut Setting
         ("--host-cores", host_cores.is_some()),
         ("--host-memory", host_memory.is_some()),
         ("--host-idle-timeout", host_idle_timeout.is_some()),
+        ("--host-program", host_program.is_some()),
     ];
     for (flag, _) in flags.into_iter().filter(|(_, is_given)| *is_given) {
         draft.problems.push(format!("{flag} is for tasks: it needs --tasks FILE"));
@@ -121,30 +124,67 @@ fn host_terms(
             ("--host-cores", host_cores.is_some()),
             ("--host-memory", host_memory.is_some()),
             ("--host-idle-timeout", host_idle_timeout.is_some()),
+            ("--host-program", arguments.host_program.is_some()),
         ];
         return match given.iter().find(|(_, is_given)| *is_given) {
             Some((flag, _)) => Err(format!("{flag} is for hosts: it needs --task-hosts")),
             None => Ok(None),
         };
     }
-    if draft.master.is_some() && !draft.is_on(ClusterKind::Local) {
-        return Err("--task-hosts is for local agents: other clusters have no hosts".to_owned());
+    let is_standalone =
+        draft.master.as_ref().is_some_and(|(text, _)| text.trim().starts_with("offermill://"));
+    if is_standalone || draft.is_on(ClusterKind::Kubernetes) {
+        let why = "--task-hosts is for local agents and Mesos: other clusters have no hosts";
+        return Err(why.to_owned());
     }
     let named = |flag: &str, why: String| format!("{flag}: it {why}");
     let cores = cores_of("cores", host_cores.as_deref().unwrap_or("0.1"));
     let memory = memory_of("memory", host_memory.as_deref().unwrap_or("32m"));
     let idle = host_idle_timeout.as_deref().unwrap_or("60s");
     let idle = parse_duration("--host-idle-timeout", idle, TimeUnit::Seconds);
-    let program = std::env::current_exe();
-    let program = program.map_err(|error| format!("this program isn't found: {error}"))?;
-    let program = program.into_os_string().into_string();
-    let program = program.map_err(|_| "--task-hosts: this program's path is no text".to_owned())?;
+    let (program, setup) = host_program(arguments, draft)?;
     Ok(Some(HostTerms {
         cores: cores.map_err(|why| named("--host-cores", why))?,
         memory: memory.map_err(|why| named("--host-memory", why))?,
         idle_timeout: idle.map_err(|error| error.to_string())?,
         argv: vec![program, "task-host".to_owned()],
+        setup,
     }))
+}
+
+/// The program of hosts on their agents, and the setup of hosts: on Mesos that of tasks, with the program if it is to
+/// be fetched.
+fn host_program(
+    arguments: &RunArguments,
+    draft: &SettingsDraft,
+) -> Result<(String, Option<Arc<Setup>>), String> {
+    let is_on_mesos = draft.is_on(ClusterKind::Mesos);
+    let mut setup = draft.container.setup().filter(|_| is_on_mesos);
+    let given = arguments.host_program.as_deref();
+    if given.is_some() && draft.master.is_some() && !is_on_mesos {
+        return Err(
+            "--host-program is for Mesos: hosts on local agents run this program".to_owned()
+        );
+    }
+    let program = match given {
+        Some(uri) if uri.contains("://") => {
+            let name = uri.rsplit('/').next().filter(|name| !name.is_empty());
+            let name = name.ok_or_else(|| format!("--host-program: {uri:?} names no file"))?;
+            let mut fetched = uris(uri).map_err(|error| error.to_string())?;
+            fetched.iter_mut().for_each(|uri| uri.executable = true);
+            setup.get_or_insert_with(Setup::default).uris.extend(fetched);
+            format!("./{name}")
+        }
+        Some("") => return Err("--host-program: it is empty".to_owned()),
+        Some(path) => path.to_owned(),
+        None => {
+            let program = std::env::current_exe();
+            let program = program.map_err(|error| format!("this program isn't found: {error}"))?;
+            let program = program.into_os_string().into_string();
+            program.map_err(|_| "--task-hosts: this program's path is no text".to_owned())?
+        }
+    };
+    Ok((program, setup.map(Arc::new)))
 }
 
 /// Reports settings that contradict tasks.
