@@ -287,8 +287,8 @@ pub use kernel::{
     ClusterLack, Decisions, Decline, DeclineCounts, Declined, DemandCall, DrainFuture, DrainReport,
     Drained, ExcludedAgents, Exclusion, ExecutorView, Explanation, GivenUp, Handler, Kernel,
     LargestAgent, Left, LeftResources, LimitRule, Miss, OfferCounts, Outcome, Phase, Pick, Picks,
-    Piece, Placed, Reason, ReasonKind, Recovered, Remainder, ResourceSums, RoleOffer, Room, Rooms,
-    Scope, Snapshot, Target, Task, Ticked, Totals, Unplaced, Violation, choosers,
+    Piece, Placed, QueueUse, Reason, ReasonKind, Recovered, Remainder, ResourceSums, RoleOffer,
+    Room, Rooms, Scope, Snapshot, Target, Task, Ticked, Totals, Unplaced, Violation, choosers,
 };
 pub use offer::attributes;
 pub use offer::{

@@ -51,6 +51,7 @@ impl RecoveredExecutor {
 /// Borrows executors of a former run as a kernel takes them.
 pub(super) fn borrow_former(former: &[RecoveredExecutor]) -> Vec<Recovered<'_>> {
     let borrowed = former.iter().map(|it| Recovered {
+        queue: None,
         executor: &it.executor,
         agent_id: &it.agent_id,
         hostname: &it.hostname,

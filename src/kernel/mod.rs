@@ -55,6 +55,7 @@ pub use reports::capacity_shard::CapacitySums;
 pub use reports::check::Violation;
 pub use reports::cluster_lack::{ClusterLack, LargestAgent};
 pub use reports::explain::{Declined, ExcludedAgents, Explanation, Miss};
+pub use reports::queues::QueueUse;
 pub use reports::snapshot::{AgentState, ExecutorView, Phase, Snapshot};
 pub use reports::totals::Totals;
 pub use state::counters::{DeclineCounts, OfferCounts};

@@ -259,6 +259,7 @@ impl Scratch {
         }
         plan.clear();
         let reached;
+        let has_queues = !policy.config.queues.is_empty();
         let reached_cap = if make_plan(core, policy, admission, candidates, plan, left) {
             match core.commit(policy, admission, candidates, plan, now) {
                 Committed::Done(reached_cap) => reached = reached_cap,
@@ -268,6 +269,9 @@ impl Scratch {
         } else {
             closed
         };
+        if has_queues && reached_cap.is_none() {
+            candidates.refuse_unplaced(core.executor_queue_full(&policy.config));
+        }
         if reached_cap.is_some() {
             // The rest of the accepted offers is refused for the cap, like the other offers.
             core.record_refused_at_cap(decisions);
@@ -367,8 +371,14 @@ fn make_plan(
     plan: &mut Plan,
     left: &mut Vec<(u32, u32)>,
 ) -> bool {
-    let Ok(headroom) = policy.headroom(admission) else { return false };
+    let Ok(mut headroom) = policy.headroom(admission) else { return false };
     let mut budget = headroom.executors.min(policy.room_by_gpus(core.gpus.taken()));
+    if !policy.config.queues.is_empty() {
+        let room = core.executor_queue_room(&policy.config);
+        let by_memory = room.memory.get() / policy.config.memory_taken().get();
+        budget = budget.min(u32::try_from(by_memory).unwrap_or(u32::MAX));
+        headroom.cores = headroom.cores.min(room.cores);
+    }
     match policy.fixed_cores() {
         Some(cores) => {
             let by_cores = headroom.cores.millis() / cores.millis();

@@ -8,9 +8,12 @@ use std::sync::Arc;
 use super::agent_names::AgentNames;
 use super::collection::Collection;
 use super::executor_row::Row;
+use super::queues::QueueUse;
 use super::totals::Totals;
+use crate::config::QueueId;
 use crate::ids::ExecutorId;
 use crate::kernel::state::executor_state::CellStage;
+use crate::kernel::state::tags::ExecutorMark;
 use crate::kernel::{Core, Kernel};
 use crate::resources::{ExecutorResources, MilliCpus};
 use crate::sync::Ordering;
@@ -39,6 +42,9 @@ pub struct Snapshot {
     /// and went too fast; then each is as it was at some moment of the collection, and those that ended during it are
     /// missing. In both cases each is named with its own agent.
     pub exact: bool,
+    /// The queues, as in [`Kernel::queues`]: each amount as it was at some moment of the call.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub queues: Vec<QueueUse>,
 }
 
 /// One executor in a snapshot.
@@ -58,6 +64,9 @@ pub struct ExecutorView {
     pub placed_at: Timestamp,
     /// Its [tag](crate::Task::tag), if it is a task.
     pub tag: Option<u64>,
+    /// The queue that it is booked in, if it was placed while there were queues.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub queue: Option<QueueId>,
 }
 
 /// The phase of an executor's life.
@@ -144,10 +153,10 @@ impl Core {
         // Relaxed: the number is unique, and nothing depends on it.
         let number = self.snapshots.fetch_add(1, Ordering::Relaxed);
         let mut agent_names = AgentNames::new(&self.agents);
-        let mut tags = Vec::new();
+        let mut marks = Vec::new();
         let memory = Vec::new();
         let Collection { rows, admission, exact } = self.collect_exactly(memory, TRIES, |rows| {
-            self.collect_tags(rows, &mut tags);
+            self.collect_marks(rows, &mut marks);
             agent_names.look_up(rows.iter().map(|(_, _, allocation, _)| allocation.agent));
         });
         let views = self.agents.views(now).map(|(cell, agent, name)| AgentState {
@@ -158,24 +167,25 @@ impl Core {
         });
         let agents = views.collect();
         let mut executors = Vec::with_capacity(rows.len());
-        let mut tags = tags.into_iter().peekable();
+        let mut marks = marks.into_iter().peekable();
         executors.extend(rows.iter().filter_map(|row| {
             let id = row.0;
-            // Rows may have been left out since the tags were collected. Both are in the order of the cells.
-            while tags.next_if(|(of, _)| of.slot < id.slot).is_some() {}
-            let tag = tags.next_if(|(of, _)| *of == id).map(|(_, tag)| tag);
-            view(row, tag, &agent_names)
+            // Rows may have been left out since the marks were collected. Both are in the order of the cells.
+            while marks.next_if(|(of, _)| of.slot < id.slot).is_some() {}
+            let mark = marks.next_if(|(of, _)| *of == id).map(|(_, mark)| mark);
+            view(row, mark, &agent_names)
         }));
         debug_assert_eq!(executors.len(), rows.len(), "an executor without an agent");
-        Snapshot { number, totals: admission.into(), executors, agents, exact }
+        let queues = self.queue_uses(&self.policy.load());
+        Snapshot { number, totals: admission.into(), executors, agents, exact, queues }
     }
 
-    /// Collects the tags of those that are tasks, in the same order. A tag may be that of a cell's next executor; then
+    /// Collects the marks of those that have one, in the same order. A mark may be that of a cell's next executor; then
     /// the collection finds that its own one has ended.
-    fn collect_tags(&self, rows: &[Row], tags: &mut Vec<(ExecutorId, u64)>) {
-        tags.clear();
+    fn collect_marks(&self, rows: &[Row], marks: &mut Vec<(ExecutorId, ExecutorMark)>) {
+        marks.clear();
         if self.tags.get().is_some() {
-            tags.extend(rows.iter().filter_map(|(id, ..)| Some((*id, self.read_tag(*id)?))));
+            marks.extend(rows.iter().filter_map(|(id, ..)| Some((*id, self.read_mark(*id)?))));
         }
     }
 
@@ -190,7 +200,7 @@ impl Core {
 
 fn view(
     (id, state, allocation, placed_at): &Row,
-    tag: Option<u64>,
+    mark: Option<ExecutorMark>,
     agent_names: &AgentNames<'_>,
 ) -> Option<ExecutorView> {
     let phase = match state.stage {
@@ -206,6 +216,7 @@ fn view(
         phase,
         resources: allocation.resources,
         placed_at: *placed_at,
-        tag,
+        tag: mark.and_then(|mark| mark.tag),
+        queue: mark.and_then(|mark| mark.queue),
     })
 }

@@ -26,6 +26,8 @@ pub(crate) mod offered_amounts;
 pub(crate) mod offered_details;
 pub(crate) mod offered_numbers;
 pub(crate) mod policy;
+pub(crate) mod queues;
+pub(crate) mod quota;
 pub(crate) mod seqlock;
 pub(crate) mod slab;
 pub(crate) mod subscription;

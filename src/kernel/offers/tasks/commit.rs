@@ -47,7 +47,7 @@ impl Scratch {
         let Scratch { candidates, tasks, .. } = self;
         let closed = core.reason_for_all(policy, admission);
         let caps = Caps { policy, admission, gpus_taken: core.gpus.taken() };
-        tasks.plan(picks, closed, &caps);
+        tasks.plan(core, picks, closed, &caps);
         let reached = if tasks.plan.order.is_empty() {
             closed
         } else {

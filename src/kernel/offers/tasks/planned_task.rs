@@ -2,12 +2,13 @@
 
 use super::picks::Task;
 use super::room::TaskSupplies;
-use crate::config::Config;
+use crate::config::{Config, QueueId};
 use crate::kernel::Core;
 use crate::kernel::offers::candidates::CandidateSet;
 use crate::kernel::offers::commit::{Plan, Planned};
 use crate::kernel::reason::Reason;
 use crate::kernel::state::policy::Policy;
+use crate::kernel::state::queues::QueueAmount;
 use crate::resources::{ExecutorResources, Gpus, MilliCpus};
 
 /// A task in a plan.
@@ -37,6 +38,14 @@ impl Planned for PlannedTask {
     fn allocate(self, _: &mut CandidateSet, _: &Config) -> ExecutorResources {
         let Task { cores, memory, gpus, .. } = self.task;
         ExecutorResources { cores, memory, gpus, port: None }
+    }
+
+    fn queue(self, _: &Config) -> QueueId {
+        self.task.queue
+    }
+
+    fn amount(self, _: &CandidateSet, _: &Config) -> QueueAmount {
+        QueueAmount::new(self.task.cores, self.task.memory)
     }
 
     fn tag(self) -> Option<u64> {
