@@ -27,6 +27,7 @@ mod failures;
 mod locality;
 mod numbers;
 mod policy;
+mod queues;
 mod scenes;
 mod seqlock;
 mod slab;

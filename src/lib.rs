@@ -158,7 +158,7 @@
 //!
 //! | call | waits for | when | shown by |
 //! |---|---|---|---|
-//! | a launch, first task | a commit whose task is the first of the kernel, or in its segment of the table of executors, and allocates the tags there, at most 1 MiB | the first task in a segment | by construction: the table of tags is written nowhere else |
+//! | a launch, first task, or first in a [queue](ConfigBuilder::queue) | a commit whose task is the first of the kernel, or in its segment of the table of executors, and allocates the tags there, at most 1 MiB | the first task in a segment | by construction: the table of tags is written nowhere else |
 //! | an offer, agent first seen | other first sights and removals of agents in the same shard of a map; the lock of the name in the agent's cell. It allocates | the first offer of an agent to this handler, and the first after the agent was forgotten | C `an_agent_is_inserted_once`; L `agents/insert-insert`, `agents/sweep-offer`; S `maps/insert-forget` |
 //! | a launch, growth | a launch that allocates the same segment of a table, at most 4 MiB | no cell is free (with [plain ids](IdScheme::plain): or no page of numbers), and the table grew by a quarter of its last segment since the last [`Kernel::tick`] | C `growing_writes_one_word_more_and_a_stack_less`; L `slab/grow-claim`; P `a_table_that_looks_ahead_is_never_short`; S `maps/growth` |
 //! | an update, failure | other failures, suspicions, readmissions and reports of the same agent | the agent is to blame | C `a_failure_writes_its_agents_line`; L `agents/fail-fail`, `agents/exclude-readmit` |
@@ -190,6 +190,7 @@
 //! | call | waits for |
 //! |---|---|
 //! | [`Kernel::set_executor_limit`], [`Kernel::reconfigure`], [`Kernel::set_locality`], [`Kernel::request_executors`]; [`Kernel::agent_lost`], if executors are on the agent, and if it is unknown, as a first sight | each other; updates that exclude an agent; the creation and drop of a handler; adoptions and returns. If there are more than 128 handlers, and running batches and the first 128 handlers together use all 256 versions of the policy: one of these batches (L `policy/launch-crowd`) |
+//! | [`Kernel::set_queue_demand`] | each other; [`Kernel::reconfigure`], while that sets guarantees |
 //! | [`Kernel::poll_demand`], [`Kernel::registered`] | each other (L `subscription/poll-register`); a poll that finds room also waits for the lock of the list of handlers' counters |
 //! | [`Kernel::bind`] | first sights and removals of agents in the same shard of a map; the lock of the name in the agent's cell, if the agent is new, its host name is learnt, or the executor is bound |
 //! | [`Kernel::readmit_agent`] | failures, suspicions and reports of the same agent (L `agents/exclude-readmit`); then as a change of the limit does |

@@ -4,20 +4,24 @@
 //!
 //! | word | thread | operation | ordering | pairs with |
 //! |---|---|---|---|---|
-//! | tag and kind, then sequence | the handler that claimed the cell, between [`ExecutorCell::before_reserving`] and [`ExecutorCell::reserve`] | store | Relaxed | `reserve` publishes them |
-//! | sequence, then tag and kind | any, between two looks at the state of the cell, with an Acquire fence before the second | load | Relaxed | the first look: the tag is the executor's, or that of a later one; the fence of `before_reserving`: then the second look shows that the executor has ended |
+//! | tag, then sequence and kind | the handler that claimed the cell, between [`ExecutorCell::before_reserving`] and [`ExecutorCell::reserve`] | store | Relaxed | `reserve` publishes them |
+//! | sequence and kind, then tag | any, between two looks at the state of the cell, with an Acquire fence before the second | load | Relaxed | the first look: the tag is the executor's, or that of a later one; the fence of `before_reserving`: then the second look shows that the executor has ended |
 //!
 //! An executor without a mark leaves the entry of its cell as it is: the sequence number says whose mark it is.
 
+use super::executor_state::SEQUENCE_MAX;
 use super::executors::ExecutorCell;
 use super::slab::{SEGMENTS, length, place};
 use crate::config::QueueId;
 use crate::ids::ExecutorId;
-use crate::sync::{AtomicU32, AtomicU64, Ordering, UntrackedOnceLock};
+use crate::limits::QUEUES_MAX;
+use crate::sync::{AtomicU64, Ordering, UntrackedOnceLock};
 
-/// In `kind`: whether there is a tag, and above it the number of the queue plus 1, or 0.
-const HAS_TAG: u32 = 1;
-const QUEUE_SHIFT: u32 = 1;
+/// Above the sequence number: whether there is a tag, and above that the number of the queue plus 1, or 0.
+const TAG_SHIFT: u32 = 55;
+const QUEUE_SHIFT: u32 = TAG_SHIFT + 1;
+const SEQUENCE_MASK: u64 = (1 << TAG_SHIFT) - 1;
+const _: () = assert!(SEQUENCE_MAX < SEQUENCE_MASK && QUEUES_MAX < 1 << (64 - QUEUE_SHIFT));
 
 /// What is known of an executor beside its cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,29 +33,29 @@ pub(crate) struct ExecutorMark {
 }
 
 impl ExecutorMark {
-    fn kind(self) -> u32 {
-        let queue = self.queue.map_or(0, |queue| u32::from(queue.number()) + 1);
-        u32::from(self.tag.is_some()) * HAS_TAG | queue << QUEUE_SHIFT
+    /// The word for the executor with this sequence number.
+    fn word(self, sequence: u64) -> u64 {
+        let queue = self.queue.map_or(0, |queue| u64::from(queue.number()) + 1);
+        sequence | u64::from(self.tag.is_some()) << TAG_SHIFT | queue << QUEUE_SHIFT
     }
 
-    fn of(kind: u32, tag: u64) -> ExecutorMark {
-        let queue = (kind >> QUEUE_SHIFT).checked_sub(1).map(|number| QueueId::new(number as u8));
-        ExecutorMark { tag: (kind & HAS_TAG != 0).then_some(tag), queue }
+    fn of(word: u64, tag: u64) -> ExecutorMark {
+        let queue = (word >> QUEUE_SHIFT).checked_sub(1).map(|number| QueueId::new(number as u8));
+        ExecutorMark { tag: (word >> TAG_SHIFT & 1 != 0).then_some(tag), queue }
     }
 }
 
 /// The mark of the last executor in a cell that had one.
 #[derive(Debug)]
 struct TagEntry {
+    /// Its sequence number, and what kind of mark it is.
     sequence: AtomicU64,
     tag: AtomicU64,
-    kind: AtomicU32,
 }
 
 impl Default for TagEntry {
     fn default() -> TagEntry {
-        let (sequence, tag) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
-        TagEntry { sequence, tag, kind: AtomicU32::new(0) }
+        TagEntry { sequence: AtomicU64::new(u64::MAX), tag: AtomicU64::new(0) }
     }
 }
 
@@ -75,8 +79,7 @@ impl TagTable {
         if let Some(entry) = entry {
             // Relaxed: the store of the executor's state publishes them.
             entry.tag.store(mark.tag.unwrap_or_default(), Ordering::Relaxed);
-            entry.kind.store(mark.kind(), Ordering::Relaxed);
-            entry.sequence.store(id.sequence, Ordering::Relaxed);
+            entry.sequence.store(mark.word(id.sequence), Ordering::Relaxed);
         }
     }
 
@@ -86,10 +89,8 @@ impl TagTable {
         let (segment, offset) = place::<ExecutorCell>(id.slot);
         let entry = self.0.get(segment)?.get()?.get(offset)?;
         // Relaxed: see the module's head.
-        let is_own = entry.sequence.load(Ordering::Relaxed) == id.sequence;
-        is_own.then(|| {
-            let tag = entry.tag.load(Ordering::Relaxed);
-            ExecutorMark::of(entry.kind.load(Ordering::Relaxed), tag)
-        })
+        let word = entry.sequence.load(Ordering::Relaxed);
+        let is_own = word & SEQUENCE_MASK == id.sequence;
+        is_own.then(|| ExecutorMark::of(word, entry.tag.load(Ordering::Relaxed)))
     }
 }
