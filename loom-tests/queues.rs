@@ -126,7 +126,7 @@ fn held(kernel: &Kernel) -> u64 {
 /// queue with room for one holds one; a batch is answered while the executor ends and another batch is answered.
 #[test]
 fn batches_and_an_end_share_a_queue() {
-    explore("queues/launch-end-launch", Some(2), || {
+    explore("queues/launch-end-launch", Some(1), || {
         let kernel = kernel(with_queue(1));
         let executor = offer(&kernel, 1).remove(0);
         let (here, there) = (kernel.clone(), kernel.clone());

@@ -123,13 +123,13 @@ impl Queue {
         let most = self.max_cores.unwrap_or(limits::TOTAL_CORES_MAX);
         if most > limits::TOTAL_CORES_MAX {
             let allowed = format!("at most {}", limits::TOTAL_CORES_MAX);
-            return Err(Error::setting(&self.setting("maximum of cores"), most, allowed));
+            return Err(Error::setting(self.setting("maximum of cores"), most, allowed));
         }
         let least = most.min(limits::QUEUE_MIN_CORES_MAX);
         if self.min_cores > least {
             let allowed = format!("at most {least}");
             return Err(Error::setting(
-                &self.setting("guarantee of cores"),
+                self.setting("guarantee of cores"),
                 self.min_cores,
                 allowed,
             ));
@@ -137,13 +137,13 @@ impl Queue {
         let most = self.max_memory.unwrap_or(limits::QUEUE_MEMORY_MAX);
         if most > limits::QUEUE_MEMORY_MAX {
             let allowed = format!("at most {}", limits::QUEUE_MEMORY_MAX);
-            return Err(Error::setting(&self.setting("maximum of memory"), most, allowed));
+            return Err(Error::setting(self.setting("maximum of memory"), most, allowed));
         }
         let least = most.min(limits::QUEUE_MIN_MEMORY_MAX);
         if self.min_memory > least {
             let allowed = format!("at most {least}");
             let name = self.setting("guarantee of memory");
-            return Err(Error::setting(&name, self.min_memory, allowed));
+            return Err(Error::setting(name, self.min_memory, allowed));
         }
         Ok(())
     }
