@@ -329,8 +329,8 @@ impl ConfigBuilder {
     /// # Errors
     /// Fails for the first invalid setting, with its name, its value and what is allowed: an executor without cores or
     /// memory, a core cap below one executor (unless [`Compatibility::idle_allowed`]), a GPU cap below one executor, a
-    /// port below 1024, a refusal over 365 days, an exclusion after zero failures, a queue with a wrong name, a guarantee
-    /// above a maximum, or a size beyond the limits.
+    /// port below 1024, a refusal over 365 days, an exclusion after zero failures, a queue with a wrong name, a
+    /// guarantee above a maximum, or a size beyond the limits.
     pub fn build(self) -> Result<Config, Error> {
         self.check_executor()?;
         self.check_caps()?;

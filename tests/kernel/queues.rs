@@ -52,9 +52,10 @@ fn steps() -> impl Strategy<Value = Vec<QueueStep>> {
 }
 
 proptest! {
-    /// Goal: what is placed, what is refused and why, and what each queue holds, is as documented: maxima and guarantees
-    /// hold, amounts are booked once and released once. Method: random histories of tasks, executors, ends, absences,
-    /// settings and demand, on agents with room for all; books that add everything up anew say what must happen.
+    /// Goal: what is placed, what is refused and why, and what each queue holds, is as documented: maxima and
+    /// guarantees hold, amounts are booked once and released once. Method: random histories of tasks, executors, ends,
+    /// absences, settings and demand, on agents with room for all; books that add everything up anew say what must
+    /// happen.
     #[test]
     fn any_history_agrees_with_the_books(
         bounds in prop::collection::vec(bounds(), 3),

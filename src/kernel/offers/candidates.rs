@@ -449,14 +449,6 @@ impl CandidateSet {
         self.capacities.iter().all(|capacity| capacity.executors == 0)
     }
 
-    /// Notes why candidates that got nothing, and lack nothing themselves, got none.
-    #[cold]
-    pub(super) fn refuse_unplaced(&mut self, reason: Option<Reason>) {
-        for candidate in self.list.iter_mut().filter(|candidate| candidate.placed == 0) {
-            candidate.reason = candidate.reason.or(reason);
-        }
-    }
-
     /// Links an agent's further offer into its candidate, by role. Creates the candidate if there is none.
     fn candidate_of_role(&mut self, at: u32, role: &str, offers: &[Offer<'_>], position: u32) {
         let CandidateSet { list, further, hasher, .. } = self;

@@ -112,6 +112,16 @@ fn reason(
     }
 }
 
+impl CandidateSet {
+    /// Notes why candidates that got nothing, and lack nothing themselves, got none.
+    #[cold]
+    pub(super) fn refuse_unplaced(&mut self, reason: Option<Reason>) {
+        for candidate in self.list.iter_mut().filter(|candidate| candidate.placed == 0) {
+            candidate.reason = candidate.reason.or(reason);
+        }
+    }
+}
+
 impl Core {
     /// Why the executors' queue has no room for another one, if it has none.
     #[cold]

@@ -182,7 +182,8 @@ impl QuotaWord {
 mod tests {
     use super::*;
 
-    /// Goal: each field has its range, and a claim that exceeds it is refused. Method: the largest values, and one more.
+    /// Goal: each field has its range, and a claim that exceeds it is refused. Method: the largest values, and one
+    /// more.
     #[test]
     fn fields_keep_to_their_bits() {
         let (word, footprints) = (QuotaWord::default(), Budget::new());

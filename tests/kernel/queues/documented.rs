@@ -42,7 +42,8 @@ fn finish(kernel: &Kernel, name: &str) {
 }
 
 /// Goal: a queue that is full is left out, others aren't concerned, and people read its name. Method: three tasks of a
-/// queue with room for two, and one of another queue behind them; the reason, by number and by name; its end makes room.
+/// queue with room for two, and one of another queue behind them; the reason, by number and by name; an end makes
+/// room.
 #[test]
 fn a_full_queue_holds_up_no_other() {
     let kernel = kernel(builder().queue(Queue::new("etl").max_cores(Some(cores(4)))));

@@ -53,8 +53,8 @@ fn place_and_end(kernel: &Kernel, random: &mut Rng, queues: u64) {
 }
 
 /// Goal: with threads that place and end tasks, a queue's maximum isn't exceeded in any state that another can see, its
-/// guarantee stays free below the cap, and nothing stays booked. Method: three threads of random tasks, of which none is
-/// of the queue with the guarantee; one that reads; and one that must find room for the guarantee at any time.
+/// guarantee stays free below the cap, and nothing stays booked. Method: three threads of random tasks, none of which
+/// is of the queue with the guarantee; another reads what the queue holds and the totals all the time.
 #[test]
 fn bounds_hold_while_threads_race() {
     let kernel = Kernel::new(config().build().unwrap(), IdScheme::unique("q", 3).unwrap());

@@ -67,8 +67,8 @@ fn booked(task: &Task) -> (QueueId, QueueAmount) {
 }
 
 impl TaskScratch {
-    /// Makes the plan: the picks whose rooms and queues have what they need, in their order, up to the first one that the caps
-    /// don't admit. The others are rejected. `closed` is the reason for which nothing is placed at all.
+    /// Makes the plan: the picks whose rooms and queues have what they need, in their order, up to the first one that
+    /// the caps don't admit. The others are rejected. `closed` is the reason for which nothing is placed at all.
     pub(super) fn plan(
         &mut self,
         core: &Core,

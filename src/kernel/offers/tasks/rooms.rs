@@ -118,7 +118,8 @@ impl Rooms<'_> {
         self.offers.get(room.offer() as usize)
     }
 
-    /// The most cores, and the most memory, that a queue may take now, whatever the rooms have; GPUs have no quotas. Other threads may be faster: the commit checks again.
+    /// The most cores, and the most memory, that a queue may take now, whatever the rooms have; GPUs have no quotas.
+    /// Other threads may be faster: the commit checks again.
     #[must_use]
     pub fn queue_left(&self, queue: QueueId) -> ResourceSums {
         let core = &*self.handler.core;
