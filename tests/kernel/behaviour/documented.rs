@@ -185,7 +185,7 @@ fn phase(fixture: &Fixture) -> Phase {
 /// A row of the table of what [`Kernel::reconfigure`](offermill::Kernel::reconfigure) keeps, and a test of it.
 type Row = (&'static str, &'static str, fn());
 
-const KEPT: [Row; 16] = [
+const KEPT: [Row; 19] = [
     ("the executor limit", "replaced", || {
         let fixture = Fixture::new(&before());
         fixture.kernel.set_executor_limit(Some(9)).unwrap();
