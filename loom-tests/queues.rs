@@ -3,7 +3,7 @@
 use loom::sync::Arc;
 use loom::thread;
 
-use super::scenes::{config, finish, kernel, offer, offer_to};
+use super::scenes::{config, kernel, offer_to};
 use super::{explore, race};
 use crate::config::{Queue, QueueId};
 use crate::kernel::state::budget::Budget;
@@ -120,33 +120,6 @@ fn with_queue(most: u64) -> ConfigBuilder {
 
 fn held(kernel: &Kernel) -> u64 {
     kernel.queues()[1].cores.whole_cores()
-}
-
-/// Goal: two batches in one queue and an end beside them neither exceed its maximum nor lose what is booked. Method: a
-/// queue with room for one holds one; a batch is answered while the executor ends and another batch is answered.
-#[test]
-fn batches_and_an_end_share_a_queue() {
-    explore("queues/launch-end-launch", Some(1), || {
-        let kernel = kernel(with_queue(1));
-        let executor = offer(&kernel, 1).remove(0);
-        let (here, there) = (kernel.clone(), kernel.clone());
-        let (mut one, mut other) = (kernel.handler(), kernel.handler());
-        let (first, second) = race(
-            move || {
-                let placed = offer_to(&mut one, "S0", 1).len();
-                assert!(held(&here) <= 1);
-                placed
-            },
-            move || {
-                finish(&there, &executor);
-                let placed = offer_to(&mut other, "S0", 1).len();
-                assert!(held(&there) <= 1);
-                placed
-            },
-        );
-        assert_eq!(first + second, 1, "what was freed is placed once");
-        kernel.check().unwrap();
-    });
 }
 
 /// Goal: once a lower maximum is set, nothing more is placed in the queue, and a batch that was late leaves nothing
