@@ -150,7 +150,7 @@ impl Cell {
         let write = |numbers: &mut OfferedNumbers, details: &mut OfferedDetails| {
             numbers.executors = executors;
             details.set_size(gpus(executors));
-            details.set_plain("*", OfferedAmounts::default());
+            details.set_one("*", &OfferedAmounts::default());
             true
         };
         let _written = self.offered.rewrite(&self.line, write, || ());

@@ -24,6 +24,7 @@ mod drain_future;
 mod executors;
 mod expiry;
 mod failures;
+mod hosts;
 mod locality;
 mod numbers;
 mod policy;

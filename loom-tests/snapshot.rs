@@ -107,8 +107,8 @@ fn mutant_second_look_unordered() {
             if !state.stage.live() || cell.state() != state {
                 return None;
             }
-            let agent = kernel.0.agents.name(cell.allocation().agent)?;
-            Some((ExecutorId { sequence: state.sequence, slot: 0 }, agent.id.to_string()))
+            let agent_id = kernel.0.agents.id(cell.allocation().agent)?;
+            Some((ExecutorId { sequence: state.sequence, slot: 0 }, agent_id.to_string()))
         });
     });
 }

@@ -8,6 +8,7 @@ use super::{explore, race};
 use crate::kernel::lifecycle::release::{Ended, Release, ReleaseBatch};
 use crate::kernel::state::executor_state::{CellStage, CellState};
 use crate::kernel::state::executors::Allocation;
+use crate::kernel::state::slab::FreedChain;
 use crate::resources::{ExecutorResources, MilliCpus};
 use crate::{Change, Fate, Kernel, Outcome, StatusUpdate, TaskState};
 
@@ -100,6 +101,55 @@ fn mutant_write_off_what_was_seen() {
                 }
             }
             gone.flush(&kernel.0);
+        });
+    });
+}
+
+/// Two executors end one by one, by `ends`, while another thread places one.
+fn ends_and_placement(ends: fn(&Kernel, &[String])) {
+    let kernel = kernel(config());
+    let executors = offer(&kernel, 2);
+    let (here, there) = ((kernel.clone(), executors), kernel.clone());
+    let ((), placed) = race(move || ends(&here.0, &here.1), move || offer(&there, 1));
+    assert_eq!(kernel.totals().executors, placed.len() as u32);
+    let live = placed.into_iter().chain(offer(&kernel, 2));
+    let mut cells: Vec<u32> = live.map(|name| cell(&kernel, &name).0.slot).collect();
+    let executors = cells.len();
+    cells.sort_unstable();
+    cells.dedup();
+    assert_eq!(cells.len(), executors, "two executors in one cell");
+    kernel.check().unwrap();
+}
+
+/// Goal: an updater frees the cells of executors that it ended once, together, after what they held. Method: it ends as
+/// many as it frees at a time, while a handler claims cells.
+#[test]
+fn an_updater_frees_what_it_ended() {
+    explore("updates/updater-place", None, || {
+        ends_and_placement(|kernel, executors| {
+            let mut updater = kernel.updater();
+            for executor in executors {
+                let outcome =
+                    updater.status_update(&StatusUpdate::new(executor, TaskState::Finished), NOW);
+                assert_eq!(outcome.change, Change::Ended(Fate::Finished));
+            }
+        });
+    });
+}
+
+/// Mutant: the cells are freed with the ends, and once more together.
+#[test]
+#[ignore = "mutant"]
+fn mutant_free_at_once_and_later() {
+    explore("mutant updates/updater-place", None, || {
+        ends_and_placement(|kernel, executors| {
+            let mut freed = FreedChain::EMPTY;
+            for executor in executors {
+                let (id, cell) = cell(kernel, executor);
+                finish(kernel, executor);
+                kernel.0.executors.chain_cell(cell, id.slot, &mut freed);
+            }
+            kernel.0.executors.free_chain(&mut freed);
         });
     });
 }

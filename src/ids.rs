@@ -239,9 +239,33 @@ impl fmt::Display for IdText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.scheme.0 {
             Scheme::Plain => self.id.sequence.fmt(f),
-            Scheme::Unique { stem } => write!(f, "{stem}{}.{}", self.id.sequence, self.id.slot),
+            Scheme::Unique { stem } => {
+                // Each name is written once for each executor that is placed: in two pieces, not in four.
+                let mut text = [b'.'; 31];
+                let slot = write_decimal(self.id.slot.into(), &mut text);
+                let point = slot.saturating_sub(1);
+                let start =
+                    write_decimal(self.id.sequence, text.get_mut(..point).unwrap_or_default());
+                f.write_str(stem)?;
+                f.write_str(str::from_utf8(&text[start..]).unwrap_or_default())
+            }
         }
     }
+}
+
+/// Writes a number at the end of `text`; returns where it starts. `text` must have room for it.
+fn write_decimal(number: u64, text: &mut [u8]) -> usize {
+    let mut rest = number;
+    let mut start = text.len();
+    for digit in text.iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        start -= 1;
+        if rest == 0 {
+            break;
+        }
+    }
+    start
 }
 
 struct Base36(u64);
@@ -275,6 +299,10 @@ mod tests {
         let text = scheme.display(id).to_string();
         assert_eq!(text, "etl-s44we8-17.4");
         assert_eq!(scheme.parse(&text), Some(Parsed::Id(id)));
+        for (sequence, slot) in [(0, 0), (9, 10), (u64::MAX, u32::MAX)] {
+            let text = scheme.display(ExecutorId { sequence, slot }).to_string();
+            assert_eq!(text, format!("etl-s44we8-{sequence}.{slot}"));
+        }
         for other in [
             "",
             "etl",

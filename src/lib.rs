@@ -149,12 +149,14 @@
 //! | 46 | A picture of the [capacity](Kernel::capacity) is as old as it says, and shows each agent that was offered lately; what executors use there is what they hold, if it is marked exact; what an agent offered is what it did in a batch, and what is free follows from the last one that was looked at, if executors have a fixed size | L `capacity`; P, D |
 //! | 47 | An executor that is [bound late](Kernel::bind) counts on the agent that it is bound to, on no other, and on none once it has ended; whichever of a binding, a refusal and an end comes first decides. Once its agent is reported lost, it is in doubt. If the agent was excluded before, or doesn't meet the constraint, it is killed, and blames no agent | L `binding`; P, F; D |
 //! | 48 | An executor whose launch was returned is found by its id until it ends, and by no other id, also while the tables behind ids are reused; to look up an id allocates nothing, whatever it says | L `numbers`; S `numbers/plain-ids`; P, F; counting allocator |
+//! | 49 | An agent has at most one [host](Hosts) for tasks: of several first tasks on an agent one adds it, and it is placed with its first tasks or not at all; no task joins a host that the framework is about to end, and what is said of a former host's tasks doesn't count for the next host | L `hosts`, `tasks`; P |
 //!
 //! # Which call waits for which
 //!
 //! Here a call is lock-free if a thread that is stopped anywhere in it prevents no other thread from completing such a
-//! call. [`Handler::resource_offers`], [`Kernel::status_update`] and [`Kernel::status_updates`] are lock-free, with
-//! these exceptions; so are [`Handler::propose`] and [`Rooms::commit`], where a row says "an offer" or "a launch":
+//! call. [`Handler::resource_offers`], [`Kernel::status_update`], [`Updater::status_update`] and
+//! [`Kernel::status_updates`] are lock-free, with these exceptions; so are [`Handler::propose`] and [`Rooms::commit`],
+//! where a row says "an offer" or "a launch":
 //!
 //! | call | waits for | when | shown by |
 //! |---|---|---|---|
@@ -286,10 +288,11 @@ pub use ids::{ExecutorId, IdScheme};
 pub use kernel::{
     Accepted, AgentResources, AgentState, Amount, Bound, CapacitySums, Change, ClusterCapacity,
     ClusterLack, Decisions, Decline, DeclineCounts, Declined, DemandCall, DrainFuture, DrainReport,
-    Drained, ExcludedAgents, Exclusion, ExecutorView, Explanation, GivenUp, Handler, Kernel,
-    LargestAgent, Left, LeftResources, LimitRule, Miss, OfferCounts, Outcome, Phase, Pick, Picks,
-    Piece, Placed, QueueUse, Reason, ReasonKind, Recovered, Remainder, ResourceSums, RoleOffer,
-    Room, Rooms, Scope, Snapshot, Target, Task, Ticked, Totals, Unplaced, Violation, choosers,
+    Drained, ExcludedAgents, Exclusion, ExecutorView, Explanation, GivenUp, Handler, Hosts,
+    IdleHost, Joined, Kernel, LargestAgent, Left, LeftResources, LimitRule, Miss, OfferCounts,
+    Outcome, Phase, Pick, Picks, Piece, Placed, QueueUse, Reason, ReasonKind, Recovered, Remainder,
+    ResourceSums, RoleOffer, Room, Rooms, Scope, Snapshot, Target, Task, TaskHost, TaskHostStage,
+    Ticked, Totals, Unplaced, Updater, Violation, choosers,
 };
 pub use offer::attributes;
 pub use offer::{

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 
 use offermill::resources::MilliCpus;
-use offermill::{Config, Decisions, ExecutorId, Handler, Kernel, Outcome, StatusUpdate, TaskState};
+use offermill::{
+    Config, Decisions, ExecutorId, Handler, Kernel, Outcome, StatusUpdate, TaskState, Updater,
+};
 
 use super::NOW;
 use super::fleet::Batch;
@@ -51,6 +53,7 @@ pub(crate) trait Scheduler: Send {
 pub(crate) struct Ours {
     kernel: Kernel,
     handler: Handler,
+    updater: Updater,
     pub(crate) decisions: Decisions,
     outcomes: Vec<Outcome>,
     noted: Vec<ExecutorId>,
@@ -61,6 +64,7 @@ impl Ours {
         Ours {
             kernel: kernel.clone(),
             handler: kernel.handler(),
+            updater: kernel.updater(),
             decisions: Decisions::new(),
             outcomes: Vec::new(),
             noted: Vec::new(),
@@ -73,7 +77,7 @@ impl Ours {
 
     /// Applies an update and says what it did.
     pub(crate) fn outcome_of(&mut self, name: &str, state: TaskState) -> Outcome {
-        self.kernel.status_update(&StatusUpdate::new(name, state), NOW)
+        self.updater.status_update(&StatusUpdate::new(name, state), NOW)
     }
 }
 

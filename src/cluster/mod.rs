@@ -8,6 +8,8 @@ mod http_client;
 #[cfg(feature = "local")]
 mod process;
 #[cfg(feature = "local")]
+mod task_host;
+#[cfg(feature = "local")]
 mod worker_offers;
 
 #[cfg(feature = "kubernetes")]
@@ -25,3 +27,6 @@ pub mod simulated;
 #[cfg(feature = "standalone")]
 #[doc(hidden)]
 pub mod standalone;
+
+#[cfg(feature = "local")]
+pub use task_host::run_task_host;

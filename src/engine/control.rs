@@ -6,11 +6,13 @@
 //! broken. The kernel is closed, so that handlers decline all further offers and launch no executors; the inbox's
 //! messages are dropped and no sender waits for room any more; the observer is notified, if it still can be.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::cluster_manager::Call;
 use super::control_message::ControlMessage;
 use super::controller::{Controller, POLL_EVERY};
+use super::handler_calls::PLACED_ROWS_MAX;
 use super::inbox::Received;
 use super::notice::{Notice, Observer};
 use super::sinks::CallSink;
@@ -25,7 +27,13 @@ pub(super) struct ControlThread {
     calls: ControlCalls,
     /// Whether the manager has started. Before that, no timer runs, because the manager can carry out no calls.
     is_started: bool,
+    /// Messages that were taken from the inbox and are not handled yet.
+    taken: VecDeque<ControlMessage>,
 }
+
+/// The most items that are taken from the inbox at once, as many as placed executors may come in one message: while
+/// they are handled, nothing urgent is.
+const ITEMS_TAKEN_MAX: usize = if cfg!(shuttle) { 2 } else { PLACED_ROWS_MAX };
 
 /// The controller's sink: makes its calls through the control thread's gate, and notifies the observer.
 struct ControlCalls {
@@ -80,30 +88,30 @@ impl ControlThread {
             now: Timestamp::ORIGIN,
             has_subscriber_panicked: false,
         };
-        ControlThread { controller, calls, is_started: false }
+        ControlThread { controller, calls, is_started: false, taken: VecDeque::new() }
     }
 
     /// Runs until the inbox's end.
     pub(super) fn run(mut self) {
         let Err(why) = catch(|| self.handle_messages()) else { return };
-        let calls = &mut self.calls;
+        let ControlThread { calls, taken, .. } = &mut self;
         // Each step is taken even if the one before panics.
-        let _panicked = catch(|| calls.shared.break_down(&why));
+        let _panicked = catch(|| calls.shared.break_down(&why, std::mem::take(taken)));
         let _panicked = catch(|| calls.notice(Notice::Broken { why }));
         let _panicked = catch(|| calls.shared.recorded_kernel.finish(calls.now));
     }
 
     fn handle_messages(&mut self) {
         loop {
-            let received = self.calls.shared.inbox.receive(POLL_EVERY);
-            self.calls.now = self.calls.shared.clock.now();
-            match received {
-                Received::Message(message) => self.handle(message),
-                Received::Nothing => {}
-                Received::End => {
-                    let failure = self.calls.shared.recorded_kernel.finish(self.calls.now);
-                    return self.calls.report_journal_end(failure);
-                }
+            let shared = &self.calls.shared;
+            let received = shared.inbox.receive(ITEMS_TAKEN_MAX, POLL_EVERY, &mut self.taken);
+            self.calls.now = shared.clock.now();
+            if received == Received::End {
+                let failure = shared.recorded_kernel.finish(self.calls.now);
+                return self.calls.report_journal_end(failure);
+            }
+            while let Some(message) = self.taken.pop_front() {
+                self.handle(message);
             }
             if self.is_started {
                 self.controller.run_timers(self.calls.now, &mut self.calls);

@@ -19,7 +19,7 @@ use super::sinks::CallSink;
 use super::unreadable_offers::{RefusedOffer, UnreadableReports};
 use crate::config::ExecutorCores;
 use crate::ids::ExecutorId;
-use crate::kernel::{Change, DemandCall, LimitRule, Ticked};
+use crate::kernel::{Change, DemandCall, LimitRule, Ticked, Updater};
 use crate::status::{StatusUpdate, TaskState, UpdateReason};
 use crate::time::Timestamp;
 
@@ -44,6 +44,7 @@ pub(crate) enum ControllerEvent {
 /// Everything that a framework does besides answering offers.
 pub(crate) struct Controller {
     recorded_kernel: RecordedKernel,
+    updater: Updater,
     options: EngineOptions,
     kills: KillRetries,
     /// The last [`Call::RequestExecutors`].
@@ -65,6 +66,7 @@ impl Controller {
     pub(crate) fn new(recorded_kernel: RecordedKernel, options: EngineOptions) -> Controller {
         Controller {
             kills: KillRetries::new(recorded_kernel.launches().clone()),
+            updater: recorded_kernel.kernel().updater(),
             recorded_kernel,
             options,
             request: None,
@@ -195,7 +197,8 @@ impl Controller {
         let report = StatusUpdate::new(&update.executor, update.state).because(update.reason);
         let counts_down = self.options.finished_count_down && update.state == TaskState::Finished;
         let limit = if counts_down { LimitRule::CountDown } else { LimitRule::Keep };
-        let outcome = self.recorded_kernel.status_update(&report, limit, now);
+        let Controller { recorded_kernel, updater, .. } = self;
+        let outcome = recorded_kernel.status_update(updater, &report, limit, now);
         let ended = matches!(outcome.change, Change::Ended(_));
         self.reconciliation.confirm(&update.executor);
         if let Some(uuid) = &update.uuid {

@@ -11,7 +11,7 @@ use super::sinks::AnswerSink;
 use super::state::EngineState;
 
 /// The most executors of a message: the control thread does nothing else while it reports them, not even a kill.
-const PLACED_ROWS_MAX: usize = 256;
+pub(super) const PLACED_ROWS_MAX: usize = 256;
 
 /// Makes a handler thread's calls.
 pub(super) struct HandlerCalls<'a> {

@@ -48,7 +48,7 @@ impl<'a> HandlerThread<'a> {
         while let Some(epoch) = shared.offer_queue.pop(shared.options.batch_max, &mut batch) {
             for offer in batch.drain(..) {
                 match offer {
-                    QueuedOffer::Owned(offer) => owned.push(offer),
+                    QueuedOffer::Owned(offer) => owned.push(*offer),
                     QueuedOffer::Encoded(offer) => encoded.push(offer),
                 }
             }

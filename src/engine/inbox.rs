@@ -14,6 +14,10 @@
 //! So in each phase the weight of the ordinary lane is at most the bound of [`Inbox::new`] plus one message, plus what
 //! the reader sends itself. Dropped messages are counted, except those about offers.
 //!
+//! The reader takes many messages at once, so that it and the senders seldom wait for each other's lock; what it has
+//! taken counts as read. An urgent message that comes meanwhile waits for those that were taken. Before the reader
+//! waits it lets others run once: a sender that has more to send goes on, instead of waking the reader for each.
+//!
 //! Notifying one of std's condition variables is a system call even if no thread waits. So both sides set a flag or
 //! counter under the lock before they wait, and are notified only then.
 
@@ -21,7 +25,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::sync::{
-    Condvar, Deadline, Mutex, MutexGuard, ThreadId, lock, pause, this_thread, wait, wait_while,
+    Condvar, Deadline, Mutex, MutexGuard, ThreadId, let_others_run, lock, pause, this_thread, wait,
+    wait_while,
 };
 
 /// A message in an inbox.
@@ -33,8 +38,9 @@ pub(super) trait InboxMessage {
 }
 
 /// The result of [`Inbox::receive`].
-pub(super) enum Received<M> {
-    Message(M),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Received {
+    Messages,
     /// No message came in time.
     Nothing,
     /// No further message will come.
@@ -151,29 +157,39 @@ impl<M: InboxMessage> Inbox<M> {
         }
     }
 
-    /// Returns the next message; waits for it at most for `patience`. Always called by the same thread.
-    pub(super) fn receive(&self, patience: Duration) -> Received<M> {
+    /// Adds the next messages to `messages`, urgent ones first: one at least, and more up to the weight `most`. Waits
+    /// for the first at most for `patience`. Always called by the same thread.
+    pub(super) fn receive(
+        &self,
+        most: usize,
+        patience: Duration,
+        messages: &mut VecDeque<M>,
+    ) -> Received {
         let mut lanes = lock(&self.lanes);
         lanes.reader.get_or_insert_with(this_thread);
-        if lanes.is_empty() && lanes.phase != InboxPhase::Ended {
+        if lanes.waits_for_a_message() {
+            drop(lanes);
+            let_others_run();
+            lanes = lock(&self.lanes);
+        }
+        if lanes.waits_for_a_message() {
             lanes.reader_waits = true;
             lanes = pause(&self.filled, lanes, patience);
             lanes.reader_waits = false;
         }
-        if let Some(message) = lanes.urgent.pop_front() {
-            return Received::Message(message);
+        let taken = lanes.take(most, messages);
+        if taken == 0 {
+            return if lanes.phase == InboxPhase::Ended {
+                Received::End
+            } else {
+                Received::Nothing
+            };
         }
-        match lanes.ordinary.pop_front() {
-            Some(message) => {
-                lanes.weight -= message.weight();
-                if lanes.writers_waiting > 0 {
-                    self.drained.notify_one();
-                }
-                Received::Message(message)
-            }
-            None if lanes.phase == InboxPhase::Ended => Received::End,
-            None => Received::Nothing,
+        // Each waits for room of its own.
+        for _ in 0..taken.min(lanes.writers_waiting) {
+            self.drained.notify_one();
         }
+        Received::Messages
     }
 
     /// Whether the calling thread is the reader.
@@ -202,17 +218,18 @@ impl<M: InboxMessage> Inbox<M> {
         self.drained.notify_all();
     }
 
-    /// Ends the inbox and drops the queued messages, because its reader is gone.
-    pub(super) fn abandon(&self) {
+    /// Ends the inbox and drops the queued messages, because its reader is gone; `taken` are those that it had taken
+    /// and not handled.
+    pub(super) fn abandon(&self, taken: VecDeque<M>) {
         self.end();
         let mut lanes = lock(&self.lanes);
         let urgent = std::mem::take(&mut lanes.urgent);
         let ordinary = std::mem::take(&mut lanes.ordinary);
-        let events = ordinary.iter().filter(|message| !message.is_about_offers());
+        let events = taken.iter().chain(&ordinary).filter(|message| !message.is_about_offers());
         lanes.dropped += events.map(|message| message.weight() as u64).sum::<u64>();
         lanes.weight = 0;
         drop(lanes);
-        drop((urgent, ordinary));
+        drop((taken, urgent, ordinary));
     }
 
     /// The weight of the messages that were dropped so far, without those about offers.
@@ -221,9 +238,28 @@ impl<M: InboxMessage> Inbox<M> {
     }
 }
 
-impl<M> Lanes<M> {
-    fn is_empty(&self) -> bool {
-        self.urgent.is_empty() && self.ordinary.is_empty()
+impl<M: InboxMessage> Lanes<M> {
+    fn waits_for_a_message(&self) -> bool {
+        self.urgent.is_empty() && self.ordinary.is_empty() && self.phase != InboxPhase::Ended
+    }
+
+    /// Moves messages to `messages`, urgent ones first: one at least, if there is one, and more up to the weight
+    /// `most`. Returns how many.
+    fn take(&mut self, most: usize, messages: &mut VecDeque<M>) -> usize {
+        let before = messages.len();
+        let mut weight = 0;
+        loop {
+            let is_urgent = !self.urgent.is_empty();
+            let lane = if is_urgent { &mut self.urgent } else { &mut self.ordinary };
+            let Some(next) = lane.front().map(InboxMessage::weight) else { break };
+            if weight > 0 && weight + next > most {
+                break;
+            }
+            weight += next;
+            messages.extend(lane.pop_front());
+            self.weight -= if is_urgent { 0 } else { next };
+        }
+        messages.len() - before
     }
 }
 
@@ -244,8 +280,9 @@ mod tests {
     }
 
     fn next(inbox: &Inbox<u32>) -> Option<u32> {
-        match inbox.receive(Duration::ZERO) {
-            Received::Message(message) => Some(message),
+        let mut messages = VecDeque::new();
+        match inbox.receive(1, Duration::ZERO, &mut messages) {
+            Received::Messages => messages.pop_front(),
             Received::Nothing => None,
             Received::End => Some(0),
         }
@@ -267,6 +304,36 @@ mod tests {
         inbox.send(5);
         inbox.send_urgent(6);
         assert_eq!([next(&inbox), next(&inbox), next(&inbox)], [Some(4), Some(0), Some(0)]);
+    }
+
+    /// Goal: the reader takes many messages at once, in order, urgent ones first, up to a weight, and at least one
+    /// however heavy; what it has taken and not handled counts as dropped when it is gone. Method: messages of several
+    /// weights and kinds, taken in parts.
+    #[test]
+    fn many_messages_are_taken_up_to_a_weight() {
+        let held = Arc::new(());
+        let payload = |weight, offers| Payload { _held: Arc::clone(&held), weight, offers };
+        let inbox = Inbox::new(100);
+        let mut taken = VecDeque::new();
+        let receive = |taken: &mut VecDeque<Payload>| {
+            assert_eq!(inbox.receive(10, Duration::ZERO, taken), Received::Messages);
+            taken.iter().map(|it| it.weight).collect::<Vec<_>>()
+        };
+        for weight in [4, 5, 2, 30, 1, 1] {
+            inbox.send(payload(weight, weight == 5));
+        }
+        inbox.send_urgent(payload(3, false));
+        assert_eq!(receive(&mut taken), [3, 4]);
+        taken.clear();
+        assert_eq!(receive(&mut taken), [5, 2]);
+        assert_eq!(lock(&inbox.lanes).weight, 32);
+        inbox.abandon(taken);
+        assert_eq!((inbox.dropped(), Arc::strong_count(&held)), (2 + 30 + 1 + 1, 1));
+        let mut heavy = VecDeque::new();
+        let inbox = Inbox::new(100);
+        inbox.send(payload(30, false));
+        assert_eq!(inbox.receive(10, Duration::ZERO, &mut heavy), Received::Messages);
+        assert_eq!((heavy.len(), lock(&inbox.lanes).weight), (1, 0));
     }
 
     /// Goal: a sender waits for room, and returns at the end. Method: a second thread sends more than there is room
@@ -341,7 +408,7 @@ mod tests {
         assert!(offers < MAX, "those that came before");
         let dropped = inbox.dropped();
         assert!(dropped + MAX as u64 + 10 > 2_000 + 2 * 10 * 2_000, "{dropped}");
-        inbox.abandon();
+        inbox.abandon(VecDeque::new());
         assert_eq!(Arc::strong_count(&held), 1);
         assert!(inbox.dropped() > dropped);
         writer(1).join().unwrap();

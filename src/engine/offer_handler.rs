@@ -41,6 +41,13 @@ enum BatchPlanner {
     Tasks { chooser: Arc<dyn TaskChooser>, picks: Picks },
 }
 
+/// What an ACCEPT call is made of.
+#[derive(Default)]
+struct AcceptParts<'b> {
+    offers: Vec<&'b Offer<'b>>,
+    executors: Vec<Launch<'b>>,
+}
+
 /// How far the answer to a batch has got; what is left to do after a panic follows from it.
 #[derive(Clone, Copy)]
 enum AnswerProgress {
@@ -90,8 +97,9 @@ impl OfferHandler {
         let (answered, batch) = self.decide(offers, now);
         let placed = self.report_placed(self.decisions.accepts(), offers, out);
         let mut row = 0;
+        let mut parts = AcceptParts::default();
         for (accepted, number) in self.decisions.accepts().zip(1..) {
-            self.accept(app, epoch, offers, &accepted, (&placed, row), out);
+            self.accept((app, epoch), offers, &accepted, (&placed, row), &mut parts, out);
             row += accepted.executors.len();
             // Now their executors may be asked about by name, and killed.
             batch.set_returned(number);
@@ -148,7 +156,8 @@ impl OfferHandler {
         if let Some(accepted) = self.decisions.accepts().nth(number) {
             let this = self.decisions.accepts().skip(number).take(1);
             let placed = self.report_placed(this, offers, out);
-            return self.accept(app, epoch, offers, &accepted, (&placed, 0), out);
+            let mut parts = AcceptParts::default();
+            return self.accept((app, epoch), offers, &accepted, (&placed, 0), &mut parts, out);
         }
         let declines = by_duration(offers, &self.decisions).into_iter();
         for (refuse, declined) in declines.skip(number - self.decisions.accepts().len()).take(1) {
@@ -249,48 +258,48 @@ impl OfferHandler {
     }
 
     /// Makes the call that launches the executors of one acceptance. `placed` is a batch that contains them, and the
-    /// row of the first.
-    fn accept(
+    /// row of the first. `parts` are those of the batch's calls before, whose memory is used again.
+    fn accept<'b>(
         &self,
-        app: &str,
-        epoch: u64,
-        offers: &[Offer<'_>],
+        (app, epoch): (&str, u64),
+        offers: &'b [Offer<'b>],
         accepted: &Accepted<'_>,
-        (placed, row): (&PlacedBatch, usize),
+        (placed, row): (&'b PlacedBatch, usize),
+        parts: &mut AcceptParts<'b>,
         out: &mut dyn AnswerSink,
     ) {
-        let own: Vec<&Offer<'_>> =
-            accepted.offers.iter().filter_map(|offer| offers.get(*offer as usize)).collect();
+        let AcceptParts { offers: own, executors } = parts;
+        own.clear();
+        own.extend(accepted.offers.iter().filter_map(|offer| offers.get(*offer as usize)));
         let Some(first) = own.first() else { return };
         let rows = row..row + accepted.executors.len();
         let pairs = accepted.executors.iter().zip(placed.names(rows.clone())).zip(0..);
-        let executors: Vec<Launch<'_>> = pairs
-            .map(|((placed, executor), position)| {
-                let context = LaunchContext {
-                    executor,
-                    app,
-                    agent_id: first.agent_id,
-                    hostname: first.hostname,
-                    cores: placed.advertised_cores,
-                    memory: placed.advertised_memory,
-                    gpus: placed.resources.gpus,
-                    port: placed.resources.port,
-                    tag: accepted.tag(position),
-                };
-                Launch {
-                    executor,
-                    profile: ResourceProfileId::default(),
-                    resources: placed.resources,
-                    pieces: taken_pieces(accepted, placed, offers),
-                    command: self.launcher.command(&context),
-                }
-            })
-            .collect();
+        executors.clear();
+        executors.extend(pairs.map(|((placed, executor), position)| {
+            let context = LaunchContext {
+                executor,
+                app,
+                agent_id: first.agent_id,
+                hostname: first.hostname,
+                cores: placed.advertised_cores,
+                memory: placed.advertised_memory,
+                gpus: placed.resources.gpus,
+                port: placed.resources.port,
+                tag: accepted.tag(position),
+            };
+            Launch {
+                executor,
+                profile: ResourceProfileId::default(),
+                resources: placed.resources,
+                pieces: taken_pieces(accepted, placed, offers),
+                command: self.launcher.command(&context),
+            }
+        }));
         let call = Call::Accept(Accept {
             epoch,
             agent_id: first.agent_id,
-            offers: &own,
-            executors: &executors,
+            offers: own,
+            executors,
             refuse: accepted.refuse,
         });
         self.record_progress(|_, accepts, _| *accepts += 1);

@@ -15,7 +15,7 @@ use super::task_chooser::TaskChooser;
 use crate::config::Config;
 use crate::error::Error;
 use crate::ids::ExecutorId;
-use crate::kernel::{self, Bound, Decisions, Handler, Kernel, LimitRule, Picks, Target};
+use crate::kernel::{self, Bound, Decisions, Handler, Kernel, LimitRule, Picks, Target, Updater};
 use crate::offer::Offer;
 use crate::status::StatusUpdate;
 use crate::time::Timestamp;
@@ -123,13 +123,18 @@ impl RecordedKernel {
         }
     }
 
-    /// [`Kernel::status_update_with`].
+    /// [`Updater::status_update_with`]. With a journal, [`Kernel::status_update_with`]: when an updater frees cells
+    /// would be part of the record, because ids tell their cells.
     pub(crate) fn status_update(
         &self,
+        updater: &mut Updater,
         update: &StatusUpdate<'_>,
         limit: LimitRule,
         now: Timestamp,
     ) -> kernel::Outcome {
+        if self.recording.is_none() {
+            return updater.status_update_with(update, limit, now);
+        }
         let run = |at| self.kernel.status_update_with(update, limit, at);
         self.record(now, run, |outcome| {
             let StatusUpdate { executor, state, reason } = *update;

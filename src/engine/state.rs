@@ -1,5 +1,6 @@
 //! The state that the engine's threads share, and the entry of the cluster manager's events.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::EngineOptions;
@@ -104,9 +105,10 @@ impl EngineState {
     }
 
     /// Marks the engine as broken: the control thread has panicked.
-    pub(super) fn break_down(&self, why: &str) {
+    /// Its messages are dropped, and those that it had `taken` and not handled.
+    pub(super) fn break_down(&self, why: &str, taken: VecDeque<ControlMessage>) {
         *lock(&self.broken) = Some(why.to_owned());
-        self.inbox.abandon();
+        self.inbox.abandon(taken);
         self.close();
     }
 
@@ -162,7 +164,7 @@ impl EngineState {
             RefusedOffer::new(offer.id, why).with_agent(Some(offer.agent_id))
         });
         self.refuse_offers(refused.collect());
-        self.queue_offers(offers.into_iter().map(QueuedOffer::Owned).collect());
+        self.queue_offers(offers.into_iter().map(Box::new).map(QueuedOffer::Owned).collect());
     }
 
     /// Has offers declined by the control thread.

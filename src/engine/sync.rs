@@ -45,6 +45,12 @@ pub(super) fn spawn(
     thread::Builder::new().name(name.to_owned()).spawn(work)
 }
 
+/// Lets other threads run that have work, before this one waits. Under shuttle nothing: the schedule decides anyway.
+pub(super) fn let_others_run() {
+    #[cfg(not(shuttle))]
+    thread::yield_now();
+}
+
 pub(super) fn this_thread() -> ThreadId {
     thread::current().id()
 }

@@ -40,15 +40,18 @@ pub use lifecycle::doubt::Scope;
 pub use lifecycle::drain::{DrainFuture, DrainReport, Drained};
 pub use lifecycle::expiry::{GivenUp, Ticked};
 pub use lifecycle::outcome::{Change, Exclusion, LimitRule, Outcome};
+pub use lifecycle::updater::Updater;
 pub use offers::decision::{Accepted, Decisions, Placed};
 pub use offers::handler::Handler;
 pub use offers::piece::{Amount, Piece};
 pub use offers::remainder::{Left, LeftResources, Remainder};
 pub use offers::tasks::choosers;
+pub use offers::tasks::hosts::{Hosts, IdleHost, Joined, TaskHost};
 pub use offers::tasks::picks::{Pick, Picks, Task, Unplaced};
 pub use offers::tasks::room::Room;
 pub use offers::tasks::rooms::Rooms;
 pub use reason::{Decline, Reason, ReasonKind};
+pub use reports::agent_state::AgentState;
 pub use reports::capacity::ClusterCapacity;
 pub use reports::capacity_agent::{AgentResources, RoleOffer};
 pub use reports::capacity_shard::CapacitySums;
@@ -56,10 +59,11 @@ pub use reports::check::Violation;
 pub use reports::cluster_lack::{ClusterLack, LargestAgent};
 pub use reports::explain::{Declined, ExcludedAgents, Explanation, Miss};
 pub use reports::queues::QueueUse;
-pub use reports::snapshot::{AgentState, ExecutorView, Phase, Snapshot};
+pub use reports::snapshot::{ExecutorView, Phase, Snapshot};
 pub use reports::totals::Totals;
 pub use state::counters::{DeclineCounts, OfferCounts};
 pub use state::demand::DemandCall;
+pub use state::host_state::TaskHostStage;
 pub use state::offered_amounts::ResourceSums;
 pub use state::target::Target;
 
@@ -425,5 +429,27 @@ impl Kernel {
     /// Returns the first inconsistency, which is a bug in this crate.
     pub fn check(&self) -> Result<(), Violation> {
         self.0.check()
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use crate::{Config, Decisions, IdScheme, Kernel, Offer, Resource, Timestamp};
+
+    /// Goal: no batch that begins later has a number below the bound, and the bound is no lower than it has to be.
+    /// Method: the bound before each of a few batches.
+    #[test]
+    fn the_next_number_is_the_next_batchs_first() {
+        let kernel = Kernel::new(Config::builder().build().unwrap(), IdScheme::plain());
+        let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
+        let resources = [Resource::scalar("cpus", 3.0), Resource::scalar("mem", 9000.0)];
+        let offers = [Offer::new("o", "S1", "host", &resources, &[])];
+        for _ in 0..3 {
+            let next = kernel.next_sequence();
+            handler.resource_offers(&offers, Timestamp::ORIGIN, &mut decisions);
+            let first = decisions.accepts().next().unwrap().executors[0].id;
+            assert_eq!(first.sequence(), next);
+        }
     }
 }

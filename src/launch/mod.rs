@@ -3,6 +3,8 @@
 //! A [`Command`] belongs to one executor: its arguments and its environment. A [`Setup`], such as the container, is
 //! created once and shared by all executors of a framework.
 
+mod hosting;
+mod placeholder_text;
 mod read;
 mod secret;
 mod setup;
@@ -10,8 +12,10 @@ mod shell;
 pub mod spark;
 mod template;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+pub use hosting::Hosting;
 pub use read::{labels, parameters, port_mappings, uris, volumes};
 pub use secret::{SECRET_VARIABLES, Secret};
 pub use setup::{
@@ -22,6 +26,9 @@ pub use template::{CommandTemplate, PLACEHOLDERS};
 
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
+/// The name of an environment variable, and its value.
+pub type EnvironmentVariable = (Cow<'static, str>, String);
+
 /// The command of one executor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -29,13 +36,15 @@ pub struct Command {
     /// The program and its arguments.
     pub argv: Vec<String>,
     /// Variables that are added to the environment.
-    pub environment: Vec<(String, String)>,
+    pub environment: Vec<EnvironmentVariable>,
     /// How the arguments are passed to the cluster.
     pub form: CommandForm,
     /// The setup that executors share, if any.
     pub setup: Option<Arc<Setup>>,
     /// Steps that a shell performs before it starts the program. Only for [`CommandForm::Shell`].
     pub prologue: ShellPrologue,
+    /// Whether it is a host of tasks, or a task in one.
+    pub hosting: Hosting,
 }
 
 impl Command {
@@ -47,11 +56,11 @@ impl Command {
 
     /// Adds variables to the environment.
     #[must_use]
-    pub fn with_environment(
+    pub fn with_environment<N: Into<Cow<'static, str>>>(
         mut self,
-        variables: impl IntoIterator<Item = (String, String)>,
+        variables: impl IntoIterator<Item = (N, String)>,
     ) -> Command {
-        self.environment.extend(variables);
+        self.environment.extend(variables.into_iter().map(|(name, value)| (name.into(), value)));
         self
     }
 
@@ -59,6 +68,12 @@ impl Command {
     #[must_use]
     pub fn with_form(self, form: CommandForm) -> Command {
         Command { form, ..self }
+    }
+
+    /// Makes it a host of tasks, or a task in one.
+    #[must_use]
+    pub fn with_hosting(self, hosting: Hosting) -> Command {
+        Command { hosting, ..self }
     }
 
     /// Sets the setup that executors share.

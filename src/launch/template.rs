@@ -3,11 +3,23 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::placeholder_text::PlaceholderText;
 use super::{Command, CommandForm, LaunchContext, Launcher, Setup, ShellPrologue};
 
 /// The names of the placeholders of a [`CommandTemplate`], without braces.
 pub const PLACEHOLDERS: [&str; 7] =
     ["EXECUTOR_ID", "APP_ID", "AGENT_ID", "HOSTNAME", "CORES", "MEMORY_MB", "PORT"];
+
+/// The variables with the values of [`PLACEHOLDERS`], in their order.
+const VARIABLES: [&str; 7] = [
+    "OFFERMILL_EXECUTOR_ID",
+    "OFFERMILL_APP_ID",
+    "OFFERMILL_AGENT_ID",
+    "OFFERMILL_HOSTNAME",
+    "OFFERMILL_CORES",
+    "OFFERMILL_MEMORY_MB",
+    "OFFERMILL_PORT",
+];
 
 /// An argument list in which the placeholders `{{EXECUTOR_ID}}`, `{{APP_ID}}`, `{{AGENT_ID}}`, `{{HOSTNAME}}`,
 /// `{{CORES}}`, `{{MEMORY_MB}}` and `{{PORT}}` are replaced by an executor's own values. The same values are passed as
@@ -33,12 +45,12 @@ pub const PLACEHOLDERS: [&str; 7] =
 /// let (cores, memory) = (MilliCpus::from_cores(2), Mebibytes::new(1024));
 /// let command = template.command(&LaunchContext::new("etl-1.7", "agent-1", "a1.example", cores, memory));
 /// assert_eq!(command.argv, ["worker", "--id=etl-1.7"]);
-/// assert!(command.environment.contains(&("THREADS".to_owned(), "2".to_owned())));
+/// assert!(command.environment.contains(&("THREADS".into(), "2".to_owned())));
 /// ```
 #[derive(Clone, Debug)]
 pub struct CommandTemplate {
-    argv: Vec<String>,
-    environment: Vec<(String, String)>,
+    argv: Vec<PlaceholderText>,
+    environment: Vec<(String, PlaceholderText)>,
     form: CommandForm,
     setup: Option<Arc<Setup>>,
 }
@@ -47,13 +59,16 @@ impl CommandTemplate {
     /// Creates a template of `argv` without variables of its own.
     #[must_use]
     pub fn new(argv: Vec<String>) -> CommandTemplate {
-        CommandTemplate { argv, environment: Vec::new(), form: CommandForm::default(), setup: None }
+        let argv = argv.iter().map(|argument| PlaceholderText::new(argument, &PLACEHOLDERS));
+        let (environment, form) = (Vec::new(), CommandForm::default());
+        CommandTemplate { argv: argv.collect(), environment, form, setup: None }
     }
 
     /// Adds an environment variable. Placeholders in its value are filled in.
     #[must_use]
     pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.environment.push((name.into(), value.into()));
+        let value = PlaceholderText::new(&value.into(), &PLACEHOLDERS);
+        self.environment.push((name.into(), value));
         self
     }
 
@@ -74,51 +89,57 @@ impl CommandTemplate {
 
 impl Launcher for CommandTemplate {
     fn command(&self, context: &LaunchContext<'_>) -> Command {
-        let mut known = vec![
-            ("EXECUTOR_ID", Cow::Borrowed(context.executor)),
-            ("APP_ID", Cow::Borrowed(context.app)),
-            ("CORES", Cow::Owned(context.cores.to_string())),
-            ("MEMORY_MB", Cow::Owned(context.memory.get().to_string())),
+        let (cores, memory) = (context.cores.to_string(), context.memory.get().to_string());
+        let port = context.port.map(|port| port.to_string());
+        let is_bound = !context.agent_id.is_empty();
+        // In the order of the placeholders. Variables have what comes from the cluster unchanged, arguments as words.
+        let values = [
+            Some(context.executor),
+            Some(context.app),
+            is_bound.then_some(context.agent_id),
+            is_bound.then_some(context.hostname),
+            Some(&*cores),
+            Some(&*memory),
+            port.as_deref(),
         ];
-        if !context.agent_id.is_empty() {
-            known.push(("AGENT_ID", Cow::Borrowed(context.agent_id)));
-            known.push(("HOSTNAME", Cow::Borrowed(context.hostname)));
-        }
-        if let Some(port) = context.port {
-            known.push(("PORT", Cow::Owned(port.to_string())));
-        }
-        debug_assert!(known.iter().all(|(name, _)| PLACEHOLDERS.contains(name)));
-        let mut environment = Vec::with_capacity(known.len() + self.environment.len());
-        for (name, value) in &mut known {
-            environment.push((["OFFERMILL_", name].concat(), value.as_ref().to_owned()));
-            if FOREIGN.contains(name) && !is_word(value) {
-                *value = Cow::Owned(word(value));
+        let mut environment = Vec::with_capacity(values.len() + self.environment.len());
+        for (name, value) in VARIABLES.iter().zip(values) {
+            if let Some(value) = value {
+                environment.push((Cow::Borrowed(*name), value.to_owned()));
             }
         }
-        let argv = self.argv.iter().map(|argument| fill(argument, &known)).collect();
-        let own = self.environment.iter().map(|(name, value)| (name.clone(), fill(value, &known)));
-        environment.extend(own);
+        let [app, agent_id, hostname] = [context.app, context.agent_id, context.hostname].map(word);
+        let filled = [
+            Some(context.executor),
+            Some(&*app),
+            is_bound.then_some(&*agent_id),
+            is_bound.then_some(&*hostname),
+            Some(&*cores),
+            Some(&*memory),
+            port.as_deref(),
+        ];
+        let argv = self.argv.iter().map(|argument| argument.fill(&filled)).collect();
+        let own = self.environment.iter();
+        environment.extend(own.map(|(name, value)| (name.clone().into(), value.fill(&filled))));
         let (setup, prologue) = (self.setup.clone(), ShellPrologue::default());
-        Command { argv, environment, form: self.form, setup, prologue }
+        Command { argv, environment, form: self.form, setup, prologue, ..Command::default() }
     }
 }
-
-/// The placeholders whose values come from the cluster.
-const FOREIGN: [&str; 3] = ["APP_ID", "AGENT_ID", "HOSTNAME"];
 
 /// A text of the cluster as a word, never an empty one, that means nothing to a shell in any position, is no option and
 /// leads to no other folder. A shell can't be told by its name: many programs start one with one of their arguments.
-fn word(text: &str) -> String {
-    let replaced = |(at, c): (usize, char)| if is_plain(at, c) { c } else { '_' };
-    match text.is_empty() {
-        true => "_".to_owned(),
-        false => text.char_indices().map(replaced).collect(),
+fn word(text: &str) -> Cow<'_, str> {
+    if text.is_empty() {
+        return Cow::Borrowed("_");
     }
-}
-
-/// Whether [`word`] changes nothing in `text`.
-fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.char_indices().all(|(at, c)| is_plain(at, c))
+    // Most are ASCII, and are compared byte by byte.
+    let is_ascii_word =
+        text.bytes().zip(0..).all(|(byte, at)| is_plain(at, byte.into()) && byte.is_ascii());
+    if is_ascii_word || text.char_indices().all(|(at, c)| is_plain(at, c)) {
+        return Cow::Borrowed(text);
+    }
+    let replaced = |(at, c): (usize, char)| if is_plain(at, c) { c } else { '_' };
+    Cow::Owned(text.char_indices().map(replaced).collect())
 }
 
 /// Whether a character may stand at this place of a word.
@@ -128,30 +149,6 @@ fn is_plain(at: usize, c: char) -> bool {
         '%' | '+' | ',' | '-' | '.' | '@' => at > 0,
         _ => c.is_alphanumeric(),
     }
-}
-
-/// Replaces placeholders in one pass, so that placeholders in the inserted values are never replaced.
-pub(super) fn fill(text: &str, known: &[(&str, impl AsRef<str>)]) -> String {
-    let mut filled = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("{{") {
-        filled.push_str(before);
-        let found = after
-            .split_once("}}")
-            .and_then(|(name, tail)| Some((known.iter().find(|(known, _)| *known == name)?, tail)));
-        match found {
-            Some(((_, value), tail)) => {
-                filled.push_str(value.as_ref());
-                rest = tail;
-            }
-            None => {
-                filled.push_str("{{");
-                rest = after;
-            }
-        }
-    }
-    filled.push_str(rest);
-    filled
 }
 
 #[cfg(test)]
@@ -191,8 +188,8 @@ mod tests {
             command.argv,
             ["run", "etl-1-0.0@h__rm_-rf__", "__CORES__", "{{X}} {{PORT}} {{", "{{2}}"]
         );
-        assert!(command.environment.contains(&("M".to_owned(), "512m".to_owned())));
-        assert!(command.environment.contains(&("OFFERMILL_CORES".to_owned(), "2".to_owned())));
+        assert!(command.environment.contains(&("M".into(), "512m".to_owned())));
+        assert!(command.environment.contains(&("OFFERMILL_CORES".into(), "2".to_owned())));
     }
 
     /// Goal: what only the cluster will know is left to its manager. Method: an executor without an agent.
@@ -227,8 +224,8 @@ mod tests {
             let is_option = first.starts_with(['-', '+', '.', '@', '%', ',']);
             assert!(first.chars().all(is_word) && !is_option, "{first}");
             assert_eq!(first.chars().count(), 3);
-            assert!(command.environment.contains(&("OPTIONS".to_owned(), first.to_owned())));
-            assert!(command.environment.contains(&("OFFERMILL_HOSTNAME".to_owned(), value)));
+            assert!(command.environment.contains(&("OPTIONS".into(), first.to_owned())));
+            assert!(command.environment.contains(&("OFFERMILL_HOSTNAME".into(), value)));
         }
         assert_eq!(word(""), "_");
         for usual in ["a-1.example", "10.0.0.1", "fe80::1%eth0", "0a1b-S12", "rechner.größe"] {
@@ -254,7 +251,7 @@ mod tests {
             let command = CommandTemplate::new(argv).command(&hostile);
             let output = std::process::Command::new(&command.argv[0])
                 .args(&command.argv[1..])
-                .envs(command.environment)
+                .envs(command.environment.iter().map(|(name, value)| (&**name, value)))
                 .output()
                 .unwrap();
             let printed = String::from_utf8(output.stdout).unwrap();

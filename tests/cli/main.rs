@@ -52,6 +52,7 @@ mod deviations;
 mod ending;
 #[path = "../support/eventually.rs"]
 mod eventually;
+mod fine_grained;
 mod http;
 mod impostors;
 mod journaling;
@@ -84,5 +85,6 @@ mod steering;
 mod steering_commands;
 mod steering_ends;
 mod support;
+mod task_hosts;
 mod tasks;
 mod unread;

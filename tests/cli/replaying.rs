@@ -44,7 +44,7 @@ pub(crate) fn replay(flags: &[&str], text: &str) -> Ended {
     finish(&folder, &[&["replay", "scenario.jsonl"], flags].concat())
 }
 
-fn in_traces(folder: &str) -> String {
+pub(crate) fn in_traces(folder: &str) -> String {
     traces().join(folder).to_str().unwrap().to_owned()
 }
 

@@ -52,11 +52,11 @@ impl Counter {
 }
 
 /// Goal: a shutdown's kills don't wait for updates that came before, and no call is made after the manager's stop.
-/// Method: an observer that takes a millisecond for each of 4000 updates; the cluster records after how many of them it
+/// Method: an observer that takes a millisecond for each of 2000 updates; the cluster records after how many of them it
 /// got the kill, and how many calls came after its stop.
 #[test]
 fn kills_come_before_updates_and_no_call_after_the_stop() {
-    const UPDATES: usize = 4000;
+    const UPDATES: usize = 2000;
     let seen = Arc::new(AtomicUsize::new(0));
     let killed_after = Arc::new(AtomicUsize::new(usize::MAX));
     let counted = Arc::clone(&seen);

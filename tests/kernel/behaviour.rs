@@ -4,6 +4,7 @@ mod adopting;
 mod binding;
 mod bound_neighbours;
 mod capacity;
+mod capacity_sums;
 mod compatibility;
 mod demand;
 mod documented;
@@ -15,6 +16,7 @@ mod late_answers;
 mod locality;
 mod placing;
 mod policing;
+mod recorded_offers;
 mod updating;
 
 use offermill::{

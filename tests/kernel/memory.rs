@@ -69,11 +69,11 @@ fn a_million_agents_leave_nothing_behind() {
     kernel.check().unwrap();
 }
 
-/// Goal: an agent takes at most 460 bytes without shared texts, including a handler's memory of it, with a copy of its
+/// Goal: an agent takes at most 492 bytes without shared texts, including a handler's memory of it, with a copy of its
 /// id, and the record of its offer; each further handler that knows it takes at most 148 more. Method: 100 000 agents,
 /// all of them candidates; the memory that is freed with the handler is the handler's.
 #[test]
-fn an_agent_costs_at_most_460_bytes() {
+fn an_agent_costs_at_most_492_bytes() {
     const AGENTS: usize = 100_000;
     let agents: Vec<String> = (0..AGENTS).map(|number| format!("agent-{number:06}")).collect();
     let resources = [Resource::scalar("cpus", 0.5)];
@@ -98,7 +98,7 @@ fn an_agent_costs_at_most_460_bytes() {
     let shared = all.bytes_current as usize - handlers - ids - HOSTNAME.len() * AGENTS;
     let (shared, handlers) = (shared / AGENTS, handlers / AGENTS);
     println!("bytes an agent, texts aside: {shared}, and {handlers} in a handler");
-    assert!(shared + handlers <= 460, "{shared} bytes");
+    assert!(shared + handlers <= 492, "{shared} bytes");
     assert!(handlers <= 148, "{handlers} bytes in a handler");
 }
 
@@ -333,4 +333,22 @@ fn waiting_for_hosts_allocates_nothing() {
         let (count, _) = allocations_of(&kernel, &offers, executors);
         assert_eq!(count, 0);
     }
+}
+
+/// Goal: handlers that come and go leave nothing behind, and what they counted stays. Method: 2000 handlers, each of
+/// which answers an offer.
+#[test]
+fn handlers_leave_nothing_behind() {
+    let kernel = kernel(&Setup::default());
+    let (resources, mut decisions) = ([Resource::scalar("cpus", 0.5)], Decisions::new());
+    let offers = [Offer::new("offer", "agent", HOSTNAME, &resources, &[])];
+    let mut come_and_go = || {
+        for _ in 0..1000 {
+            kernel.handler().resource_offers(&offers, at(0), &mut decisions);
+        }
+    };
+    measure(&mut come_and_go);
+    let cost = measure(&mut come_and_go);
+    assert!(cost.bytes_current.abs() < 16 * 1024, "{cost:?}");
+    assert_eq!(kernel.offer_counts().offers, 2000);
 }

@@ -14,7 +14,7 @@ use offermill::config::{Compatibility, UnreachableRule};
 use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{
     Change, Decisions, DrainReport, ExecutorId, Fate, Handler, IdScheme, Kernel, Phase, Reason,
-    Recovered, Scope, StatusUpdate, TaskState, Timestamp, UpdateReason,
+    Recovered, Scope, StatusUpdate, TaskState, Timestamp, UpdateReason, Updater,
 };
 
 use crate::world::{Entry, OfferData, Setup, at, lend, secs};
@@ -164,6 +164,7 @@ fn update(harness: &Harness, mut rng: Rng) {
         TaskState::Finished,
         TaskState::Killed,
     ];
+    let mut updater = harness.kernel.updater();
     while !harness.done.load(Ordering::Relaxed) {
         let known = harness.known.lock().unwrap().clone();
         if known.is_empty() {
@@ -183,9 +184,9 @@ fn update(harness: &Harness, mut rng: Rng) {
             reports.push((id, rng.pick(&STATES), reason));
         }
         if rng.below(2) == 0 {
-            tell(harness, &reports);
+            tell(harness, &mut updater, &reports);
         } else {
-            reports.iter().for_each(|report| tell(harness, &[*report]));
+            reports.iter().for_each(|report| tell(harness, &mut updater, &[*report]));
         }
         match rng.below(8) {
             0 => drop(harness.kernel.agent_lost(&format!("S{}", rng.below(12)), at(0))),
@@ -235,8 +236,8 @@ fn adopt(harness: &Harness) {
 /// An update: executor, state and reason.
 type Report = (ExecutorId, TaskState, UpdateReason);
 
-/// Sends a single report by itself, and several as a batch.
-fn tell(harness: &Harness, reports: &[Report]) {
+/// Sends a single report by the updater, and several as a batch.
+fn tell(harness: &Harness, updater: &mut Updater, reports: &[Report]) {
     let name = |(id, ..): &Report| harness.kernel.executor_name(*id).to_string();
     let names: Vec<String> = reports.iter().map(name).collect();
     let update =
@@ -245,7 +246,7 @@ fn tell(harness: &Harness, reports: &[Report]) {
         names.iter().map(String::as_str).zip(reports).map(update).collect();
     let mut outcomes = Vec::new();
     match &updates[..] {
-        [one] => outcomes.push(harness.kernel.status_update(one, harness.now())),
+        [one] => outcomes.push(updater.status_update(one, harness.now())),
         all => harness.kernel.status_updates(all, harness.now(), &mut outcomes),
     }
     assert_eq!(outcomes.len(), reports.len());
@@ -359,8 +360,9 @@ fn end(harness: &Harness, handlers: &mut [Handler], seed: u64) {
         thread::sleep(Duration::from_millis(5));
         let (one, other) = (scope.spawn(kill), scope.spawn(kill));
         round.join().unwrap();
+        let mut updater = harness.kernel.updater();
         for target in harness.kernel.close() {
-            tell(harness, &[(target.id, TaskState::Killed, UpdateReason::Other)]);
+            tell(harness, &mut updater, &[(target.id, TaskState::Killed, UpdateReason::Other)]);
         }
         (one.join().unwrap(), other.join().unwrap())
     });

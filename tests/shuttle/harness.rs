@@ -82,13 +82,15 @@ impl Harness {
     pub(crate) fn update(&self, id: ExecutorId, state: TaskState, now: Timestamp) -> Outcome {
         let name = self.kernel.executor_name(id).to_string();
         let update = StatusUpdate::new(&name, state);
-        // By either method: the result must be the same.
-        let outcome = if id.sequence().is_multiple_of(2) {
-            self.kernel.status_update(&update, now)
-        } else {
-            let mut outcomes = Vec::new();
-            self.kernel.status_updates(&[update], now, &mut outcomes);
-            outcomes.remove(0)
+        // By each method: the result must be the same.
+        let outcome = match id.sequence() % 3 {
+            0 => self.kernel.status_update(&update, now),
+            1 => self.kernel.updater().status_update(&update, now),
+            _ => {
+                let mut outcomes = Vec::new();
+                self.kernel.status_updates(&[update], now, &mut outcomes);
+                outcomes.remove(0)
+            }
         };
         assert_ne!(outcome.change, Change::UnknownExecutor, "{name}");
         if let Change::Ended(_) = outcome.change {

@@ -1,6 +1,7 @@
 //! Generated scenarios, played against Spark's own backend and then against Offermill.
 
 mod drafts;
+mod fine_grained;
 mod settings;
 
 use std::path::{Path, PathBuf};
@@ -20,29 +21,26 @@ fn fresh(folder: PathBuf) -> PathBuf {
     folder
 }
 
-fn write_drafts(folder: &Path, seed: u64, count: u64) {
+fn write_drafts(folder: &Path, seed: u64, count: u64, draft: fn(&str, u64) -> Vec<String>) {
     for number in 0..count {
         let name = format!("{number:04}");
-        let mut text = drafts::draft(&name, seed.wrapping_add(number)).join("\n");
+        let mut text = draft(&name, seed.wrapping_add(number)).join("\n");
         text.push('\n');
         fs::write(folder.join(name + ".jsonl"), text).unwrap();
     }
 }
 
-/// Goal: in the compatible mode the decisions equal Spark's own. Method: random drafts (`OFFERMILL_SCENARIOS` of them,
-/// 300 by default; seeded by `OFFERMILL_SEED`, or by the clock), played against Spark 3.5's own backend, whose answers
-/// `offermill replay` must repeat.
-#[test]
-#[ignore = "needs Java and Spark: .ci/spark"]
-fn spark_itself_answers_as_offermill_does() {
+/// Plays random drafts to Spark and to Offermill, in a folder of this name; seeded by `OFFERMILL_SEED`, or by the
+/// clock.
+fn ask(name: &str, count: u64, draft: fn(&str, u64) -> Vec<String>) {
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let seed = number("OFFERMILL_SEED").unwrap_or(clock);
-    let count = number("OFFERMILL_SCENARIOS").unwrap_or(300);
+    let count = number("OFFERMILL_SCENARIOS").unwrap_or(count);
     println!("OFFERMILL_SEED={seed} OFFERMILL_SCENARIOS={count}");
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("asking");
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let [drafts, scenarios, answers] =
         ["drafts", "scenarios", "answers"].map(|name| fresh(home.join(name)));
-    write_drafts(&drafts, seed, count);
+    write_drafts(&drafts, seed, count, draft);
     let support = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/spark");
     let asked = Command::new(support.join("ask-spark"))
         .arg("--dir")
@@ -60,4 +58,20 @@ fn spark_itself_answers_as_offermill_does() {
         (String::from_utf8_lossy(&replayed.stdout), String::from_utf8_lossy(&replayed.stderr));
     println!("{out}{problems}");
     assert!(replayed.status.success(), "OFFERMILL_SEED={seed}: see {}", home.display());
+}
+
+/// Goal: in the compatible mode the decisions equal Spark's own. Method: random drafts (`OFFERMILL_SCENARIOS` of them,
+/// 300 by default), played against Spark 3.5's own backend, whose answers `offermill replay` must repeat.
+#[test]
+#[ignore = "needs Java and Spark: .ci/spark"]
+fn spark_itself_answers_as_offermill_does() {
+    ask("asking", 300, drafts::draft);
+}
+
+/// Goal: so do those of the fine-grained mode, in which Spark places tasks on offers. Method: as above, 200 by default,
+/// with Spark's fine-grained backend and its own scheduler of tasks, which doesn't shuffle offers here.
+#[test]
+#[ignore = "needs Java and Spark: .ci/spark"]
+fn fine_grained_spark_answers_as_offermill_does() {
+    ask("asking-fine-grained", 200, fine_grained::draft);
 }

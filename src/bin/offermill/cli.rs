@@ -158,6 +158,9 @@ pub(crate) enum Action {
         #[command(subcommand)]
         action: ConstraintsAction,
     },
+    /// Run tasks on a local agent, for `offermill run --task-hosts`, which starts it
+    #[command(hide = true)]
+    TaskHost,
     /// Print a shell's completion script
     Completions {
         /// The shell

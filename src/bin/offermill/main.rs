@@ -76,9 +76,21 @@ fn main() -> ExitCode {
         Action::Logs(arguments) => logs::print_logs(&arguments),
         Action::Ctl(arguments) => control::ctl::send_command(&arguments),
         Action::Worker(arguments) => worker::run_worker(&arguments),
+        Action::TaskHost => run_task_host(),
         Action::Completions { shell } => completions(shell),
     };
     ExitCode::from(exit.code())
+}
+
+/// Runs tasks until the cluster that has started this process says that they are to end.
+fn run_task_host() -> ExitStatus {
+    match offermill::cluster::run_task_host() {
+        Ok(()) => ExitStatus::Done,
+        Err(why) => {
+            eprintln!("offermill: {why}");
+            ExitStatus::BadInput
+        }
+    }
 }
 
 /// The first value of a flag that begins like a negative number, with the flag. With a unit, as in `-1s`, clap takes it

@@ -66,6 +66,7 @@ pub(super) fn pod(
     if context.nodes.is_empty() {
         return Err("no node meets the constraint".to_owned());
     }
+    launch.command.hosting.refuse("Kubernetes").map_err(|error| error.to_string())?;
     if let Some(what) = setup.and_then(unsupported) {
         return Err(format!("pods have no {what}"));
     }

@@ -1,20 +1,26 @@
 //! The embedded cluster's thread: receives messages, makes offers, starts and ends executors, sends events.
 
+use std::hash::{BuildHasher, RandomState};
 use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::event_reporter::EventReporter;
 use super::launch_queue::{LaunchQueue, QueuedLaunch};
-use super::message::{AcceptRequest, ActorMessage, AgentShare, LaunchRequest, ReconcileRequest};
+use super::message::{AcceptRequest, ActorMessage, AgentShare, LaunchRequest};
+use super::stop_flag::StopFlag;
+use super::task_hosts::TaskHosts;
 use crate::cluster::process::{
     Exit, ProcessEvent, ProcessGroup, RunPhase, RunningExecutor, RunningExecutors, Sandboxes,
     StartError, StartErrorKind, StartRequest, StartingExecutor, StartingExecutors, discard,
     is_valid_name,
 };
+use crate::cluster::task_host::MARK_VARIABLE;
 use crate::cluster::worker_offers::{CpuMemory, WorkerOffers};
 use crate::engine::cluster_manager::Event;
+use crate::launch::Hosting;
 use crate::resources::Gpus;
 use crate::status::{TaskState, UpdateReason};
 
@@ -40,23 +46,9 @@ pub(super) struct Actor {
     pub(super) starting: StartingExecutors<AgentShare>,
     pub(super) running: RunningExecutors<AgentShare>,
     pub(super) queue: LaunchQueue,
+    pub(super) hosts: TaskHosts,
     pub(super) grace: Duration,
     pub(super) stopping: StopFlag,
-}
-
-/// Set when the cluster is to stop. It is set before [`ActorMessage::Stop`] is sent, because many messages may be
-/// queued before that one.
-#[derive(Clone, Debug, Default)]
-pub(super) struct StopFlag(Arc<Mutex<bool>>);
-
-impl StopFlag {
-    pub(super) fn set(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-    }
-
-    fn is_set(&self) -> bool {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Actor {
@@ -92,6 +84,7 @@ impl Actor {
             self.starting.next_due(now),
             self.offers.next_offer_at(),
             self.running.next_due(),
+            self.hosts.next_due(),
         ];
         let first = match due.into_iter().flatten().min() {
             Some(due) => self.inbox.recv_timeout(due.saturating_duration_since(Instant::now())),
@@ -133,6 +126,7 @@ impl Actor {
             ActorMessage::Process(ProcessEvent::WatchdogReplaced { number, watchdog }) => {
                 self.running.replace_watchdog(number, watchdog);
             }
+            ActorMessage::Host(host, event) => self.on_host_event(&host, event, now),
             ActorMessage::LoseAgent(agent) => self.lose_agent(agent),
             ActorMessage::RestoreAgent(agent) => self.offers.register(agent, now),
         }
@@ -184,6 +178,14 @@ impl Actor {
         self.offers.refuse(agent, &agent_id, offered.amounts, refuse, now);
         for request in fitting {
             self.offers.reserve(agent, &agent_id, request.amounts, request.port);
+            match request.command.hosting {
+                Hosting::In(_) => {
+                    self.start_in_host(request, agent, &agent_id);
+                    continue;
+                }
+                Hosting::Host => self.hosts.add(&request.executor),
+                Hosting::Alone => {}
+            }
             self.queue.push(QueuedLaunch { request, agent, agent_id: agent_id.clone() });
         }
     }
@@ -195,22 +197,34 @@ impl Actor {
             let Some(launch) = self.queue.pop() else { return };
             let id = &launch.request.executor;
             self.reporter.executor_update(id, &launch.agent_id, TaskState::Starting, String::new());
-            if let Err(failed) = self.starting.begin(self.start_request(launch), now) {
+            let input = self.hosts.open(id);
+            if let Err(failed) = self.starting.begin(self.start_request(launch, input), now) {
                 let (executor, error) = *failed;
                 self.on_start_failed(&executor, error);
             }
         }
     }
 
-    fn start_request(&self, launch: QueuedLaunch) -> StartRequest<AgentShare> {
+    fn start_request(
+        &self,
+        launch: QueuedLaunch,
+        input: Option<OwnedFd>,
+    ) -> StartRequest<AgentShare> {
         let QueuedLaunch { request, agent, agent_id } = launch;
-        let LaunchRequest { executor, amounts, port, command, .. } = request;
+        let LaunchRequest { executor, amounts, port, mut command, .. } = request;
+        if input.is_some() {
+            // Frameworks' ids are unique in their work folder, but this is looked for in all of the machine.
+            let random = RandomState::new().hash_one(&executor);
+            let mark = format!("{}/{executor}/{random:016x}", self.sandboxes.framework_id());
+            command.environment.push((MARK_VARIABLE.into(), mark));
+        }
         StartRequest {
             id: executor.clone(),
             command,
             sandboxes: Arc::clone(&self.sandboxes),
             agent_id: agent_id.clone(),
             folder: executor,
+            input,
             record: AgentShare { agent, agent_id, amounts, port },
         }
     }
@@ -226,6 +240,7 @@ impl Actor {
             self.on_start_failed(&executor, StartError { why, kind: StartErrorKind::Failed });
         }
         self.running.run_due(now);
+        self.run_due_hosts(now);
     }
 
     /// Whether an executor with this id is queued, being started or running. Its own updates report its state.
@@ -234,6 +249,7 @@ impl Actor {
         self.running.get(id).is_some()
             || self.starting.get(id).is_some()
             || self.queue.get(id).is_some()
+            || self.hosts.has_task(id)
             || fitting.iter().any(|other| other.executor == *id)
     }
 
@@ -245,10 +261,12 @@ impl Actor {
             (None, Err(_)) => return,
         };
         let StartingExecutor { force_at, has_ended, .. } = start;
-        let executor = self.running.insert(number, start, group);
+        let id = start.id.clone();
+        self.running.insert(number, start, group);
+        let is_host = self.begin_host(&id, now);
         if let Some(force_at) = force_at {
             self.running.terminate_before(number, force_at, now);
-        } else {
+        } else if let Some(executor) = self.running.get(&id).filter(|_| !is_host) {
             let output = executor.sandbox().display();
             let message = format!("process {}, output in {output}", executor.pid());
             let process = Some(executor.process_report(None));
@@ -276,12 +294,14 @@ impl Actor {
             StartErrorKind::Unsupported => TaskState::Error,
             StartErrorKind::LimitReached => TaskState::Dropped,
         };
+        self.remove_host(id, &error.why);
         self.reporter.executor_update(id, agent_id, state, error.why);
     }
 
     fn kill(&mut self, id: &str, grace: Duration, now: Instant) {
         if let Some(QueuedLaunch { request, agent, agent_id }) = self.queue.remove(id) {
             self.offers.release(agent, &agent_id, request.amounts, request.port);
+            self.remove_host(id, "it was killed before it was started");
             self.reporter.cluster_update(
                 id,
                 Some(&agent_id),
@@ -291,6 +311,10 @@ impl Actor {
             );
             return;
         }
+        if self.kill_in_host(id, grace) {
+            return;
+        }
+        self.hosts.finish(id, grace);
         if let Some(is_first) = self.starting.kill(id, grace, now) {
             if let Some(executor) = self.starting.get(id).filter(|_| is_first) {
                 let message = "asked to end while it is being started".to_owned();
@@ -319,60 +343,14 @@ impl Actor {
         }
     }
 
-    /// Reports the state of the requested executors, or of all if none is named.
-    fn reconcile(&mut self, requests: &[ReconcileRequest]) {
-        if requests.is_empty() {
-            self.running.iter().for_each(|executor| self.report_running(executor));
-            self.starting.iter().for_each(|executor| self.report_starting(executor));
-            self.queue.iter().for_each(|launch| self.report_queued(launch));
-            return;
-        }
-        for ReconcileRequest { executor: id, agent_id } in requests {
-            if let Some(executor) = self.starting.get(id) {
-                self.report_starting(executor);
-            } else if let Some(executor) = self.running.get(id) {
-                self.report_running(executor);
-            } else if let Some(launch) = self.queue.get(id) {
-                self.report_queued(launch);
-            } else {
-                self.report_gone(id, Some(agent_id), UpdateReason::Reconciliation);
-            }
-        }
-    }
-
-    fn report_running(&self, executor: &RunningExecutor<AgentShare>) {
-        self.report_state(&executor.id, &executor.record.agent_id, executor.state());
-    }
-
-    fn report_starting(&self, executor: &StartingExecutor<AgentShare>) {
-        let state = match executor.force_at {
-            Some(_) => TaskState::Killing,
-            None => TaskState::Starting,
-        };
-        self.report_state(&executor.id, &executor.record.agent_id, state);
-    }
-
-    fn report_queued(&self, launch: &QueuedLaunch) {
-        self.report_state(&launch.request.executor, &launch.agent_id, TaskState::Staging);
-    }
-
-    fn report_state(&self, executor: &str, agent_id: &str, state: TaskState) {
-        let reason = UpdateReason::Reconciliation;
-        self.reporter.cluster_update(executor, Some(agent_id), state, reason, "");
-    }
-
-    /// Reports that an executor doesn't run. Other clusters can only report such an executor as unknown; this one
-    /// starts all processes itself, so an executor without a process is gone.
-    fn report_gone(&self, executor: &str, agent_id: Option<&str>, reason: UpdateReason) {
-        let message = "no such executor is running";
-        self.reporter.cluster_update(executor, agent_id, TaskState::Gone, reason, message);
-    }
-
     fn on_ended(&mut self, number: u64) {
         if self.starting.record_end(number) {
             return;
         }
         let Some((executor, exit)) = self.running.reap(number) else { return };
+        if self.is_host(&executor.id) {
+            return self.on_host_gone(executor, exit);
+        }
         let RunningExecutor { id, record, phase, .. } = &executor;
         let AgentShare { agent, agent_id, amounts, port } = record;
         self.offers.release(*agent, agent_id, *amounts, *port);
@@ -401,6 +379,8 @@ impl Actor {
         let given_up = self.starting.give_up_matching(is_on_it);
         executors.extend(given_up.into_iter().map(|executor| executor.id));
         executors.extend(self.queue.remove_agent(&lost.id));
+        let hosted = self.hosts.remove_agent(&lost.id, &executors);
+        executors.extend(hosted);
         if let Some(offer_id) = lost.offer {
             self.reporter.send(Event::Rescinded { offer_id });
         }
@@ -421,6 +401,7 @@ impl Actor {
         self.stopping.set();
         let give_up = Instant::now() + self.grace + KILLED_WAIT;
         while let Some(QueuedLaunch { request, agent_id, .. }) = self.queue.pop() {
+            self.remove_host(&request.executor, STOPPING);
             self.reporter.cluster_update(
                 &request.executor,
                 Some(&agent_id),
@@ -431,15 +412,21 @@ impl Actor {
         }
         // Executors that have ended by themselves are reported as such, and calls that have arrived are answered.
         self.handle_rest(give_up);
+        self.hosts.finish_all(self.grace);
         self.running.terminate_all(self.grace, Instant::now());
         self.starting.kill_all(self.grace, Instant::now());
-        while !self.running.is_empty() || !self.starting.is_empty() {
+        while !self.running.is_empty()
+            || !self.starting.is_empty()
+            || self.hosts.has_unreported_ends()
+        {
             let now = Instant::now();
             self.run_due(now);
             if give_up <= now {
                 break;
             }
-            let due = [self.running.next_due(), self.starting.next_due(now), Some(give_up)];
+            let hosts_due = self.hosts.next_due();
+            let due =
+                [self.running.next_due(), self.starting.next_due(now), hosts_due, Some(give_up)];
             let due = due.into_iter().flatten().min().unwrap_or(give_up);
             let message = self.inbox.recv_timeout(due.saturating_duration_since(now));
             message.into_iter().for_each(|message| self.handle(message));

@@ -5,11 +5,13 @@ use std::sync::mpsc::{SendError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle, current};
 
-use super::actor::{Actor, StopFlag};
+use super::actor::Actor;
 use super::config::LocalConfig;
 use super::event_reporter::EventReporter;
 use super::launch_queue::LaunchQueue;
 use super::message::ActorMessage;
+use super::stop_flag::StopFlag;
+use super::task_hosts::TaskHosts;
 use crate::cluster::process::{
     ProcessEventSink, ProcessOptions, RunningExecutors, Sandboxes, StartingExecutors,
 };
@@ -130,6 +132,7 @@ impl ClusterManager for LocalCluster {
             starting: StartingExecutors::new(options.clone(), process_events.clone()),
             running: RunningExecutors::new(options, process_events),
             queue: LaunchQueue::default(),
+            hosts: TaskHosts::new(sender.clone()),
             grace: self.config.grace,
             stopping: self.stopping.clone(),
         };

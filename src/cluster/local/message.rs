@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::cluster::process::ProcessEvent;
+use crate::cluster::task_host::HostEvent;
 use crate::cluster::worker_offers::CpuMemory;
 use crate::engine::cluster_manager::{Accept, Call, Launch};
 use crate::launch::Command;
@@ -26,6 +27,8 @@ pub(super) enum ActorMessage {
     /// Report the state of these executors, or of all if there are none.
     Reconcile(Vec<ReconcileRequest>),
     Process(ProcessEvent),
+    /// Something of the connection to this host of tasks.
+    Host(String, HostEvent),
     LoseAgent(usize),
     RestoreAgent(usize),
     Stop,

@@ -22,9 +22,13 @@ mod attributes;
 mod cluster;
 mod config;
 mod event_reporter;
+mod hosts;
 mod launch_queue;
 mod master;
 mod message;
+mod reconciliation;
+mod stop_flag;
+mod task_hosts;
 
 #[cfg(test)]
 mod tests;

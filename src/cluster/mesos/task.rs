@@ -9,7 +9,7 @@ use super::config::MesosConfig;
 use crate::engine::cluster_manager::{Accept, Amount, Launch, TakenResource};
 use crate::error::Error;
 use crate::foreign_text::id_problem;
-use crate::launch::{Command, CommandForm, ContainerKind, Setup};
+use crate::launch::{Command, CommandForm, ContainerKind, EnvironmentVariable, Setup};
 use crate::mesos_v1::messages::{
     AllocationInfo, CommandInfo, Environment, Label, Labels, Launch as LaunchTasks, Operation,
     OperationType, Range, Ranges, ReservationInfo, ReservationType, Resource, RevocableInfo,
@@ -71,6 +71,7 @@ fn task(
     launch: &Launch<'_>,
 ) -> Result<TaskInfo, Error> {
     let Launch { executor, pieces, command, .. } = launch;
+    command.hosting.refuse("Mesos")?;
     let mut task = TaskInfo {
         name: format!("{framework} {executor}"),
         task_id: (*executor).into(),
@@ -163,8 +164,8 @@ fn command_info(command: &Command) -> Result<CommandInfo, Error> {
         }
         CommandForm::Argv => (false, Some(program.clone()), command.argv.clone()),
     };
-    let variable = |(name, value): &(String, String)| Variable {
-        name: name.clone(),
+    let variable = |(name, value): &EnvironmentVariable| Variable {
+        name: name.to_string(),
         value: Some(value.clone()),
         ..Variable::default()
     };

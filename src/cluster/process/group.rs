@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
@@ -119,7 +120,8 @@ pub(crate) struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// Starts `command` in `sandbox`. `ended` is called on a separate thread as soon as the executor has ended.
+    /// Starts `command` in `sandbox`, with `input` as standard input if there is one. `ended` is called on a separate
+    /// thread as soon as the executor has ended.
     ///
     /// # Errors
     /// If the command is empty or needs more than a process, or if the watchdog, the program or the thread can't be
@@ -128,6 +130,7 @@ impl ProcessGroup {
         options: &ProcessOptions,
         command: &Command,
         sandbox: Sandbox,
+        input: Option<OwnedFd>,
         ended: impl FnOnce() + Send + 'static,
     ) -> Result<ProcessGroup, StartError> {
         let argv = arguments(command)?;
@@ -157,10 +160,10 @@ impl ProcessGroup {
         }
         let child = process
             .args(arguments)
-            .envs(command.environment.iter().map(|(name, value)| (name, value)))
+            .envs(command.environment.iter().map(|(name, value)| (&**name, value)))
             .current_dir(folder.handle_path())
             .process_group(watchdog.pid().as_raw_pid())
-            .stdin(Stdio::null())
+            .stdin(input.map_or_else(Stdio::null, Stdio::from))
             .stdout(sandbox.stdout)
             .stderr(sandbox.stderr)
             .spawn()
@@ -305,7 +308,7 @@ pub(crate) fn discard(mut group: ProcessGroup) {
 }
 
 /// The argument list to execute. Fails if the command needs more than a process.
-fn arguments(command: &Command) -> Result<Cow<'_, [String]>, StartError> {
+pub(crate) fn arguments(command: &Command) -> Result<Cow<'_, [String]>, StartError> {
     if let Some(what) = command.setup.as_ref().and_then(|setup| setup.unsupported_by_process()) {
         return Err(StartError::unsupported(format!(
             "the embedded cluster doesn't support {what}"

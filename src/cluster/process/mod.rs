@@ -14,7 +14,7 @@ mod watchdog;
 
 pub(crate) use exit::Exit;
 pub(crate) use group::{
-    EnvironmentBase, ProcessGroup, ProcessOptions, StartError, StartErrorKind, discard,
+    EnvironmentBase, ProcessGroup, ProcessOptions, StartError, StartErrorKind, arguments, discard,
 };
 pub(crate) use process_event::{ProcessEvent, ProcessEventSink};
 pub(crate) use running::{RunPhase, RunningExecutor, RunningExecutors};

@@ -25,6 +25,8 @@ pub(crate) struct RunningExecutor<T> {
     pub(crate) record: T,
     pub(crate) phase: RunPhase,
     group: ProcessGroup,
+    /// Its owner asks it to end by its standard input.
+    has_input: bool,
     /// A replacement watchdog is being started.
     awaits_watchdog: bool,
 }
@@ -74,6 +76,7 @@ impl<T> RunningExecutor<T> {
 
     fn terminate(&mut self, force_at: Instant, now: Instant) {
         match self.phase {
+            RunPhase::Running if self.has_input => {}
             RunPhase::Running => self.group.terminate(),
             RunPhase::Terminating { force_at: sooner } if force_at < sooner => {}
             RunPhase::Terminating { .. } | RunPhase::Killed | RunPhase::Abandoned => return,
@@ -135,13 +138,14 @@ impl<T> RunningExecutors<T> {
         start: StartingExecutor<T>,
         group: ProcessGroup,
     ) -> &RunningExecutor<T> {
-        let StartingExecutor { id, record, .. } = start;
+        let StartingExecutor { id, record, has_input, .. } = start;
         self.numbers.insert(id.clone(), number);
         self.executors.entry(number).or_insert(RunningExecutor {
             id,
             record,
             phase: RunPhase::Running,
             group,
+            has_input,
             awaits_watchdog: false,
         })
     }

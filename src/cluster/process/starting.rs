@@ -6,6 +6,7 @@
 //! is started until some of them return.
 
 use std::collections::{BTreeMap, HashMap};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
@@ -36,6 +37,8 @@ pub(crate) struct StartRequest<T> {
     pub(crate) agent_id: String,
     /// The sandbox's name, which [`is_valid_name`](super::is_valid_name) allows.
     pub(crate) folder: String,
+    /// Its standard input, by which its owner asks it to end: it gets no SIGTERM.
+    pub(crate) input: Option<OwnedFd>,
     /// What the owner keeps of it.
     pub(crate) record: T,
 }
@@ -50,6 +53,8 @@ pub(crate) struct StartingExecutor<T> {
     pub(crate) force_at: Option<Instant>,
     /// The executor has ended already.
     pub(crate) has_ended: bool,
+    /// Its owner asks it to end by its standard input.
+    pub(crate) has_input: bool,
     started_at: Instant,
     give_up_at: Instant,
 }
@@ -88,12 +93,13 @@ impl<T> StartingExecutors<T> {
         request: StartRequest<T>,
         now: Instant,
     ) -> Result<(), Box<(StartingExecutor<T>, StartError)>> {
-        let StartRequest { id, command, sandboxes, agent_id, folder, record } = request;
+        let StartRequest { id, command, sandboxes, agent_id, folder, input, record } = request;
         let executor = StartingExecutor {
             id,
             record,
             force_at: None,
             has_ended: false,
+            has_input: input.is_some(),
             started_at: now,
             give_up_at: now + self.options.start_timeout,
         };
@@ -112,7 +118,7 @@ impl<T> StartingExecutors<T> {
                     .map_err(|error| StartError::from_io("the sandbox can't be created", &error))?;
                 let events = events.clone();
                 let ended = move || events.send(ProcessEvent::Ended(number));
-                ProcessGroup::start(&options, &command, sandbox, ended)
+                ProcessGroup::start(&options, &command, sandbox, input, ended)
             };
             events.send(ProcessEvent::Started { number, started: start() });
         };

@@ -230,3 +230,37 @@ impl Core {
         Bound::Settled { executor: id, in_doubt }
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::{Config, Decisions, IdScheme, Resource, StatusUpdate, TaskState};
+
+    /// Goal: only live executors that wait for an agent are unbound. Method: one that is bound, one that is refused,
+    /// one that has ended, one in the same cell, and one that was placed on an agent.
+    #[test]
+    fn those_that_wait_for_an_agent_are_unbound() {
+        let ids = IdScheme::unique("job", 36).unwrap();
+        let kernel = Kernel::new(Config::builder().build().unwrap(), ids);
+        let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
+        let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 2000.0)];
+        let now = Timestamp::ORIGIN;
+        let mut place = |offer| {
+            handler.resource_offers(&[offer], now, &mut decisions);
+            let placed = decisions.accepts().next().unwrap().executors[0].id;
+            kernel.executor_name(placed).to_string()
+        };
+        let late = || Offer::late("permit", &resources);
+        let names = [place(late()), place(late()), place(late())];
+        let placed = place(Offer::new("o", "S1", "host", &resources, &[]));
+        assert_eq!(names.each_ref().map(|name| kernel.is_unbound(name)), [true; 3]);
+        kernel.bind(&names[0], &BoundAgent::new("S1", "host"), now);
+        kernel.0.agents.suspect("S2", now.plus(std::time::Duration::from_secs(9)), now);
+        kernel.status_update(&StatusUpdate::new(&names[1], TaskState::Finished), now);
+        assert_eq!(names.each_ref().map(|name| kernel.is_unbound(name)), [false, false, true]);
+        let next = place(late());
+        assert_eq!((kernel.is_unbound(&next), kernel.is_unbound(&names[1])), (true, false));
+        assert!(!kernel.is_unbound(&placed) && !kernel.is_unbound("job-36-99.99"));
+    }
+}

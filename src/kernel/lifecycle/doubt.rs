@@ -67,7 +67,7 @@ impl Core {
         let id = self.find_executor(executor)?;
         let executor = self.executors.get(id.slot)?;
         // If the cell has another executor by now, the one that is meant has ended, and this agent doesn't matter.
-        if *self.agents.name(executor.agent())?.id == *agent_id {
+        if self.agents.is_named(executor.agent(), agent_id)? {
             return None;
         }
         let target = self.target(id, executor)?;

@@ -68,3 +68,23 @@ impl Kernel {
         self.0.status_updates(updates, limit, now, outcomes);
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use crate::{Config, IdScheme, Kernel};
+
+    /// Goal: the limit is lowered by a number, to 0 at the least, and no limit stays none. Method: these three.
+    #[test]
+    fn the_limit_is_lowered_to_zero_at_the_least() {
+        let config = Config::builder().executor_limit(Some(5)).build().unwrap();
+        let kernel = Kernel::new(config, IdScheme::plain());
+        for (by, left) in [(2, 3), (0, 3), (4, 0)] {
+            kernel.lower_executor_limit(by);
+            assert_eq!(kernel.executor_limit(), Some(left));
+        }
+        kernel.set_executor_limit(None).unwrap();
+        kernel.lower_executor_limit(1);
+        assert_eq!(kernel.executor_limit(), None);
+    }
+}

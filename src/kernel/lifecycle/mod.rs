@@ -12,4 +12,5 @@ pub(crate) mod queues;
 pub(crate) mod release;
 pub(crate) mod settings;
 pub(crate) mod task_tag;
+pub(crate) mod updater;
 pub(crate) mod updates;

@@ -30,7 +30,7 @@ impl Core {
             self.demand.request_revive();
             call = demand.poll(has_room, interval, now);
         }
-        if call.is_some() || !has_room {
+        if call.is_some() {
             demand.reset_watchdog();
         }
         call

@@ -1,5 +1,5 @@
-//! Release of what ended executors held: [at once](AtOnce), or up to `N` executors at a time, which are subtracted from
-//! the shared sums with one change.
+//! Release of what ended executors held: [at once](AtOnce), at once [but for their cells](KeptCells), or up to `N`
+//! executors at a time, which are subtracted from the shared sums with one change.
 //!
 //! The thread that moves an executor to `Vacant` records it in a batch and [flushes](Release::flush) that when it is
 //! full or before a decision that depends on the room there is. In between, the sums count too much, never too
@@ -14,6 +14,7 @@ use crate::kernel::state::admission::AdmissionState;
 use crate::kernel::state::executor_state::Before;
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::kernel::state::numbers::{NumberRun, Page};
+use crate::kernel::state::slab::FreedChain;
 use crate::resources::MilliCpus;
 use crate::sync::Ordering;
 
@@ -85,14 +86,35 @@ pub(crate) struct AtOnce<'k> {
 impl Release for AtOnce<'_> {
     #[inline(always)]
     fn release(&mut self, core: &Core, ended: Ended<'_>) {
-        let mut sums = Sums::ZERO;
-        sums.add(core, &ended);
-        let free_cells = || core.executors.free_cell(ended.cell, ended.id.slot);
-        let retire_numbers = || match (&core.numbers, self.page) {
-            (Some(numbers), Some(page)) => numbers.retire_in(page, ended.id.sequence, 1),
-            _ => core.retire_number(ended.id.sequence),
-        };
-        core.release(&sums, free_cells, retire_numbers, &[ended.allocation.agent]);
+        let free_cell = || core.executors.free_cell(ended.cell, ended.id.slot);
+        core.release_alone(&ended, self.page, free_cell);
+    }
+
+    #[inline]
+    fn flush(&mut self, _: &Core) {}
+}
+
+/// The most cells that wait to be freed.
+const FREED_MAX: u32 = if cfg!(all(loom, test)) { 2 } else { 64 };
+
+/// Each end is released on its own, but for its cell. The cells are freed together: they say nothing of their executors
+/// any more, and what those held is released, so it doesn't matter when, be it after a close.
+pub(crate) struct KeptCells<'k, 'f> {
+    /// The page of its number, if it was found by that.
+    pub(crate) page: Option<&'k Page>,
+    pub(crate) freed: &'f mut FreedChain,
+}
+
+impl Release for KeptCells<'_, '_> {
+    #[inline(always)]
+    fn release(&mut self, core: &Core, ended: Ended<'_>) {
+        let KeptCells { page, freed } = self;
+        core.release_alone(&ended, *page, || {
+            core.executors.chain_cell(ended.cell, ended.id.slot, freed);
+            if freed.len() == FREED_MAX {
+                core.executors.free_chain(freed);
+            }
+        });
     }
 
     #[inline]
@@ -171,6 +193,18 @@ impl Sums {
 }
 
 impl Core {
+    /// Releases one executor. `page` is that of its number, if it is known.
+    #[inline(always)]
+    fn release_alone(&self, ended: &Ended<'_>, page: Option<&Page>, free_cell: impl FnOnce()) {
+        let mut sums = Sums::ZERO;
+        sums.add(self, ended);
+        let retire_number = || match (&self.numbers, page) {
+            (Some(numbers), Some(page)) => numbers.retire_in(page, ended.id.sequence, 1),
+            _ => self.retire_number(ended.id.sequence),
+        };
+        self.release(&sums, free_cell, retire_number, &[ended.allocation.agent]);
+    }
+
     /// Takes executors out of the shared sums, frees their cells and numbers, and counts them off their agents. The
     /// executor limit is lowered first: a thread that sees the freed capacity must see the new limit, or it would fill
     /// it.

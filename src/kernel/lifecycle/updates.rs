@@ -16,7 +16,7 @@ use crate::time::Timestamp;
 const UPDATES_AHEAD: usize = if cfg!(all(loom, test)) { 2 } else { 64 };
 
 /// An executor's id and cell. The cell may hold another executor by now; its state says so.
-type Found<'k> = (ExecutorId, &'k ExecutorCell);
+pub(crate) type Found<'k> = (ExecutorId, &'k ExecutorCell);
 
 impl Core {
     /// Finds an executor's id by its text. Its cell may hold another executor by now; its state says so.
@@ -87,13 +87,17 @@ impl Core {
         limit: LimitRule,
         now: Timestamp,
     ) -> Outcome {
-        let (found, page) = match self.ids.parse(update.executor) {
-            Some(Parsed::Sequence(sequence)) => self.find_with_page(sequence).unzip(),
-            parsed => {
-                (self.find_parsed(parsed, update.executor).and_then(|id| self.cell(id)), None)
-            }
-        };
+        let (found, page) = self.find_with_number(update.executor);
         self.apply(update, found, limit, now, &mut AtOnce { page }, ReturnedOutcome)
+    }
+
+    /// Finds an executor's cell, and the page of its number if it is found by that.
+    #[inline]
+    pub(crate) fn find_with_number(&self, text: &str) -> (Option<Found<'_>>, Option<&Page>) {
+        match self.ids.parse(text) {
+            Some(Parsed::Sequence(sequence)) => self.find_with_page(sequence).unzip(),
+            parsed => (self.find_parsed(parsed, text).and_then(|id| self.cell(id)), None),
+        }
     }
 
     pub(crate) fn status_updates(
@@ -158,7 +162,7 @@ impl Core {
     /// Applies one update to the executor that was `found`. If it has ended, what it held goes to `releases`. The
     /// outcome goes to `sink`, which writes it to its final place: moving it afterwards is expensive.
     #[inline]
-    fn apply<R: Release, S: OutcomeSink>(
+    pub(in crate::kernel::lifecycle) fn apply<R: Release, S: OutcomeSink>(
         &self,
         update: &StatusUpdate<'_>,
         found: Option<Found<'_>>,
@@ -441,4 +445,43 @@ fn next_state(state: CellState, meaning: Meaning) -> Option<CellState> {
         _ => return None,
     };
     (next != state).then_some(next)
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::config::ExclusionRule;
+    use crate::{Config, Decisions, IdScheme, Kernel, Offer, Resource, TaskState};
+
+    /// Goal: a failure that excludes an agent invalidates the plans that may have been made for it, and nothing else
+    /// does. Method: failures that exclude and that don't, on an agent with another executor and without one, one by
+    /// one and in a batch.
+    #[test]
+    fn exclusions_invalidate_plans() {
+        let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 2000.0)];
+        let offers = [Offer::new("o", "S1", "host", &resources, &[])];
+        let now = Timestamp::ORIGIN;
+        for case in 0..8 {
+            let [excludes, has_other, in_batch] = [1, 2, 4].map(|bit| case & bit != 0);
+            let failures = if excludes { 1 } else { 2 };
+            let rule = ExclusionRule { failures, ..ExclusionRule::default() };
+            let config = Config::builder().exclusion(Some(rule)).build().unwrap();
+            let kernel = Kernel::new(config, IdScheme::plain());
+            let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
+            for _ in 0..=u32::from(has_other) {
+                handler.resource_offers(&offers, now, &mut decisions);
+                assert_eq!(decisions.executors(), 1);
+            }
+            let before = kernel.0.admission.load();
+            let failed = [StatusUpdate::new("0", TaskState::Failed)];
+            if in_batch {
+                kernel.status_updates(&failed, now, &mut Vec::new());
+            } else {
+                kernel.status_update(&failed[0], now);
+            }
+            let is_valid = kernel.0.admission.load().same_version(before);
+            assert_eq!(is_valid, !(excludes && has_other), "{case}");
+        }
+    }
 }

@@ -323,8 +323,11 @@ impl Core {
         now: Timestamp,
     ) -> bool {
         let count = plan.order.len();
-        if count == 0 || !self.executors.claim_from(plan.stack, count, &mut plan.cells) {
-            return count == 0;
+        if count == 0 {
+            return true;
+        }
+        if !self.executors.claim_from(plan.stack, count, &mut plan.cells) {
+            return false;
         }
         // Relaxed: the numbers are unique; the states of the cells publish them.
         plan.first_sequence = self.sequence.fetch_add(count as u64, Ordering::Relaxed);
@@ -458,3 +461,7 @@ fn fitting<P: Planned>(candidates: &CandidateSet, plan: &Plan<P>, headroom: Head
     let fit = plan.order.iter().take(headroom.executors as usize).take_while(fits).count();
     P::boundary(&plan.order, fit)
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests;

@@ -240,3 +240,24 @@ impl Placed {
         );
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    /// Goal: each executor's tag is that of its position. Method: an accept with two tasks, and one without.
+    #[test]
+    fn tags_are_found_by_position() {
+        let executors = [Placed::NONE; 2];
+        let accepted = |tags| Accepted {
+            offers: &[0],
+            executors: &executors,
+            refuse: Duration::ZERO,
+            pieces: &[],
+            tags,
+        };
+        assert_eq!([0, 1, 2].map(|at| accepted(&[7, 9]).tag(at)), [Some(7), Some(9), None]);
+        assert_eq!(accepted(&[]).tag(0), None);
+    }
+}

@@ -102,3 +102,46 @@ impl Unrecorded {
         list.push(Unrecorded { candidate, offered, is_due: recorded == NOT_RECORDED });
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    const FINGERPRINT: OfferFingerprint = OfferFingerprint { executor: MIX, revocable: true };
+
+    fn part(role: &str) -> u64 {
+        let offer = Offer::new("o", "S1", "h", &[], &[]).with_role(role);
+        FINGERPRINT.part([1000, 1000, 0], [0; 3], &offer)
+    }
+
+    /// Goal: offers to different roles have different fingerprints. Method: all roles of two letters, some that have
+    /// the same letters, and the default one.
+    #[test]
+    fn roles_differ() {
+        let letters = || (b'a'..=b'z').map(char::from);
+        let mut roles: Vec<String> =
+            letters().flat_map(|one| letters().map(move |two| format!("{one}{two}"))).collect();
+        roles.extend(["*", "eng", "gen", "eng/eng", "eng/eng/eng"].map(String::from));
+        let parts: BTreeSet<u64> = roles.iter().map(|role| part(role)).collect();
+        assert_eq!(parts.len(), roles.len());
+    }
+
+    /// Goal: a fingerprint is never that of no record, and each bit of what is offered counts. Method: agents with many
+    /// keys; sums that differ in one bit.
+    #[test]
+    fn each_bit_counts() {
+        for number in 0..200 {
+            let agent = AgentKey::new(number * 1001, u64::from(number) * 7919);
+            let parts = u64::from(number).wrapping_mul(GPUS);
+            let whole = FINGERPRINT.of(parts, agent, 3);
+            assert_eq!(whole % 2, 1);
+            for bit in 0..64 {
+                let other = FINGERPRINT.of(parts ^ 1 << bit, agent, 3);
+                assert!(other != whole || bit < 8, "bit {bit} of {parts}");
+                assert_eq!(other % 2, 1);
+            }
+        }
+    }
+}

@@ -448,3 +448,35 @@ pub(in crate::kernel) fn decline_all(
     let all = (0..offers.len() as u32).map(|offer| Decline { offer, reason, refuse });
     declines.extend(all);
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::{Config, DemandCall, IdScheme, Kernel, Resource};
+
+    /// Goal: a batch that was answered under settings that were replaced in the meantime has offers revived; one whose
+    /// plan was invalidated alone has not. Method: the end of a batch that began before either, and of one that didn't.
+    #[test]
+    fn settings_that_change_during_a_batch_revive_offers() {
+        let kernel = Kernel::new(Config::builder().build().unwrap(), IdScheme::plain());
+        let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
+        let resources = [Resource::scalar("cpus", 0.5)];
+        let offers = [Offer::new("o", "S1", "host", &resources, &[])];
+        let mut now = Timestamp::ORIGIN;
+        handler.resource_offers(&offers, now, &mut decisions);
+        let mut end = |admission, decisions: &Decisions| {
+            handler.end_batch(&offers, admission, 0, false, now, decisions);
+            now = now.plus(std::time::Duration::from_secs(60));
+            kernel.poll_demand(now)
+        };
+        let admission = kernel.0.admission.load();
+        assert_eq!(end(admission, &decisions), None);
+        kernel.0.policy.invalidate_plans(&kernel.0.admission);
+        assert_eq!(end(admission, &decisions), None);
+        kernel.reconfigure(Config::builder().executor_limit(Some(5)).build().unwrap());
+        assert_eq!(kernel.poll_demand(Timestamp::ORIGIN), Some(DemandCall::Revive));
+        assert_eq!(end(admission, &decisions), Some(DemandCall::Revive));
+        assert_eq!(end(kernel.0.admission.load(), &decisions), None);
+    }
+}

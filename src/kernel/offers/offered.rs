@@ -14,7 +14,9 @@ use super::eligibility::{Eligibility, Supply};
 use super::fingerprint::{OfferFingerprint, Unrecorded, executor_size};
 use crate::config::Config;
 use crate::kernel::Core;
-use crate::kernel::state::offered_amounts::{OfferedAmounts, ResourceSums, Thousandths};
+use crate::kernel::state::offered_amounts::{
+    AmountKind, OfferedAmounts, ResourceSums, Thousandths,
+};
 use crate::kernel::state::offered_details::{OfferedDetails, RecordedAttributes};
 use crate::kernel::state::offered_numbers::OfferedNumbers;
 use crate::kernel::state::policy::Policy;
@@ -154,13 +156,14 @@ impl RecordedBatch<'_> {
         self.write_attributes(details, offer.attributes);
         let first = self.amounts(candidates, candidate);
         let mut further = parts.peekable();
-        numbers.offered = if first.is_plain() && further.peek().is_none() {
-            details.set_plain(offer.role, first)
-        } else {
+        let kind = first.kind();
+        (numbers.offered, numbers.kind) = if kind == AmountKind::Several || further.peek().is_some()
+        {
             let further = further.map(|(it, offer)| (offer.role, self.amounts(candidates, it)));
             details.set_parts(std::iter::once((offer.role, first)).chain(further))
+        } else {
+            (details.set_one(offer.role, &first), kind)
         };
-        numbers.is_plain = details.parts().is_empty();
     }
 
     /// The amounts of one candidate's offers that executors may use.
@@ -235,4 +238,41 @@ fn hash_attributes(attributes: &[Attribute<'_>]) -> u64 {
         }
     }
     hasher.finish()
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::resources::PortRange;
+
+    /// Goal: an attribute is taken for a recorded one if name and value are the same, of whatever kind, and only then.
+    /// Method: each of a list compared with each.
+    #[test]
+    fn attributes_are_compared_by_name_and_value() {
+        let ranges = [[PortRange::new(1, 2)], [PortRange::new(1, 3)]];
+        let sets = [["a"], ["b"]];
+        let ranges =
+            |name, at: usize| Attribute { name, value: AttributeValue::Ranges(&ranges[at]) };
+        let set = |name, at: usize| Attribute { name, value: AttributeValue::Set(&sets[at]) };
+        let list = [
+            Attribute::text("one", "a"),
+            Attribute::text("one", "b"),
+            Attribute::text("two", "a"),
+            Attribute::scalar("one", 1.0),
+            Attribute::scalar("one", 2.0),
+            Attribute::scalar("two", 1.0),
+            ranges("one", 0),
+            ranges("one", 1),
+            ranges("two", 0),
+            set("one", 0),
+            set("one", 1),
+            set("two", 0),
+        ];
+        for (one, known) in list.iter().map(OwnedAttribute::from).enumerate() {
+            for (two, attribute) in list.iter().enumerate() {
+                assert_eq!(is_attribute(&known, attribute), one == two, "{known:?}, {attribute:?}");
+            }
+        }
+    }
 }

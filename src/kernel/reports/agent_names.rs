@@ -6,8 +6,8 @@ use crate::kernel::state::agent_binding::NO_AGENT;
 use crate::kernel::state::agents::AgentTable;
 
 /// The ids of the agents in one report. If a cell is reused for another agent, the id that was found first stays. So
-/// for each executor the caller must know that it held its agent at the time of [`AgentNames::look_up`]; otherwise the
-/// id may be another agent's.
+/// for each executor the caller must know that it held its agent when its id was looked up; otherwise the id may be
+/// another agent's.
 pub(crate) struct AgentNames<'a> {
     agents: &'a AgentTable,
     /// By the index of the agent's cell.
@@ -19,12 +19,6 @@ pub(crate) struct AgentNames<'a> {
 impl<'a> AgentNames<'a> {
     pub(crate) fn new(agents: &'a AgentTable) -> AgentNames<'a> {
         AgentNames { agents, ids: Vec::new(), unbound: None }
-    }
-
-    /// Looks up the current ids of the agents in these cells.
-    pub(crate) fn look_up(&mut self, cells: impl Iterator<Item = u32>) {
-        self.ids.fill(None);
-        cells.for_each(|cell| self.find(cell));
     }
 
     /// Looks up the id of the agent in the cell, unless that was done.
@@ -55,11 +49,5 @@ impl<'a> AgentNames<'a> {
             return self.unbound.clone();
         }
         self.ids.get(cell as usize)?.clone()
-    }
-
-    /// Returns the text `id`, shared with the one that was found for the cell if they are equal.
-    pub(crate) fn share(&self, cell: u32, id: &str) -> Arc<str> {
-        let found = self.ids.get(cell as usize).and_then(Option::as_ref);
-        found.filter(|found| ***found == *id).map_or_else(|| id.into(), Arc::clone)
     }
 }

@@ -142,10 +142,8 @@ impl ClusterCapacity {
 
     /// Returns all agents, in no particular order.
     pub fn agents(&self) -> impl Iterator<Item = AgentResources<'_>> {
-        self.shards.iter().zip(0..).flat_map(move |(shard, number)| {
-            let agent = move |at| shard.agent(at, self.executors.at(number * SHARD + at));
-            (0..shard.rows.len()).filter_map(agent)
-        })
+        let shards = self.shards.iter().zip(0..);
+        shards.flat_map(|(shard, number)| shard.agents(number * SHARD, &self.executors))
     }
 
     /// Returns what was offered to each role, summed over all agents. O(agents).

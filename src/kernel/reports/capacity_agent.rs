@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use super::agent_use::AgentUse;
+use super::agent_use::{AgentUse, ExecutorUse};
 use super::capacity_shard::{
-    AddedUp, AgentDetails, AgentRow, AgentShard, CapacitySums, RecordRow, UNREAD, Withheld,
+    AddedUp, AgentDetails, AgentRow, AgentShard, CapacitySums, Positions, RecordRow, SHARD,
+    Withheld,
 };
 use crate::kernel::state::agent::AgentName;
-use crate::kernel::state::offered_amounts::{OfferedAmounts, ResourceSums};
+use crate::kernel::state::offered_amounts::{AmountKind, OfferedAmounts, ResourceSums};
 use crate::kernel::state::offered_details::{OfferedToRole, RecordedAttributes};
 use crate::offer::DEFAULT_ROLE;
 use crate::offer::attributes::OwnedAttribute;
@@ -97,7 +98,7 @@ impl<'a> AgentResources<'a> {
     #[must_use]
     pub fn free(&self) -> ResourceSums {
         let Some(record) = &self.row.record else { return ResourceSums::NONE };
-        let given_back = record.given_back(self.ended(record), || self.executor_size());
+        let given_back = record.given_back(self.ended(record), || self.executor_size(record));
         given_back.saturating_sub(self.executors.placed_since)
     }
 
@@ -138,16 +139,12 @@ impl<'a> AgentResources<'a> {
 
     /// Whether the agent may have more than is free and used there.
     pub(super) fn may_have_more(&self) -> bool {
-        // Offers of agents that are withheld aren't recorded, and a record may be locked. An agent that was reported
-        // lost, and is never offered, isn't waited for once nothing withholds it.
-        let may_be_offered =
-            self.is_withheld() || self.executors() > 0 || self.row.revision == UNREAD;
         match &self.row.record {
-            None => self.executors.has_given_up || may_be_offered,
+            None => self.executors.has_given_up || self.row.may_be_offered(),
             // Executors have ended whose sizes aren't known.
             Some(record) => {
                 self.executors.has_given_up
-                    || self.executor_size() == ResourceSums::NONE && self.ended(record) > 0
+                    || self.ended(record) > 0 && self.executor_size(record) == ResourceSums::NONE
             }
         }
     }
@@ -170,8 +167,8 @@ impl<'a> AgentResources<'a> {
     }
 
     /// What each executor takes, if that was fixed when it was recorded; otherwise nothing.
-    fn executor_size(&self) -> ResourceSums {
-        self.details().map_or(ResourceSums::NONE, |details| details.size)
+    fn executor_size(&self, record: &RecordRow) -> ResourceSums {
+        self.shard.executor_size(self.at, record)
     }
 
     fn details(&self) -> Option<&'a AgentDetails> {
@@ -223,39 +220,68 @@ impl AgentShard {
         Some(AgentResources { shard: self, at, row, executors })
     }
 
+    /// The agents, with their executors. Their cells begin with `first_cell`.
+    pub(super) fn agents<'a>(
+        &'a self,
+        first_cell: usize,
+        executors: &'a ExecutorUse,
+    ) -> impl Iterator<Item = AgentResources<'a>> {
+        let agent = move |at| self.agent(at, executors.at(first_cell + at));
+        (0..self.rows.len()).filter_map(agent)
+    }
+
     /// What the agent at this position offered, by role.
     pub(super) fn roles(&self, at: usize) -> impl Iterator<Item = RoleOffer<'_>> {
         let record = self.rows.get(at).and_then(|row| row.record.as_ref());
-        let plain = record.filter(|record| record.is_plain).map(|record| {
+        let is_parted = record.is_some_and(|record| record.kind == AmountKind::Several);
+        let one = record.filter(|_| !is_parted).map(|record| {
             let role = self.details.get(at).and_then(|details| details.role.as_deref());
-            RoleOffer {
-                role: role.unwrap_or(DEFAULT_ROLE),
-                reserved: ResourceSums::NONE,
-                unreserved: record.offered(),
-                revocable: ResourceSums::NONE,
-            }
+            RoleOffer::of_kind(role.unwrap_or(DEFAULT_ROLE), record.kind, record.offered())
         });
-        let is_parted = record.is_some_and(|record| !record.is_plain);
         let first = self.parts.partition_point(|part| part.at < at);
         let parts = self.parts.get(first..).filter(|_| is_parted).unwrap_or_default();
         let own = parts.iter().take_while(move |part| part.at == at);
-        plain.into_iter().chain(own.map(|part| RoleOffer::of(&part.offered)))
+        one.into_iter().chain(own.map(|part| RoleOffer::of(&part.offered)))
     }
 
-    /// Adds up the agents with their executors, by position; none for agents without executors.
-    pub(super) fn add_up<'a>(
-        &'a self,
-        executors: impl Fn(usize) -> Option<&'a AgentUse>,
-    ) -> AddedUp {
+    /// Adds up the agents with their executors. The cells of the shard's agents begin with `first_cell`.
+    pub(super) fn add_up(&self, first_cell: usize, executors: &ExecutorUse) -> AddedUp {
+        // What was added to a sum that saturated can't be taken off again.
+        let mut is_known = !self.idle.may_be_saturated();
         let mut added_up = self.idle;
-        for agent in (0..self.rows.len()).filter_map(|at| self.agent(at, executors(at)?)) {
-            let without = AgentResources { executors: &AgentUse::NONE, ..agent };
-            // What was added to a sum that saturated can't be taken off again.
-            if self.idle.may_be_saturated() || !added_up.count_executors(&without, &agent) {
-                return self.add_up_each(|at| executors(at).unwrap_or(&AgentUse::NONE));
-            }
+        let mut others = self.had_executors;
+        for own in executors.in_shard(first_cell / SHARD) {
+            let at = own.cell as usize - first_cell;
+            let Some(agent) = self.agent(at, own) else { continue };
+            let without = AgentResources { executors: &AgentUse::NONE, ..agent }.free();
+            added_up.count_executors(without, &agent);
+            // If an agent that is among the largest has less, it isn't known which of the others has the most.
+            let has_as_much = || agent.free_or_used().max_of_each(without) == agent.free_or_used();
+            is_known &= others.remove(at) || has_as_much();
+        }
+        if !is_known {
+            return self.add_up_each(|at| executors.at(first_cell + at));
+        }
+        // All their executors have ended.
+        for agent in others.iter().filter_map(|at| self.agent(at, &AgentUse::NONE)) {
+            added_up.largest = added_up.largest.max_of_each(agent.free());
         }
         added_up
+    }
+
+    /// The agents that have executors, or had some when they were recorded. The cells of the shard's agents begin with
+    /// `first_cell`.
+    pub(super) fn with_executors<'a>(
+        &'a self,
+        first_cell: usize,
+        executors: &'a ExecutorUse,
+    ) -> impl Iterator<Item = AgentResources<'a>> {
+        let mut others = self.had_executors;
+        let own = executors.in_shard(first_cell / SHARD);
+        let own = own.iter().map(move |own| (own.cell as usize - first_cell, own));
+        own.clone().for_each(|(at, _)| _ = others.remove(at));
+        let others = others.iter().map(|at| (at, &AgentUse::NONE));
+        own.chain(others).filter_map(|(at, executors)| self.agent(at, executors))
     }
 
     /// Adds up the agents one by one.
@@ -268,22 +294,31 @@ impl AgentShard {
         added_up
     }
 
-    /// Adds up the agents as if no executors were there, as [`AgentShard::add_up_each`] would. Each picture does this
-    /// for all agents of a shard in which one has changed, so what is free is computed once.
-    pub(super) fn add_up_idle(rows: &[AgentRow], details: &[AgentDetails]) -> AddedUp {
-        let mut added_up = AddedUp::default();
-        let AddedUp { sums, largest } = &mut added_up;
-        for (at, row) in rows.iter().enumerate().filter(|(_, row)| row.generation().is_some()) {
+    /// Adds up the agents as if no executors were there. Each picture does this for all agents of a shard in which one
+    /// has changed, so what is free is computed once.
+    pub(super) fn add_up_idle(&mut self) {
+        let AddedUp { mut sums, mut largest } = AddedUp::default();
+        let mut had_executors = Positions::default();
+        let mut is_unsure = false;
+        let agents = self.rows.iter().enumerate().filter(|(_, row)| row.generation().is_some());
+        for (at, row) in agents {
             sums.agents += 1;
-            let Some(record) = &row.record else { continue };
-            let size = || details.get(at).map_or(ResourceSums::NONE, |details| details.size);
-            let free = record.given_back(record.executors(), size);
+            let Some(record) = &row.record else {
+                is_unsure |= row.may_be_offered();
+                continue;
+            };
+            let free = record.given_back(record.executors(), || self.executor_size(at, record));
             sums.offered = sums.offered.saturating_add(record.offered());
             let of_its_kind = if row.is_withheld() { &mut sums.withheld } else { &mut sums.free };
             *of_its_kind = of_its_kind.saturating_add(free);
-            *largest = largest.max_of_each(free);
+            match record.executors() {
+                0 => largest = largest.max_of_each(free),
+                _ => had_executors.insert(at),
+            }
         }
-        added_up
+        self.idle = AddedUp { sums, largest };
+        self.had_executors = had_executors;
+        self.is_unsure = is_unsure;
     }
 }
 
@@ -296,20 +331,28 @@ impl AddedUp {
         })
     }
 
-    /// Counts the executors of an agent that was added up `without` them. Returns whether the result is right: if the
-    /// agent has less with executors, it isn't known which of the others has the most.
-    fn count_executors(&mut self, without: &AgentResources<'_>, with: &AgentResources<'_>) -> bool {
-        self.sums.used = self.sums.used.saturating_add(with.used());
+    /// Counts the executors of an agent that was added up as if it had none, with that much free.
+    fn count_executors(&mut self, without: ResourceSums, agent: &AgentResources<'_>) {
+        self.sums.used = self.sums.used.saturating_add(agent.used());
         let CapacitySums { free, withheld, .. } = &mut self.sums;
-        let free = if with.is_withheld() { withheld } else { free };
-        *free = free.saturating_sub(without.free()).saturating_add(with.free());
-        let has = with.free_or_used();
-        self.largest = self.largest.max_of_each(has);
-        has.max_of_each(without.free()) == has
+        let free = if agent.is_withheld() { withheld } else { free };
+        *free = free.saturating_sub(without).saturating_add(agent.free());
+        self.largest = self.largest.max_of_each(agent.free_or_used());
     }
 }
 
 impl<'a> RoleOffer<'a> {
+    /// Amounts of one kind.
+    fn of_kind(role: &'a str, kind: AmountKind, amounts: ResourceSums) -> RoleOffer<'a> {
+        let if_of = |wanted| if kind == wanted { amounts } else { ResourceSums::NONE };
+        RoleOffer {
+            role,
+            reserved: if_of(AmountKind::Reserved),
+            unreserved: if_of(AmountKind::Unreserved),
+            revocable: if_of(AmountKind::Revocable),
+        }
+    }
+
     fn of(offered: &'a OfferedToRole) -> RoleOffer<'a> {
         let OfferedAmounts { reserved, unreserved, revocable } = offered.amounts;
         RoleOffer {

@@ -17,11 +17,10 @@ use std::sync::Arc;
 
 use super::agent_use::ExecutorUse;
 use super::capacity::ClusterCapacity;
-use super::capacity_shard::{AgentRow, AgentShard, CapacitySums, SHARD};
+use super::capacity_shard::{AddedUp, AgentRow, AgentShard, SHARD};
 use super::capacity_spare::SpareMemory;
 use super::collection::Collection;
 use super::shard_draft::{ShardDraft, SpareShards};
-use crate::kernel::state::offered_amounts::ResourceSums;
 use crate::kernel::{Core, Kernel};
 use crate::sync::try_lock;
 use crate::time::Timestamp;
@@ -108,20 +107,32 @@ impl Core {
             shards = self.read_agents(known, &mut spare.shards, now);
         });
         let memory = std::mem::take(&mut spare.executors);
-        let executors = ExecutorUse::count(memory, &rows, &shards, &self.adopted);
+        let AddedUp { mut sums, mut largest } = AddedUp::default();
+        let executors = ExecutorUse::count(
+            memory,
+            &mut spare.order,
+            &rows,
+            &shards,
+            &self.adopted,
+            |number, shard, executors| {
+                let added_up = shard.add_up(number * SHARD, executors);
+                sums.add_all(&added_up.sums);
+                largest = largest.max_of_each(added_up.largest);
+            },
+        );
+        // Executors that aren't bound to an agent are in this sum alone.
+        sums.used = sums.used.saturating_add(executors.unbound);
         spare.rows = rows;
-        let mut picture = ClusterCapacity {
+        ClusterCapacity {
             version: last.version + 1,
             time: now,
             totals: admission.into(),
             exact,
-            sums: CapacitySums::default(),
-            largest: ResourceSums::NONE,
+            sums,
+            largest,
             shards: shards.into(),
             executors,
-        };
-        picture.add_up();
-        picture
+        }
     }
 
     /// Reads all agents. `last` is what was read before.
@@ -168,18 +179,6 @@ impl Core {
                 }
             }
             *shard = draft.finish();
-        }
-    }
-}
-
-impl ClusterCapacity {
-    /// Computes the sums. Executors that aren't bound to an agent are in that of what is used alone.
-    fn add_up(&mut self) {
-        self.sums.used = self.executors.unbound;
-        for (shard, number) in self.shards.iter().zip(0..) {
-            let added_up = shard.add_up(|at| self.executors.find(number * SHARD + at));
-            self.sums.add_all(&added_up.sums);
-            self.largest = self.largest.max_of_each(added_up.largest);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::kernel::state::agent::{AgentName, AgentView};
 use crate::kernel::state::offered::OfferedRecord;
-use crate::kernel::state::offered_amounts::ResourceSums;
+use crate::kernel::state::offered_amounts::{AmountKind, ResourceSums};
 use crate::kernel::state::offered_details::{OfferedDetails, OfferedToRole, RecordedAttributes};
 use crate::kernel::state::offered_numbers::OfferedNumbers;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
@@ -30,14 +30,25 @@ pub(super) struct AgentShard {
     pub(super) rows: Vec<AgentRow>,
     /// By the same positions.
     pub(super) details: Arc<[AgentDetails]>,
-    /// What was offered to each role by agents that are not [plain](OfferedNumbers::is_plain), in the order of their
-    /// rows.
+    /// What was offered to each role by agents that offer to [several](OfferedNumbers::kind) roles or of several
+    /// kinds, in the order of their rows.
     pub(super) parts: Box<[RolePart]>,
     /// The agents that are excluded or suspect, in the order of the rows.
     pub(super) withheld: Box<[Withheld]>,
-    /// What the rows add up to as if no executors were there.
+    /// What each executor takes on the agents whose records have the [usual size](RecordRow::has_usual_size).
+    pub(super) usual_size: ResourceSums,
+    /// What the rows add up to as if no executors were there. The largest is that of agents which had none when they
+    /// were recorded: it is known what these have.
     pub(super) idle: AddedUp,
+    /// The agents that had executors when they were recorded.
+    pub(super) had_executors: Positions,
+    /// Whether it isn't known what one of the agents has that were never offered.
+    pub(super) is_unsure: bool,
 }
+
+/// A set of positions in a shard.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Positions([u64; SHARD / 64]);
 
 /// Numbers of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +74,10 @@ pub(super) struct RecordRow {
     /// All amounts.
     offered: PackedSums,
     executors: u16,
-    pub(super) is_plain: bool,
+    pub(super) kind: AmountKind,
+    /// Whether each executor takes the [usual size](AgentShard::usual_size) of the shard. Otherwise the details, which
+    /// lie apart, say what it takes.
+    pub(super) has_usual_size: bool,
 }
 
 /// An agent that is excluded or suspect.
@@ -195,9 +209,39 @@ impl AgentRow {
         (self.generation != NO_GENERATION).then_some(self.generation)
     }
 
+    /// Whether the agent, if nothing is recorded of it, may have been offered.
+    pub(super) fn may_be_offered(&self) -> bool {
+        // Offers of agents that are withheld aren't recorded, and a record may be locked. An agent that was reported
+        // lost, and is never offered, isn't waited for once nothing withholds it.
+        self.is_withheld || self.executors > 0 || self.revision == UNREAD
+    }
+
     /// Whether nothing is placed there for now.
     pub(super) fn is_withheld(&self) -> bool {
         self.is_withheld
+    }
+}
+
+impl Positions {
+    pub(super) fn insert(&mut self, at: usize) {
+        if let Some(word) = self.0.get_mut(at / 64) {
+            *word |= 1 << (at % 64);
+        }
+    }
+
+    pub(super) fn remove(&mut self, at: usize) -> bool {
+        let Some(word) = self.0.get_mut(at / 64) else { return false };
+        let before = *word;
+        *word &= !(1 << (at % 64));
+        *word != before
+    }
+
+    pub(super) fn iter(self) -> impl Iterator<Item = usize> {
+        (0..).zip(self.0).flat_map(|(at, word)| {
+            let rest = |word: &u64| Some(word & (word - 1)).filter(|rest| *rest != 0);
+            let words = std::iter::successors(Some(word).filter(|word| *word != 0), rest);
+            words.map(move |word| at * 64 + word.trailing_zeros() as usize)
+        })
     }
 }
 
@@ -217,13 +261,14 @@ impl From<PackedSums> for ResourceSums {
 
 impl RecordRow {
     #[inline]
-    pub(super) fn new(numbers: &OfferedNumbers) -> RecordRow {
+    pub(super) fn new(numbers: &OfferedNumbers, has_usual_size: bool) -> RecordRow {
         RecordRow {
             at: numbers.at,
             since: numbers.since,
             offered: numbers.offered.into(),
             executors: numbers.executors,
-            is_plain: numbers.is_plain,
+            kind: numbers.kind,
+            has_usual_size,
         }
     }
 
@@ -269,11 +314,24 @@ impl AgentShard {
     pub(super) fn new(
         rows: Vec<AgentRow>,
         details: Arc<[AgentDetails]>,
+        usual_size: ResourceSums,
         parts: Box<[RolePart]>,
         withheld: Box<[Withheld]>,
     ) -> AgentShard {
-        let idle = AgentShard::add_up_idle(&rows, &details);
-        AgentShard { rows, details, parts, withheld, idle }
+        let mut shard =
+            AgentShard { rows, details, parts, withheld, usual_size, ..AgentShard::default() };
+        shard.add_up_idle();
+        shard
+    }
+
+    /// What each executor takes on the agent at this position, if that was fixed when it was recorded; otherwise
+    /// nothing.
+    #[inline]
+    pub(super) fn executor_size(&self, at: usize, record: &RecordRow) -> ResourceSums {
+        if record.has_usual_size {
+            return self.usual_size;
+        }
+        self.details.get(at).map_or(ResourceSums::NONE, |details| details.size)
     }
 
     /// The agent at this position, if it is excluded or suspect.
@@ -291,5 +349,34 @@ mod tests {
     #[test]
     fn a_row_has_no_gaps() {
         assert_eq!(size_of::<AgentRow>(), 64);
+    }
+
+    /// Goal: a row that shows an agent as it was isn't taken for one that shows it as it is. Method: change one thing
+    /// that is seen of an agent at a time.
+    #[test]
+    fn a_row_shows_what_was_seen_alone() {
+        let until = Some(Timestamp::from_millis(1));
+        let view = AgentView {
+            generation: 3,
+            executors: 2,
+            excluded_until: None,
+            suspect_until: None,
+            seen: 7,
+        };
+        let mut row = AgentRow::EMPTY;
+        row.see(&view);
+        assert!(row.shows(&view));
+        for other in [
+            AgentView { generation: 4, ..view },
+            AgentView { executors: 1, ..view },
+            AgentView { excluded_until: until, ..view },
+            AgentView { suspect_until: until, ..view },
+            AgentView { seen: 8, ..view },
+        ] {
+            assert!(!row.shows(&other), "{other:?}");
+            let mut row = row;
+            row.see(&other);
+            assert!(row.shows(&other), "{other:?}");
+        }
     }
 }

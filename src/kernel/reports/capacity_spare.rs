@@ -2,6 +2,7 @@
 //! clear memory for each.
 
 use super::agent_use::ExecutorUse;
+use super::capacity_use::ShardOrder;
 use super::executor_row::Row;
 use super::shard_draft::SpareShards;
 
@@ -11,6 +12,7 @@ pub(super) struct SpareMemory {
     pub(super) shards: SpareShards,
     /// Executors as they were collected.
     pub(super) rows: Vec<Row>,
+    pub(super) order: ShardOrder,
     /// Empty if the picture that they were of is still shared with others.
     pub(super) executors: ExecutorUse,
 }

@@ -1,4 +1,7 @@
 //! What executors use of each agent, for a picture of the cluster's capacity.
+//!
+//! Executors lie all over the table of agents. They are counted shard by shard, so that what is read of agents comes
+//! from memory once and in order.
 
 use std::sync::Arc;
 
@@ -9,8 +12,63 @@ use crate::kernel::state::adopted::Adopted;
 use crate::kernel::state::agent_binding::NO_AGENT;
 use crate::kernel::state::offered_amounts::ResourceSums;
 
+/// Executors in the order of the shards of their agents.
+#[derive(Debug, Default)]
+pub(super) struct ShardOrder {
+    /// By shards: where those of the shard end in `order`.
+    ends: Vec<u32>,
+    /// The executors' positions.
+    order: Vec<u32>,
+}
+
+impl ShardOrder {
+    /// Puts the executors that are bound to an agent into the order of `shards` shards; those of one shard stay in
+    /// their order.
+    fn sort(&mut self, rows: &[Row], shards: usize) {
+        let ShardOrder { ends, order } = self;
+        // First the number of executors in the shard before each, then where each begins.
+        ends.clear();
+        ends.resize(shards, 0);
+        let mut bound = 0;
+        for shard in rows.iter().filter_map(shard_of) {
+            if let Some(count) = ends.get_mut(shard) {
+                *count += 1;
+                bound += 1;
+            }
+        }
+        let mut start = 0;
+        for end in ends.iter_mut() {
+            start += std::mem::replace(end, start);
+        }
+        order.clear();
+        order.resize(bound, 0);
+        for (row, at) in rows.iter().zip(0u32..) {
+            let Some(end) = shard_of(row).and_then(|shard| ends.get_mut(shard)) else { continue };
+            if let Some(place) = order.get_mut(*end as usize) {
+                *place = at;
+            }
+            *end += 1;
+        }
+    }
+
+    /// The positions of the executors of each shard.
+    fn shards(&self) -> impl Iterator<Item = &[u32]> {
+        let mut start = 0;
+        self.ends.iter().map(move |end| {
+            let end = *end as usize;
+            self.order.get(std::mem::replace(&mut start, end)..end).unwrap_or_default()
+        })
+    }
+}
+
+/// The number of the shard of the executor's agent; none if it isn't bound.
+fn shard_of((_, _, allocation, _): &Row) -> Option<usize> {
+    (allocation.agent != NO_AGENT).then_some(allocation.agent as usize / SHARD)
+}
+
 impl AgentUse {
     /// Adds an executor of which `record` says when the agent was recorded.
+    #[inline]
     fn add(&mut self, row: &Row, since: Option<u64>, adopted: &Adopted) {
         let (id, state, allocation, _) = row;
         let resources = ResourceSums::from(allocation.resources);
@@ -29,40 +87,61 @@ impl AgentUse {
 }
 
 impl ExecutorUse {
-    /// Counts each executor on its agent, as it is in the shards. The memory of `spare` is used again.
+    /// Counts executors on their agents, as these are in the shards, and calls `counted` with the number of each shard
+    /// once its executors are counted. The memory of `spare` and `order` is used again.
     pub(super) fn count(
         spare: ExecutorUse,
+        order: &mut ShardOrder,
         rows: &[Row],
         shards: &[Arc<AgentShard>],
         adopted: &Adopted,
+        mut counted: impl FnMut(usize, &AgentShard, &ExecutorUse),
     ) -> ExecutorUse {
-        if rows.is_empty() {
-            return ExecutorUse::default();
+        let mut executors = ExecutorUse::default();
+        if !rows.is_empty() {
+            executors = spare;
+            executors.clear(shards.len());
         }
-        let ExecutorUse { mut by_cell, mut list, .. } = spare;
-        by_cell.clear();
-        by_cell.resize(shards.len() * SHARD, 0);
-        list.clear();
-        let mut unbound = ResourceSums::NONE;
-        for row in rows {
-            let (_, state, allocation, _) = row;
-            if allocation.agent == NO_AGENT {
-                if state.stage.counted() {
-                    unbound = unbound.saturating_add(allocation.resources.into());
-                }
-                continue;
-            }
-            let cell = allocation.agent as usize;
-            let agent = shards.get(cell / SHARD).and_then(|shard| shard.rows.get(cell % SHARD));
-            let (Some(agent), Some(at)) = (agent, by_cell.get_mut(cell)) else { continue };
-            if *at == 0 {
-                list.push(AgentUse::NONE);
-                *at = list.len() as u32;
-            }
-            if let Some(executors) = list.get_mut(*at as usize - 1) {
-                executors.add(row, agent.record.as_ref().map(|record| record.since), adopted);
-            }
+        order.sort(rows, shards.len());
+        for ((number, shard), own) in shards.iter().enumerate().zip(order.shards()) {
+            let own = own.iter().filter_map(|at| rows.get(*at as usize));
+            own.for_each(|row| executors.add(row, shard, adopted));
+            executors.ends.push(executors.list.len() as u32);
+            counted(number, shard, &executors);
         }
-        ExecutorUse { by_cell, list, unbound }
+        executors.unbound = unbound(rows);
+        executors
     }
+
+    fn clear(&mut self, shards: usize) {
+        self.by_cell.clear();
+        self.by_cell.resize(shards * SHARD, 0);
+        self.list.clear();
+        self.ends.clear();
+    }
+
+    /// Adds an executor, whose agent is in `shard`.
+    #[inline]
+    fn add(&mut self, row: &Row, shard: &AgentShard, adopted: &Adopted) {
+        let cell = row.2.agent;
+        let Some(agent) = shard.rows.get(cell as usize % SHARD) else { return };
+        let Some(at) = self.by_cell.get_mut(cell as usize) else { return };
+        if *at == 0 {
+            self.list.push(AgentUse { cell, ..AgentUse::NONE });
+            *at = self.list.len() as u32;
+        }
+        if let Some(executors) = self.list.get_mut(*at as usize - 1) {
+            executors.add(row, agent.record.as_ref().map(|record| record.since), adopted);
+        }
+    }
+}
+
+/// What counted executors use that aren't bound to an agent.
+fn unbound(rows: &[Row]) -> ResourceSums {
+    let unbound = rows
+        .iter()
+        .filter(|(_, state, allocation, _)| allocation.agent == NO_AGENT && state.stage.counted());
+    unbound.fold(ResourceSums::NONE, |sum, (_, _, allocation, _)| {
+        sum.saturating_add(allocation.resources.into())
+    })
 }

@@ -1,11 +1,11 @@
 //! [`ClusterLack`]: what an executor needs and no agent of the cluster has.
 
-use std::cmp::Reverse;
 use std::fmt;
 use std::time::Duration;
 
 use super::capacity::ClusterCapacity;
 use super::capacity_agent::AgentResources;
+use super::capacity_shard::SHARD;
 use crate::constraint::visible;
 use crate::kernel::Core;
 use crate::kernel::reason::ReasonKind;
@@ -71,7 +71,7 @@ pub enum ClusterLack {
     },
 }
 
-/// The agent that has the most of what is lacking; of several, the one whose id comes first.
+/// The agent that has the most of what is lacking; of several, one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -220,47 +220,94 @@ fn met_constraint(counts: &OfferCounts) -> u64 {
 impl ClusterCapacity {
     /// Returns what of `asked` no agent has. Nothing if an agent has all of it, or if agents aren't known well enough.
     fn lacks(&self, asked: ResourceSums) -> Vec<ClusterLack> {
-        if self.agents().any(|agent| agent.may_have_more()) {
-            return Vec::new();
-        }
-        let agents = || self.agents().filter(|agent| agent.offered_at().is_some());
-        let suffices = |has: ResourceSums| has.max_of_each(asked) == has;
-        if agents().next().is_none() || agents().any(|agent| suffices(agent.free_or_used())) {
-            return Vec::new();
-        }
+        let Some(largest) = self.largest_agents(asked) else { return Vec::new() };
         let mut lacks = Vec::new();
-        if let Some((largest, agent)) = largest(agents(), |has| has.cores)
-            && largest < asked.cores
-        {
-            lacks.push(ClusterLack::Cores { asked: asked.cores, largest, agent });
+        let ResourceSums { cores, memory, gpus } = largest.amounts;
+        let [of_cores, of_memory, of_gpus] = largest.agents;
+        if let Some(agent) = of_cores.filter(|_| cores < asked.cores).map(LargestAgent::new) {
+            lacks.push(ClusterLack::Cores { asked: asked.cores, largest: cores, agent });
         }
-        if let Some((largest, agent)) = largest(agents(), |has| has.memory)
-            && largest < asked.memory
-        {
-            lacks.push(ClusterLack::Memory { asked: asked.memory, largest, agent });
+        if let Some(agent) = of_memory.filter(|_| memory < asked.memory).map(LargestAgent::new) {
+            lacks.push(ClusterLack::Memory { asked: asked.memory, largest: memory, agent });
         }
-        if let Some((largest, agent)) = largest(agents(), |has| has.gpus)
-            && largest < asked.gpus
-        {
-            lacks.push(ClusterLack::Gpus { asked: asked.gpus, largest, agent });
+        if let Some(agent) = of_gpus.filter(|_| gpus < asked.gpus).map(LargestAgent::new) {
+            lacks.push(ClusterLack::Gpus { asked: asked.gpus, largest: gpus, agent });
         }
         if lacks.is_empty() {
             lacks.push(ClusterLack::Together { asked });
         }
         lacks
     }
+
+    /// The agents that have the most of each kind. None if an agent has all that is `asked`, if agents aren't known
+    /// well enough, or if none was offered. Looks at all agents only in shards where one has more than those before,
+    /// or may have all that is asked.
+    fn largest_agents(&self, asked: ResourceSums) -> Option<LargestAgents<'_>> {
+        let mut largest = LargestAgents::default();
+        for (shard, number) in self.shards.iter().zip(0usize..) {
+            let has_more = |than: ResourceSums| than.max_of_each(shard.idle.largest) != than;
+            let may_suffice = shard.idle.largest.max_of_each(asked) == shard.idle.largest;
+            let is_known = match () {
+                () if shard.is_unsure => false,
+                () if may_suffice || largest.agents[0].is_none() || has_more(largest.amounts) => {
+                    let agents = shard.agents(number * SHARD, &self.executors);
+                    largest.compare(agents, asked)
+                }
+                () => {
+                    let agents = shard.with_executors(number * SHARD, &self.executors);
+                    largest.compare(agents, asked)
+                }
+            };
+            if !is_known {
+                return None;
+            }
+        }
+        Some(largest).filter(|largest| largest.agents[0].is_some())
+    }
 }
 
-/// The most that an agent has of one kind, and that agent.
-fn largest<'a, T: Ord>(
-    agents: impl Iterator<Item = AgentResources<'a>>,
-    kind: impl Fn(ResourceSums) -> T,
-) -> Option<(T, LargestAgent)> {
-    let named = agents.map(|agent| (kind(agent.free_or_used()), Reverse(agent.agent_id()), agent));
-    let (most, _, agent) =
-        named.max_by(|(one, id, _), (other, other_id, _)| (one, id).cmp(&(other, other_id)))?;
-    let hostname = Some(agent.hostname()).filter(|name| !name.is_empty());
-    let agent =
-        LargestAgent { agent_id: agent.agent_id().into(), hostname: hostname.map(Box::from) };
-    Some((most, agent))
+/// The most that an agent has of each kind, and those agents: of cores, of memory and of GPUs.
+#[derive(Default)]
+struct LargestAgents<'a> {
+    amounts: ResourceSums,
+    /// None if no agent was offered.
+    agents: [Option<AgentResources<'a>>; 3],
+}
+
+impl<'a> LargestAgents<'a> {
+    /// Compares further agents. Returns `false` if one of them has all that is `asked`, or isn't known well enough.
+    fn compare(
+        &mut self,
+        agents: impl Iterator<Item = AgentResources<'a>>,
+        asked: ResourceSums,
+    ) -> bool {
+        for agent in agents {
+            if agent.may_have_more() {
+                return false;
+            }
+            if agent.offered_at().is_none() {
+                continue;
+            }
+            let has = agent.free_or_used();
+            if has.max_of_each(asked) == has {
+                return false;
+            }
+            let most = self.amounts;
+            let has_more = [has.cores > most.cores, has.memory > most.memory, has.gpus > most.gpus];
+            for (largest, has_more) in self.agents.iter_mut().zip(has_more) {
+                if has_more || largest.is_none() {
+                    *largest = Some(agent);
+                }
+            }
+            self.amounts = most.max_of_each(has);
+        }
+        true
+    }
+}
+
+impl LargestAgent {
+    fn new(agent: AgentResources<'_>) -> LargestAgent {
+        let hostname = Some(agent.hostname()).filter(|name| !name.is_empty());
+        LargestAgent { agent_id: agent.agent_id().into(), hostname: hostname.map(Box::from) }
+    }
 }

@@ -7,7 +7,7 @@ use super::capacity_shard::{
 };
 use crate::kernel::state::agent::{AgentCell, AgentView};
 use crate::kernel::state::offered::OfferedRecord;
-use crate::kernel::state::offered_amounts::ResourceSums;
+use crate::kernel::state::offered_amounts::{AmountKind, ResourceSums};
 use crate::kernel::state::offered_details::OfferedDetails;
 use crate::kernel::state::offered_numbers::OfferedNumbers;
 use crate::time::Timestamp;
@@ -115,8 +115,9 @@ impl<'a> ShardDraft<'a> {
         if !row.is_record_read(record) {
             match record.numbers() {
                 Some((revision, numbers)) if row.has_details_of(&numbers, revision) => {
+                    let has_usual_size = row.record.is_some_and(|record| record.has_usual_size);
                     row.revision = revision;
-                    row.record = Some(RecordRow::new(&numbers));
+                    row.record = Some(RecordRow::new(&numbers, has_usual_size));
                 }
                 _ => self.read_record(at, generation, record),
             }
@@ -158,9 +159,11 @@ impl<'a> ShardDraft<'a> {
         record: Option<(&OfferedNumbers, &OfferedDetails)>,
         revision: u64,
     ) {
+        let usual_size = self.last.usual_size;
         let row = self.row_at(at);
         row.revision = revision;
-        row.record = record.map(|(numbers, _)| RecordRow::new(numbers));
+        row.record =
+            record.map(|(numbers, details)| RecordRow::new(numbers, details.size == usual_size));
         let parts = record.map_or(&[][..], |(_, details)| details.parts());
         self.parts.extend(parts.iter().map(|offered| RolePart { at, offered: offered.clone() }));
         let known = self.details.as_deref().unwrap_or(&self.last.details).get(at);
@@ -212,19 +215,33 @@ impl<'a> ShardDraft<'a> {
         self.rows.resize(end, AgentRow::EMPTY);
     }
 
+    /// Returns the usual size of executors: the last shard's unless details have changed. If they have, finds out anew
+    /// which agents have it.
+    fn find_usual_size(&mut self) -> ResourceSums {
+        let Some(details) = &self.details else { return self.last.usual_size };
+        let mut usual_size = None;
+        for (row, details) in self.rows.iter_mut().zip(details) {
+            let Some(record) = &mut row.record else { continue };
+            let usual_size = *usual_size.get_or_insert(details.size);
+            record.has_usual_size = details.size == usual_size;
+        }
+        usual_size.unwrap_or_default()
+    }
+
     /// Returns the shard; the last one if nothing has changed.
     pub(super) fn finish(mut self) -> Arc<AgentShard> {
         if self.rows.is_empty() && *self.withheld == *self.last.withheld {
             return Arc::clone(self.last);
         }
         self.copy_rows(self.last.rows.len().max(self.rows.len()));
+        let usual_size = self.find_usual_size();
         let ShardDraft { last, rows, details, mut parts, withheld, .. } = self;
         // Those of agents whose records were not read.
         let read = parts.len();
         let stays = |part: &&RolePart| {
             let record = rows.get(part.at).and_then(|row| row.record.as_ref());
             let is_read = parts.binary_search_by_key(&part.at, |part| part.at).is_ok();
-            !is_read && record.is_some_and(|record| !record.is_plain)
+            !is_read && record.is_some_and(|record| record.kind == AmountKind::Several)
         };
         let stay: Vec<RolePart> = last.parts.iter().filter(stays).cloned().collect();
         parts.extend(stay);
@@ -232,6 +249,6 @@ impl<'a> ShardDraft<'a> {
             parts.sort_by_key(|part| part.at);
         }
         let details = details.map_or_else(|| Arc::clone(&last.details), Arc::from);
-        Arc::new(AgentShard::new(rows, details, parts.into(), withheld.into()))
+        Arc::new(AgentShard::new(rows, details, usual_size, parts.into(), withheld.into()))
     }
 }

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use super::agent_names::AgentNames;
+use super::agent_rows::AgentRows;
+use super::agent_state::AgentState;
 use super::collection::Collection;
 use super::executor_row::Row;
 use super::queues::QueueUse;
@@ -88,21 +89,6 @@ pub enum Phase {
     GivenUp,
 }
 
-/// One agent in a snapshot.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub struct AgentState {
-    /// Its id.
-    pub agent_id: Arc<str>,
-    /// Its host name; empty if it was reported lost and not offered yet.
-    pub hostname: Box<str>,
-    /// The number of executors on it, including those that were given up.
-    pub executors: u32,
-    /// When its exclusion ends, if it is excluded; [`Timestamp::MAX`] is never.
-    pub excluded_until: Option<Timestamp>,
-}
-
 impl Kernel {
     /// Returns the sums at one instant, with one load.
     #[must_use]
@@ -152,20 +138,13 @@ impl Core {
     pub(crate) fn snapshot(&self, now: Timestamp) -> Snapshot {
         // Relaxed: the number is unique, and nothing depends on it.
         let number = self.snapshots.fetch_add(1, Ordering::Relaxed);
-        let mut agent_names = AgentNames::new(&self.agents);
+        let mut agents = AgentRows::default();
         let mut marks = Vec::new();
         let memory = Vec::new();
         let Collection { rows, admission, exact } = self.collect_exactly(memory, TRIES, |rows| {
             self.collect_marks(rows, &mut marks);
-            agent_names.look_up(rows.iter().map(|(_, _, allocation, _)| allocation.agent));
+            agents.read(&self.agents, now);
         });
-        let views = self.agents.views(now).map(|(cell, agent, name)| AgentState {
-            agent_id: agent_names.share(cell, &name.id),
-            hostname: name.hostname.clone(),
-            executors: agent.executors.into(),
-            excluded_until: agent.excluded_until,
-        });
-        let agents = views.collect();
         let mut executors = Vec::with_capacity(rows.len());
         let mut marks = marks.into_iter().peekable();
         executors.extend(rows.iter().filter_map(|row| {
@@ -173,10 +152,11 @@ impl Core {
             // Rows may have been left out since the marks were collected. Both are in the order of the cells.
             while marks.next_if(|(of, _)| of.slot < id.slot).is_some() {}
             let mark = marks.next_if(|(of, _)| *of == id).map(|(_, mark)| mark);
-            view(row, mark, &agent_names)
+            view(row, mark, &mut agents)
         }));
         debug_assert_eq!(executors.len(), rows.len(), "an executor without an agent");
         let queues = self.queue_uses(&self.policy.load());
+        let agents = agents.states;
         Snapshot { number, totals: admission.into(), executors, agents, exact, queues }
     }
 
@@ -201,7 +181,7 @@ impl Core {
 fn view(
     (id, state, allocation, placed_at): &Row,
     mark: Option<ExecutorMark>,
-    agent_names: &AgentNames<'_>,
+    agents: &mut AgentRows,
 ) -> Option<ExecutorView> {
     let phase = match state.stage {
         CellStage::Launching => Phase::Launching,
@@ -212,7 +192,7 @@ fn view(
     };
     Some(ExecutorView {
         id: *id,
-        agent_id: agent_names.id(allocation.agent)?,
+        agent_id: agents.id(allocation.agent)?,
         phase,
         resources: allocation.resources,
         placed_at: *placed_at,

@@ -155,8 +155,12 @@ impl AgentCell {
         lock(&self.cold).name.clone()
     }
 
+    pub(crate) fn is_named(&self, id: &str) -> Option<bool> {
+        lock(&self.cold).name.as_ref().map(|name| *name.id == *id)
+    }
+
     pub(crate) fn id(&self) -> Option<Arc<str>> {
-        lock(&self.cold).name.as_ref().map(|name| (*name.id).into())
+        lock(&self.cold).name.as_ref().map(|name| Arc::clone(&name.id))
     }
 
     /// Returns what the agent takes, or why nothing. For planning; only `reserve` decides.
@@ -305,8 +309,11 @@ impl AgentCell {
     /// The generation and name of the agent in the cell, if it holds executors.
     pub(crate) fn holder(&self) -> Option<(u64, Arc<AgentName>)> {
         let word = self.word.load(Ordering::Acquire);
-        let holds = word & LIVE != 0 && word & EXECUTORS_MASK != 0;
-        if holds { Some((word >> GENERATION_SHIFT, self.name()?)) } else { None }
+        if word & EXECUTORS_MASK != 0 {
+            Some((word >> GENERATION_SHIFT, self.name()?))
+        } else {
+            None
+        }
     }
 
     /// Prevents executors from starting on the agent before `until`: after this no `reserve` succeeds at an earlier
@@ -412,10 +419,20 @@ impl AgentCell {
         name.filter(|_| self.is_current(generation))
     }
 
+    /// The id and the host name of the agent in the cell, if it is still of this generation.
+    pub(crate) fn names_of(&self, generation: u64) -> Option<(Arc<str>, Arc<str>)> {
+        let cold = lock(&self.cold);
+        let name = cold.name.as_ref()?;
+        let names = (Arc::clone(&name.id), Arc::clone(&name.hostname));
+        drop(cold);
+        // As in `name_of`.
+        self.is_current(generation).then_some(names)
+    }
+
     /// Until when the agent in the cell is excluded, if it is.
     pub(crate) fn exclusion(&self, now: Timestamp) -> Option<Timestamp> {
         let word = self.word.load(Ordering::Acquire);
-        if word & LIVE == 0 { None } else { self.excluded_until(word, now) }
+        self.excluded_until(word, now)
     }
 
     fn excluded_until(&self, word: u64, now: Timestamp) -> Option<Timestamp> {
@@ -509,5 +526,89 @@ mod tests {
         assert_eq!(holder(&cell), Some((7, "S1".into())));
         cell.release(1);
         assert_eq!(holder(&cell), None);
+    }
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    /// A cell that belongs to an agent of this generation.
+    fn cell(generation: u64) -> AgentCell {
+        let cell = AgentCell::default();
+        cell.prepare(Arc::new(AgentName { id: "S1".into(), hostname: "host".into() }), at(0));
+        cell.activate(generation);
+        cell
+    }
+
+    /// Goal: a new revision changes nothing else of the word but what is asked for, and only the agent's own. Method: a
+    /// full circle of revisions, with each change of the exclusion, made twice.
+    #[test]
+    fn a_revision_changes_what_is_asked_for() {
+        for (generation, executors) in [(0, 0), (1, 1), (5, EXECUTORS_PER_AGENT_MAX)] {
+            let cell = cell(generation);
+            if executors > 0 {
+                cell.reserve(generation, executors, at(0)).unwrap();
+            }
+            let changes = [(0, 0), (0, EXCLUDED), (0, EXCLUDED), (EXCLUDED, 0), (EXCLUDED, 0)];
+            for (clear, set) in changes.into_iter().cycle().take(600) {
+                let before = cell.word.load(Ordering::Relaxed);
+                cell.bump_revision(generation + 1, clear, set);
+                assert_eq!(cell.word.load(Ordering::Relaxed), before);
+                cell.bump_revision(generation, clear, set);
+                let after = cell.word.load(Ordering::Relaxed);
+                assert_eq!(after >> 16 & 0xff, ((before >> 16) + 1) & 0xff);
+                assert_eq!(after & !(0xff << 16), before & !(0xff << 16) & !clear | set);
+            }
+            cell.release(executors);
+            assert!(cell.retire(generation, at(10_000), at(10_000)));
+            cell.bump_revision(0, 0, EXCLUDED);
+            assert_eq!(cell.word.load(Ordering::Relaxed), 0);
+        }
+    }
+
+    /// Goal: a cell is an agent's from its activation until it is retired, and stale without executors for long.
+    /// Method: both, for a few generations, with and without executors.
+    #[test]
+    fn a_cell_is_one_agents_at_a_time() {
+        for generation in [0, 1, 2] {
+            let cell = cell(generation);
+            assert!(cell.is_current(generation) && !cell.is_current(generation + 1));
+            assert_eq!((cell.stale(at(1)), cell.stale(at(0))), (Some(generation), None));
+            cell.reserve(generation, 1, at(0)).unwrap();
+            assert_eq!(cell.stale(at(1)), None);
+            cell.release(1);
+            assert!(cell.retire(generation, at(1), at(1)));
+            assert_eq!([0, 1, 2].map(|other| cell.is_current(other)), [false; 3]);
+            assert_eq!((cell.stale(at(1)), cell.view(at(1)).is_some()), (None, false));
+        }
+    }
+
+    /// Goal: an agent that is full takes no executor that was started there, even while it is suspect. Method: the last
+    /// executor that it takes, and one more.
+    #[test]
+    fn a_full_agent_takes_no_bound_executor() {
+        for suspect in [false, true] {
+            let cell = cell(1);
+            cell.reserve(1, EXECUTORS_PER_AGENT_MAX - 1, at(0)).unwrap();
+            assert!(!suspect || cell.suspect(1, at(1000)));
+            assert_eq!(cell.reserve_bound(1, at(1)), Ok(()));
+            assert_eq!(cell.reserve_bound(1, at(1)), Err(AgentRefusal::Full));
+        }
+    }
+
+    /// Goal: suspicion and exclusion end at their times, and a failure is recent for 5 min. Method: the moments around
+    /// each end.
+    #[test]
+    fn each_end_is_exact() {
+        let cell = cell(1);
+        assert!(cell.suspect(1, at(1000)));
+        assert_eq!([999, 1000].map(|now| cell.is_suspect(at(now))), [true, false]);
+        let expiry = Some(std::time::Duration::from_millis(1000));
+        let rule = ExclusionRule { failures: 1, expiry, ..ExclusionRule::default() };
+        let until = at(1_001_000);
+        assert_eq!(cell.record_failure(Some(&rule), at(1_000_000)), Some(until));
+        let exclusion = |now| cell.exclusion(at(now));
+        assert_eq!([1_000_999, 1_001_000].map(exclusion), [Some(until), None]);
+        let failed = |now| cell.capacity(1, at(now)).map(|capacity| capacity.failed);
+        assert_eq!([1_300_999, 1_301_000].map(failed), [Ok(true), Ok(false)]);
     }
 }

@@ -1,5 +1,7 @@
 //! What is read of an agent's cell: plain data.
 
+use std::sync::Arc;
+
 use crate::time::Timestamp;
 
 /// What an agent takes, if it is usable.
@@ -26,9 +28,9 @@ pub(crate) enum AgentRefusal {
 /// The agent's names, for reports.
 #[derive(Debug)]
 pub(crate) struct AgentName {
-    pub(crate) id: Box<str>,
+    pub(crate) id: Arc<str>,
     /// Empty if it is unknown.
-    pub(crate) hostname: Box<str>,
+    pub(crate) hostname: Arc<str>,
 }
 
 /// An agent without its name, for reports.

@@ -345,12 +345,12 @@ impl AgentTable {
         stale.filter(|key| self.forget(*key, before, now, names_stay)).count()
     }
 
-    /// The name of the agent in the cell.
-    pub(crate) fn name(&self, index: u32) -> Option<Arc<AgentName>> {
-        self.cells.get(index)?.name()
+    /// Whether the agent in the cell has this id; `None` if there is no agent.
+    pub(crate) fn is_named(&self, index: u32, id: &str) -> Option<bool> {
+        self.cells.get(index)?.is_named(id)
     }
 
-    /// A copy of the id of the agent in the cell.
+    /// The id of the agent in the cell.
     pub(crate) fn id(&self, index: u32) -> Option<Arc<str>> {
         self.cells.get(index)?.id()
     }
@@ -366,6 +366,20 @@ impl AgentTable {
         })
     }
 
+    /// As [`AgentTable::views`], with ids and host names; what is `known` for a cell and a generation isn't read.
+    pub(crate) fn named_views(
+        &self,
+        now: Timestamp,
+        known: impl Fn(u32, u64) -> Option<(Arc<str>, Arc<str>)>,
+    ) -> impl Iterator<Item = (u32, AgentView, (Arc<str>, Arc<str>))> {
+        self.cells.iter().filter_map(move |(index, cell)| {
+            let view = cell.view(now)?;
+            let generation = view.generation;
+            let names = known(index, generation).or_else(|| cell.names_of(generation))?;
+            Some((index, view, names))
+        })
+    }
+
     /// The ends of all exclusions in force.
     pub(crate) fn exclusions(&self, now: Timestamp) -> impl Iterator<Item = Timestamp> {
         self.cells.iter().filter_map(move |(_, cell)| cell.exclusion(now))
@@ -377,7 +391,7 @@ impl AgentTable {
             let until = cell.exclusion(now)?;
             let view = cell.view(now)?;
             let name = cell.name_of(view.generation)?;
-            Some(((*name.id).into(), view.excluded_until.unwrap_or(until)))
+            Some((Arc::clone(&name.id), view.excluded_until.unwrap_or(until)))
         })
     }
 

@@ -16,6 +16,7 @@ pub(crate) mod demand;
 pub(crate) mod drain;
 pub(crate) mod executor_state;
 pub(crate) mod executors;
+pub(crate) mod host_state;
 pub(crate) mod lazy;
 pub(crate) mod locality;
 pub(crate) mod near_miss;

@@ -58,6 +58,8 @@ type Numbers = [u64; 3];
 pub(crate) struct NearMiss {
     pub(crate) config_version: u64,
     pub(crate) at: Timestamp,
+    /// When the last of those was recorded that it is the nearest of, in force then as it was.
+    newest: Timestamp,
     pub(crate) reason: Reason,
     /// None if the reason doesn't concern the agent.
     pub(crate) agent_id: Option<Box<str>>,
@@ -115,7 +117,7 @@ impl NearMisses {
         let at = Timestamp::from_millis(at);
         let reason = decode(kind, [a, b, c]);
         let [agent_id, hostname] = [ID_AT, HOSTNAME_AT].map(|from| get_text(&words[from..]));
-        Some(NearMiss { config_version, at, reason, agent_id, hostname })
+        Some(NearMiss { config_version, at, newest: at, reason, agent_id, hostname })
     }
 }
 
@@ -185,19 +187,20 @@ fn get_text(words: &[u64]) -> Option<Box<str>> {
 }
 
 /// Returns the nearest of several handlers' misses, among those under the latest settings that are less than
-/// [`WINDOW_MS`] older than the newest.
+/// [`WINDOW_MS`] older than the newest. It says when that was, so that a handler that leaves takes nothing with it.
 pub(crate) fn nearest(recorded: impl Iterator<Item = NearMiss>) -> Option<NearMiss> {
     let recorded: Vec<NearMiss> = recorded.collect();
     let config_version = recorded.iter().map(|recorded| recorded.config_version).max()?;
     let in_force = || recorded.iter().filter(|recorded| recorded.config_version == config_version);
-    let newest = in_force().map(|recorded| recorded.at.as_millis()).max()?;
-    let recent = in_force().filter(|recorded| newest - recorded.at.as_millis() < WINDOW_MS);
+    let newest = in_force().map(|recorded| recorded.newest).max()?;
+    let window = Duration::from_millis(WINDOW_MS);
+    let recent = in_force().filter(|recorded| newest.since(recorded.at) < window);
     // Of equally near ones the newest. The id makes the result independent of the order of handlers.
     recent
         .max_by_key(|recorded| {
             (nearness(&recorded.reason), recorded.at, Reverse(&recorded.agent_id))
         })
-        .cloned()
+        .map(|nearest| NearMiss { newest, ..nearest.clone() })
 }
 
 /// How near a miss is, compared with others of its kind.
@@ -400,7 +403,7 @@ mod tests {
             let at = Timestamp::from_millis(1234);
             assert_eq!(
                 near_misses.read(kind),
-                Some(NearMiss { config_version: 9, at, reason, agent_id, hostname })
+                Some(NearMiss { config_version: 9, at, newest: at, reason, agent_id, hostname })
             );
         }
     }
@@ -464,6 +467,92 @@ mod tests {
                 near_misses.read(ReasonKind::AgentExcluded).unwrap().reason,
                 excluded(recorded)
             );
+        }
+    }
+
+    /// Goal: as much of a text is kept as is documented. Method: the longest id that is kept whole, and longer ones.
+    #[test]
+    fn sixty_four_bytes_are_kept() {
+        for (letters, ends) in [(64, "x"), (65, "x…"), (80, "x…")] {
+            let near_misses = NearMisses::default();
+            record(&near_misses, &"x".repeat(letters), Reason::AgentFull, 0, 0);
+            let read = near_misses.read(ReasonKind::AgentFull).unwrap();
+            assert_eq!(read.agent_id.as_deref(), Some(&*format!("{}{ends}", "x".repeat(63))));
+            assert_eq!(read.hostname.as_deref(), Some("host"));
+        }
+    }
+
+    /// Goal: a miss that isn't measured is replaced by one as near only if it is old, or is a cap's with other numbers.
+    /// Method: pairs of misses, how much later the second is, and whether it is recorded.
+    #[test]
+    fn caps_are_replaced_by_other_caps() {
+        let cap = |numbers: [u64; 3]| {
+            let [cap, acquired, asked] = numbers.map(MilliCpus::from_millis);
+            Reason::CoreCap { cap, acquired, asked }
+        };
+        let unmet =
+            |condition| Reason::ConstraintUnmet(Unmet { condition, mismatch: Mismatch::Differs });
+        for (first, second, later, is_replaced) in [
+            (cap([5, 6, 7]), cap([5, 6, 7]), 999, false),
+            (cap([5, 6, 7]), cap([5, 6, 7]), 1_000, true),
+            (cap([1, 6, 7]), cap([2, 6, 7]), 1, true),
+            (cap([5, 1, 7]), cap([5, 2, 7]), 1, true),
+            (cap([5, 6, 1]), cap([5, 6, 2]), 1, true),
+            // Numbers that differ by the same bits.
+            (cap([1, 1, 7]), cap([2, 2, 7]), 1, true),
+            (cap([5, 1, 1]), cap([5, 2, 2]), 1, true),
+            (cap([1, 6, 1]), cap([2, 6, 2]), 1, true),
+            (unmet(1), unmet(2), 999, false),
+            (unmet(1), unmet(2), 1_000, true),
+            (unmet(1), unmet(1), 1_000, true),
+        ] {
+            let near_misses = NearMisses::default();
+            let began = 1_700_000_000_000;
+            record(&near_misses, "S1", first, 0, began);
+            record(&near_misses, "S2", second, 0, began + later);
+            let read = near_misses.read(first.kind()).unwrap();
+            let (reason, at) = if is_replaced { (second, began + later) } else { (first, began) };
+            assert_eq!((read.reason, read.at.as_millis()), (reason, at), "{first:?} {second:?}");
+        }
+    }
+
+    /// Goal: with the times of a real clock, the nearest miss stays as long. Method: pairs of misses a while apart,
+    /// and whether the second is recorded.
+    #[test]
+    fn the_nearest_stays_at_real_times() {
+        let began = 1_700_000_000_000;
+        let gpus = |offered| Reason::Gpus { asked: Gpus::new(9), offered: Gpus::new(offered) };
+        let until = |after| Timestamp::from_millis(began + after);
+        let excluded = |after| Reason::AgentExcluded { until: until(after) };
+        let suspect = |after| Reason::AgentSuspect { until: until(after) };
+        for (first, second, later, is_replaced) in [
+            (gpus(3), gpus(2), 9_999, false),
+            (gpus(3), gpus(2), 10_000, true),
+            (gpus(3), gpus(4), 1, true),
+            (excluded(60_001), excluded(60_000), 1, true),
+            (excluded(60_000), excluded(60_001), 1_000, false),
+            (suspect(60_001), suspect(60_000), 1, true),
+            (suspect(60_000), suspect(60_001), 1_000, false),
+        ] {
+            let near_misses = NearMisses::default();
+            record(&near_misses, "S1", first, 0, began);
+            record(&near_misses, "S2", second, 0, began + later);
+            let read = near_misses.read(first.kind()).unwrap().reason;
+            assert_eq!(read, if is_replaced { second } else { first }, "{first:?} {second:?}");
+        }
+    }
+
+    /// Goal: of several handlers' misses, one that is ten seconds older than the newest doesn't count. Method: two
+    /// handlers, of which the first recorded the nearer one just within that time, and at its end.
+    #[test]
+    fn old_misses_of_other_handlers_do_not_count() {
+        let gpus = |offered| Reason::Gpus { asked: Gpus::new(9), offered: Gpus::new(offered) };
+        for (later, nearer) in [(9_999, gpus(3)), (10_000, gpus(2))] {
+            let handlers = [NearMisses::default(), NearMisses::default()];
+            record(&handlers[0], "S1", gpus(3), 0, 5);
+            record(&handlers[1], "S2", gpus(2), 0, 5 + later);
+            let read = handlers.iter().filter_map(|misses| misses.read(ReasonKind::Gpus));
+            assert_eq!(nearest(read).unwrap().reason, nearer);
         }
     }
 }

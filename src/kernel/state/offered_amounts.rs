@@ -99,10 +99,33 @@ pub(crate) struct OfferedAmounts {
     pub(crate) revocable: Thousandths,
 }
 
+/// Which of [`OfferedAmounts`] there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum AmountKind {
+    /// Unreserved ones alone, or none.
+    #[default]
+    Unreserved,
+    Reserved,
+    Revocable,
+    Several,
+}
+
 impl OfferedAmounts {
-    /// Whether nothing is reserved or revocable.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.reserved == Thousandths::default() && self.revocable == Thousandths::default()
+    pub(crate) fn kind(&self) -> AmountKind {
+        let OfferedAmounts { reserved, unreserved, revocable } = self;
+        match [reserved, unreserved, revocable].map(|amounts| *amounts != Thousandths::default()) {
+            [false, _, false] => AmountKind::Unreserved,
+            [true, false, false] => AmountKind::Reserved,
+            [false, false, true] => AmountKind::Revocable,
+            _ => AmountKind::Several,
+        }
+    }
+
+    /// All of them together, without fractions of a MiB and of a GPU.
+    pub(crate) fn sum(&self) -> ResourceSums {
+        let mut sum = self.unreserved;
+        [self.reserved, self.revocable].into_iter().for_each(|more| sum.add(more));
+        sum.rounded_down()
     }
 
     pub(crate) fn add(&mut self, more: OfferedAmounts) {

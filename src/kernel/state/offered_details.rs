@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::offered_amounts::{OfferedAmounts, ResourceSums, Thousandths};
+use super::offered_amounts::{AmountKind, OfferedAmounts, ResourceSums, Thousandths};
 use crate::offer::DEFAULT_ROLE;
 use crate::offer::attributes::OwnedAttribute;
 
@@ -30,8 +30,8 @@ pub(crate) struct OfferedDetails {
     pub(crate) role: Option<Arc<str>>,
     /// None if the agent has no attributes.
     pub(crate) attributes: Option<Arc<RecordedAttributes>>,
-    /// What was offered to each role, each once; empty if all was offered to one role, neither reserved nor revocable,
-    /// as almost all agents do.
+    /// What was offered to each role, each once; empty if all was offered to one role and is of one kind, as almost all
+    /// offers are.
     #[expect(clippy::box_collection, reason = "a vector itself would make each record larger")]
     parts: Option<Box<Vec<OfferedToRole>>>,
     /// The size of an executor if it is fixed; otherwise nothing.
@@ -60,7 +60,7 @@ impl OfferedDetails {
         self.attributes = attributes;
     }
 
-    /// What was offered to each role; empty if all was offered to one role, neither reserved nor revocable.
+    /// What was offered to each role; empty if all was offered to one role and is of one kind.
     pub(crate) fn parts(&self) -> &[OfferedToRole] {
         self.parts.as_ref().map_or(&[], |parts| parts)
     }
@@ -73,20 +73,19 @@ impl OfferedDetails {
         is_changed
     }
 
-    /// Replaces what was offered by amounts that were offered to one role, neither reserved nor revocable. Returns the
-    /// sum.
-    pub(crate) fn set_plain(&mut self, role: &str, amounts: OfferedAmounts) -> ResourceSums {
+    /// Replaces what was offered by amounts of one kind that were offered to one role. Returns the sum.
+    pub(crate) fn set_one(&mut self, role: &str, amounts: &OfferedAmounts) -> ResourceSums {
         self.set_first_role(role);
         self.clear_parts();
-        amounts.unreserved.rounded_down()
+        amounts.sum()
     }
 
     /// Replaces what was offered by these amounts; those of one role, if it isn't the first one's, must follow each
-    /// other. Allocates if there are more roles than ever before. Returns the sum.
+    /// other. Allocates if there are more roles than ever before. Returns the sum, and its kind if there is one role.
     pub(crate) fn set_parts<'a>(
         &mut self,
         amounts: impl Iterator<Item = (&'a str, OfferedAmounts)>,
-    ) -> ResourceSums {
+    ) -> (ResourceSums, AmountKind) {
         self.is_changed |= !self.parts().is_empty();
         let parts = self.parts.get_or_insert_default();
         let mut roles = 0;
@@ -110,11 +109,16 @@ impl OfferedDetails {
             sum
         });
         let first = parts.first().and_then(|part| part.role.clone());
-        if self.parts().iter().all(|part| part.amounts.is_plain()) && roles <= 1 {
+        let kind = match self.parts() {
+            [] => AmountKind::Unreserved,
+            [one] => one.amounts.kind(),
+            _ => AmountKind::Several,
+        };
+        if kind != AmountKind::Several {
             self.clear_parts();
         }
         self.set_first_role(first.as_deref().unwrap_or(DEFAULT_ROLE));
-        sum.rounded_down()
+        (sum.rounded_down(), kind)
     }
 
     /// A role that is the same keeps its text, so that nothing is allocated.

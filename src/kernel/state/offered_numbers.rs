@@ -2,8 +2,8 @@
 //!
 //! | word | bits | field |
 //! |---|---|---|
-//! | 0 | 17–54 | the generation of the agent |
-//! | 0 | 16 | whether all was offered to one role, neither reserved nor revocable |
+//! | 0 | 18–55 | the generation of the agent |
+//! | 0 | 16–17 | whether all was offered to one role, and which kind of amounts: reserved, revocable or neither |
 //! | 0 | 0–15 | the number of executors on the agent at that time |
 //! | 1 | 16–63 | the next executor's number at that time |
 //! | 1 | 0–15 | how many records ago the details changed |
@@ -16,7 +16,7 @@
 
 use super::executor_state::SEQUENCE_MAX;
 use super::lazy::Lazy;
-use super::offered_amounts::ResourceSums;
+use super::offered_amounts::{AmountKind, ResourceSums};
 use super::seqlock::Seqlock;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::sync::SLAB_CELLS_BITS;
@@ -28,8 +28,9 @@ pub(crate) const PIECE: usize = if cfg!(any(shuttle, all(loom, test))) { 4 } els
 const LISTS: usize = ((1usize << SLAB_CELLS_BITS) / PIECE).ilog2() as usize + 1;
 
 const WORDS: usize = 6;
-const PLAIN: u64 = 1 << 16;
-const GENERATION_SHIFT: u32 = 17;
+const KIND_SHIFT: u32 = 16;
+const KIND_MASK: u64 = 0x3;
+const GENERATION_SHIFT: u32 = 18;
 const SINCE_SHIFT: u32 = 16;
 
 /// Numbers of what an agent offered in one batch.
@@ -44,8 +45,8 @@ pub(crate) struct OfferedNumbers {
     pub(crate) executors: u16,
     /// All that was offered.
     pub(crate) offered: ResourceSums,
-    /// Whether all was offered to one role, neither reserved nor revocable.
-    pub(crate) is_plain: bool,
+    /// Which amounts these are if all was offered to one role; otherwise several.
+    pub(crate) kind: AmountKind,
     /// How many records ago the details changed; the largest number is that or more.
     pub(super) details_age: u16,
 }
@@ -57,10 +58,11 @@ impl OfferedNumbers {
     }
 
     fn pack(&self) -> [u64; WORDS] {
-        let plain = if self.is_plain { PLAIN } else { 0 };
         let ResourceSums { cores, memory, gpus } = self.offered;
         [
-            self.generation << GENERATION_SHIFT | plain | u64::from(self.executors),
+            self.generation << GENERATION_SHIFT
+                | (self.kind as u64) << KIND_SHIFT
+                | u64::from(self.executors),
             // No executor has the largest number.
             self.since.min(SEQUENCE_MAX) << SINCE_SHIFT | u64::from(self.details_age),
             self.at.as_millis(),
@@ -82,7 +84,12 @@ impl OfferedNumbers {
                 memory: Mebibytes::new(memory),
                 gpus: Gpus::new(gpus as u32),
             },
-            is_plain: whose & PLAIN != 0,
+            kind: match whose >> KIND_SHIFT & KIND_MASK {
+                0 => AmountKind::Unreserved,
+                1 => AmountKind::Reserved,
+                2 => AmountKind::Revocable,
+                _ => AmountKind::Several,
+            },
             details_age: since as u16,
         }
     }
@@ -183,7 +190,9 @@ mod tests {
             OfferedNumbers { since: SEQUENCE_MAX, ..none },
             OfferedNumbers { executors: u16::MAX, ..none },
             OfferedNumbers { offered, ..none },
-            OfferedNumbers { is_plain: true, ..none },
+            OfferedNumbers { kind: AmountKind::Reserved, ..none },
+            OfferedNumbers { kind: AmountKind::Revocable, ..none },
+            OfferedNumbers { kind: AmountKind::Several, ..none },
             OfferedNumbers { details_age: u16::MAX, ..none },
         ] {
             assert_eq!(OfferedNumbers::unpack(numbers.pack()), numbers);

@@ -75,6 +75,24 @@ struct Cells<T: SlabCell> {
 
 type Segment<T> = UntrackedOnceLock<Cells<T>>;
 
+/// Cells that are to be freed to one stack, linked through the cells themselves. Only the slab reads them.
+#[derive(Debug)]
+pub(crate) struct FreedChain {
+    stack: u32,
+    bottom: u32,
+    top: u32,
+    len: u32,
+}
+
+impl FreedChain {
+    pub(crate) const EMPTY: FreedChain = FreedChain { stack: 0, bottom: NONE, top: NONE, len: 0 };
+
+    /// The number of cells.
+    pub(crate) fn len(&self) -> u32 {
+        self.len
+    }
+}
+
 pub(crate) struct Slab<T: SlabCell> {
     segments: [Segment<T>; DOUBLING],
     further: UntrackedOnceLock<Box<[Segment<T>]>>,
@@ -237,23 +255,40 @@ impl<T: SlabCell> Slab<T> {
 
     /// Frees cells, each to its stack. Successive cells of one stack are pushed together; the last one ends up on top.
     pub(crate) fn free_all(&self, indices: &[u32]) {
-        let mut rest = indices.iter();
-        while let Some(&bottom) = rest.next() {
-            let Some(cell) = self.get(bottom) else { continue };
-            cell.reset();
-            // Relaxed: written by the thread that claimed the cell.
-            let stack = cell.next_free().load(Ordering::Relaxed);
-            let mut top = bottom;
-            while let Some((&above, next)) = rest.as_slice().split_first()
-                && let Some(cell) = self.get(above)
-                && cell.next_free().load(Ordering::Relaxed) == stack
-            {
-                cell.reset();
-                // Relaxed: the exchange in `push` publishes it.
-                cell.next_free().store(top, Ordering::Relaxed);
-                (top, rest) = (above, next.iter());
-            }
-            self.push(stack, cell, top);
+        let mut chain = FreedChain::EMPTY;
+        for (cell, index) in indices.iter().filter_map(|index| Some((self.get(*index)?, *index))) {
+            self.chain_cell(cell, index, &mut chain);
+        }
+        self.free_chain(&mut chain);
+    }
+
+    /// Puts `cell`, which is the one at `index`, on top of a chain of cells that are to be freed. Frees what is in the
+    /// chain first, if the cell returns to another stack.
+    #[inline]
+    pub(crate) fn chain_cell(&self, cell: &T, index: u32, chain: &mut FreedChain) {
+        cell.reset();
+        // Relaxed: written by the thread that claimed the cell.
+        let stack = cell.next_free().load(Ordering::Relaxed);
+        if chain.len > 0 && chain.stack != stack {
+            self.free_chain(chain);
+        }
+        if chain.len > 0 {
+            // Relaxed: the exchange in `push` publishes it.
+            cell.next_free().store(chain.top, Ordering::Relaxed);
+        } else {
+            (chain.stack, chain.bottom) = (stack, index);
+        }
+        chain.top = index;
+        chain.len += 1;
+    }
+
+    /// Frees the cells of a chain, with one exchange.
+    pub(crate) fn free_chain(&self, chain: &mut FreedChain) {
+        let FreedChain { stack, bottom, top, len } = std::mem::replace(chain, FreedChain::EMPTY);
+        if len > 0
+            && let Some(bottom) = self.get(bottom)
+        {
+            self.push(stack, bottom, top);
         }
     }
 

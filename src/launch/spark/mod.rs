@@ -8,14 +8,20 @@ pub use pod::CONF_DIR;
 
 use std::sync::Arc;
 
-use super::template::fill;
-use super::{Command, CommandForm, LaunchContext, Launcher, Secret, Setup, ShellPrologue, Uri};
+use super::placeholder_text::PlaceholderText;
+use super::{
+    Command, CommandForm, EnvironmentVariable, LaunchContext, Launcher, Secret, Setup,
+    ShellPrologue, Uri,
+};
 use crate::error::Error;
 
 /// The main class of an executor, an argument of Spark's launcher script.
 const BACKEND: &str = "org.apache.spark.executor.CoarseGrainedExecutorBackend";
 /// The name of the driver's endpoint that executors register with.
 const ENDPOINT: &str = "CoarseGrainedScheduler";
+
+/// The placeholders of [`SparkExecutor::java_options`].
+const OPTION_PLACEHOLDERS: [&str; 2] = ["APP_ID", "EXECUTOR_ID"];
 
 /// Java options that Spark needs on Java versions above 11. Older versions ignore them. Spark's driver prepends them to
 /// other options itself; an executor that is started without a driver's options needs them as well.
@@ -70,7 +76,7 @@ pub struct SparkExecutor {
     is_in_image: bool,
     setup: Option<Arc<Setup>>,
     app_id: Option<String>,
-    java_options: String,
+    java_options: PlaceholderText,
     class_path: Option<String>,
     task_cores: u32,
     user: Option<String>,
@@ -134,7 +140,7 @@ impl SparkExecutor {
             is_in_image,
             setup: None,
             app_id: None,
-            java_options: String::new(),
+            java_options: PlaceholderText::new("", &OPTION_PLACEHOLDERS),
             class_path: None,
             task_cores: 1,
             user: None,
@@ -171,7 +177,7 @@ impl SparkExecutor {
     /// Sets Java options for the executors. The placeholders `{{APP_ID}}` and `{{EXECUTOR_ID}}` are filled in.
     #[must_use]
     pub fn java_options(mut self, options: impl Into<String>) -> Self {
-        self.java_options = options.into();
+        self.java_options = PlaceholderText::new(&options.into(), &OPTION_PLACEHOLDERS);
         self
     }
 
@@ -252,11 +258,10 @@ impl SparkExecutor {
         context: &LaunchContext<'_>,
         app_id: &str,
         cores: &str,
-    ) -> Vec<(String, String)> {
-        let known = [("APP_ID", app_id), ("EXECUTOR_ID", context.executor)];
-        let options = fill(&self.java_options, &known);
+    ) -> Vec<EnvironmentVariable> {
+        let options = self.java_options.fill(&[Some(app_id), Some(context.executor)]);
         let class_path = self.class_path.as_deref();
-        let mut environment: Vec<(String, String)> = if self.is_in_image {
+        let mut environment: Vec<EnvironmentVariable> = if self.is_in_image {
             pod::environment(context, (&self.driver_url, app_id, cores), &options, class_path)
         } else {
             let memory = format!("{}m", context.memory.get());
@@ -266,7 +271,7 @@ impl SparkExecutor {
                 ("SPARK_EXECUTOR_CLASSPATH", class_path),
             ];
             let given = variables.into_iter().filter_map(|(name, value)| Some((name, value?)));
-            given.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+            given.map(|(name, value)| (name.into(), value.to_owned())).collect()
         };
         environment.push(("OMP_NUM_THREADS".into(), self.task_cores.to_string()));
         let user = self.user.iter().map(|user| ("SPARK_USER".to_owned(), user.clone()));
@@ -275,7 +280,7 @@ impl SparkExecutor {
         for (name, value) in self.variables.iter().cloned().chain(user).chain(secrets) {
             match environment.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, known)) => *known = value,
-                None => environment.push((name, value)),
+                None => environment.push((name.into(), value)),
             }
         }
         environment
@@ -291,7 +296,7 @@ impl Launcher for SparkExecutor {
         if self.is_in_image {
             let argv = vec![self.program.clone()];
             let (form, setup) = (CommandForm::EntryPoint, self.setup.clone());
-            return Command { argv, environment, form, setup, prologue: ShellPrologue::default() };
+            return Command { argv, environment, form, setup, ..Command::default() };
         }
         let mut argv = vec![self.program.clone(), BACKEND.to_owned()];
         let hostname = match &self.hostname {
@@ -314,7 +319,14 @@ impl Launcher for SparkExecutor {
         let prologue = self.prologue.clone();
         let form =
             if prologue == ShellPrologue::default() { self.form } else { CommandForm::Shell };
-        Command { argv, environment, form, setup: self.setup.clone(), prologue }
+        Command {
+            argv,
+            environment,
+            form,
+            setup: self.setup.clone(),
+            prologue,
+            ..Command::default()
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Spark's executors in pods: what the entry point of Spark's images reads, as Spark's `BasicExecutorFeatureStep` sets
 //! it.
 
-use crate::launch::LaunchContext;
+use crate::launch::{EnvironmentVariable, LaunchContext};
 
 /// The argument with which the entry point of Spark's images starts an executor.
 pub(super) const EXECUTOR: &str = "executor";
@@ -16,9 +16,9 @@ pub(super) fn environment(
     (driver_url, app_id, cores): (&str, &str, &str),
     java_options: &str,
     class_path: Option<&str>,
-) -> Vec<(String, String)> {
+) -> Vec<EnvironmentVariable> {
     let memory = format!("{}m", context.memory.get());
-    let mut environment: Vec<(String, String)> = [
+    let mut environment: Vec<EnvironmentVariable> = [
         ("SPARK_DRIVER_URL", driver_url),
         ("SPARK_EXECUTOR_CORES", cores),
         ("SPARK_EXECUTOR_MEMORY", &memory),
@@ -28,11 +28,11 @@ pub(super) fn environment(
         // Drivers have more than one profile of resources, this manager has the default one.
         ("SPARK_RESOURCE_PROFILE_ID", "0"),
     ]
-    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .map(|(name, value)| (name.into(), value.to_owned()))
     .into();
-    environment.extend(class_path.map(|path| ("SPARK_CLASSPATH".to_owned(), path.to_owned())));
+    environment.extend(class_path.map(|path| ("SPARK_CLASSPATH".into(), path.to_owned())));
     let options = split_options(java_options).into_iter().enumerate();
-    environment.extend(options.map(|(at, option)| (format!("SPARK_JAVA_OPT_{at}"), option)));
+    environment.extend(options.map(|(at, option)| (format!("SPARK_JAVA_OPT_{at}").into(), option)));
     environment
 }
 

@@ -40,7 +40,7 @@ fn commands_are_those_of_spark() {
     );
     let mut environment = command.environment.clone();
     environment.sort();
-    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let pair = |name: &'static str, value: &str| (name.into(), value.to_owned());
     let wanted = [
         pair("OMP_NUM_THREADS", "1"),
         pair("SPARK_EXECUTOR_MEMORY", "600m"),

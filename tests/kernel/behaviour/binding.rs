@@ -193,3 +193,33 @@ fn a_lost_agent_takes_executors_in_doubt() {
     let lost = fixture.kernel.agent_lost("S1", at(5));
     assert_eq!(lost[0].id, executor, "it is found there");
 }
+
+/// Goal: an agent on which an executor was bound is known for 15 min from then on, has its failure forgiven, and its
+/// host has an executor. Method: an agent that was offered long before, with a failure.
+#[test]
+fn a_bound_executor_was_started_there() {
+    let mut setup = Setup { locality_wait: Some(secs(60)), ..Setup::default() };
+    setup.compatibility.replace_elsewhere = true;
+    let mut fixture = Fixture::new(&setup);
+    let failing = fixture.start_on("S1", 0);
+    fixture.update(failing, TaskState::Failed, 0);
+    let executor = fixture.start_late(0);
+    assert_eq!(fixture.bind(executor, "S1", 3_600_000), settled(executor));
+    fixture.kernel.set_executor_limit(Some(2)).unwrap();
+    let both = ["S1", "S2"].map(|agent| OfferData::new(agent, 1.0, 100.0));
+    let second = fixture.offer(&both, 3_600_000)[0];
+    assert_eq!(fixture.agent_of(second), "S1", "the failure is forgiven");
+    for id in [executor, second] {
+        fixture.update(id, TaskState::Finished, 3_600_001);
+    }
+    let known = |fixture: &Fixture, now| {
+        fixture.kernel.tick(at(now));
+        fixture.kernel.agents_known()
+    };
+    assert_eq!((known(&fixture, 4_400_000), known(&fixture, 4_600_000)), (2, 0));
+
+    fixture.kernel.set_locality(["host"]);
+    let late = fixture.start_late(5_000_000);
+    assert_eq!(fixture.bind(late, "S3", 5_000_000), settled(late));
+    assert_eq!(fixture.refused_on("S4", 5_000_000).kind(), ReasonKind::Locality);
+}

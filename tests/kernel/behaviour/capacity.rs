@@ -398,6 +398,29 @@ fn agents_come_and_go() {
     assert_eq!(shown(&capacity, "S2").unwrap()[2], sums(4, 1000));
 }
 
+/// Goal: a suspicion that is extended while it is in force is shown as it is then, beside agents of which nothing has
+/// changed. Method: one of three agents is lost once more, and then another; nothing else happens between pictures.
+#[test]
+fn extended_suspicions_are_shown() {
+    let mut fixture = Fixture::new(&Setup { limit: Some(1), memory: 9000, ..Setup::default() });
+    let agents = ["S1", "S2", "S3"];
+    fixture.offer(&agents.map(|agent| OfferData::new(agent, 4.0, 1000.0)), 0);
+    let suspect = |kernel: &Kernel, now| {
+        let capacity = kernel.capacity(at(now));
+        agents.map(|agent| {
+            let view = capacity.agents().find(|view| view.agent_id() == agent).unwrap();
+            view.suspect_until().map(|until| until.as_millis())
+        })
+    };
+    fixture.kernel.agent_lost("S2", at(1_000));
+    assert_eq!(suspect(&fixture.kernel, 1_000), [None, Some(11_000), None]);
+    fixture.kernel.agent_lost("S2", at(5_000));
+    assert_eq!(suspect(&fixture.kernel, 5_000), [None, Some(15_000), None]);
+    fixture.kernel.agent_lost("S1", at(6_000));
+    assert_eq!(suspect(&fixture.kernel, 6_000), [Some(16_000), Some(15_000), None]);
+    assert_eq!(suspect(&fixture.kernel, 15_500), [Some(16_000), None, None]);
+}
+
 /// Goal: absurd amounts saturate. Method: agents that offer as much as a number can say, and more.
 #[test]
 fn absurd_amounts_saturate() {

@@ -217,3 +217,72 @@ proptest! {
         }
     }
 }
+
+/// Goal: a wanted host's executor goes to an agent on which none failed, if there is one. Method: two agents of the
+/// host, in both orders; an executor failed on one of them.
+#[test]
+fn an_agent_without_failures_of_a_wanted_host_comes_first() {
+    let mut setup = waiting(3000);
+    setup.compatibility.replace_elsewhere = true;
+    for order in [["S1", "S2"], ["S2", "S1"]] {
+        let mut fixture = Fixture::new(&setup);
+        let failing = fixture.start_on("S1", 0);
+        fixture.update(failing, TaskState::Failed, 0);
+        request(&fixture, &["b"], 0);
+        let batch = order.map(|agent| offer_data(agent, "b"));
+        let expected = order.map(|agent| usize::from(agent == "S2"));
+        assert_eq!(placed(&mut fixture, &batch, 0), expected);
+    }
+}
+
+/// Goal: an agent of a wanted host that has too many agents to list them all counts for itself. Method: seven agents of
+/// a host; the last one gets the executor.
+#[test]
+fn an_unlisted_agent_gets_one_executor() {
+    let mut fixture = Fixture::new(&waiting(3000));
+    request(&fixture, &["b"], 0);
+    let agents: Vec<OfferData> =
+        (1..8).map(|agent| offer_data(&format!("S{agent}"), "b")).collect();
+    let first = fixture.offer(&agents, 0);
+    assert_eq!(first.len(), 1);
+    fixture.update(first[0], TaskState::Finished, 1);
+    assert_eq!(placed(&mut fixture, &agents[6..], 2), [1]);
+    assert_eq!(placed(&mut fixture, &agents[6..], 3), [0], "it has one");
+}
+
+/// Goal: the wait begins with the first batch that may place something. Method: batches at the executor limit, and
+/// without a subscription, from the request of hosts on; each ends after the wait would have.
+#[test]
+fn batches_that_place_nothing_begin_no_wait() {
+    let batch = [offer_data("S1", "a")];
+    for disconnected in [false, true] {
+        let mut fixture = Fixture::new(&waiting(3000));
+        fixture.kernel.registered();
+        fixture.kernel.set_locality(["b"]);
+        if disconnected {
+            fixture.kernel.disconnected();
+        } else {
+            fixture.kernel.set_executor_limit(Some(0)).unwrap();
+        }
+        for now in [0, 1, 5000] {
+            assert_eq!(placed(&mut fixture, &batch, now), [0]);
+        }
+        fixture.kernel.registered();
+        fixture.kernel.set_executor_limit(None).unwrap();
+        for (now, executors) in [(5001, 0), (8001, 0), (8002, 3)] {
+            assert_eq!(placed(&mut fixture, &batch, now), [executors], "{now}");
+        }
+    }
+}
+
+/// Goal: executors that were there before their host was wanted count. Method: an executor on one agent of the host,
+/// and then an offer of another.
+#[test]
+fn executors_placed_before_the_request_count() {
+    let mut fixture = Fixture::new(&waiting(3000));
+    let there = fixture.offer(&[OfferData::new("S1", 1.0, 100.0).on_host("b")], 0)[0];
+    request(&fixture, &["b"], 1);
+    assert_eq!(placed(&mut fixture, &[offer_data("S2", "b")], 1), [0]);
+    fixture.update(there, TaskState::Finished, 2);
+    assert_eq!(placed(&mut fixture, &[offer_data("S2", "b")], 3), [1]);
+}

@@ -271,3 +271,49 @@ fn what_is_left_of_another_batch_is_no_panic() {
         });
     }
 }
+
+/// Goal: offers are used together if agent and role are the same, and only then. Method: two offers each for many roles
+/// of one agent, and for two roles of many agents, in one batch.
+#[test]
+fn only_offers_of_one_agent_and_role_are_used_together() {
+    let kernel = Kernel::new(Setup::default().config(), IdScheme::plain());
+    let names: Vec<String> = (0..300).map(|number| format!("name-{number}")).collect();
+    let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 100.0)];
+    let offer = |agent, role| Offer::new("offer", agent, "host", &resources, &[]).with_role(role);
+    let mut offers = Vec::new();
+    for _ in 0..2 {
+        offers.extend(names.iter().map(|role| offer("agent", role)));
+        offers.extend(names.iter().flat_map(|agent| ["*", "eng"].map(|role| offer(agent, role))));
+    }
+    let mut decisions = Decisions::new();
+    kernel.handler().resource_offers(&offers, at(0), &mut decisions);
+    assert_eq!((decisions.accepts().count(), decisions.executors()), (900, 1800));
+    for accept in decisions.accepts() {
+        let [first, second] = accept.offers else { panic!("{:?}", accept.offers) };
+        assert_eq!(*second - *first, 900, "the same agent and role");
+    }
+}
+
+/// Goal: executors that take a number of GPUs are as many as fit into each supply. Method: all small numbers of GPUs
+/// that are revocable, that aren't, and that an executor takes.
+#[test]
+fn gpus_of_both_supplies_limit_executors() {
+    for (firm, revocable) in (0..5).flat_map(|firm| (0..5).map(move |more| (firm, more))) {
+        for each in 1..4 {
+            let setup = Setup {
+                revocable: true,
+                executor_gpus: Some(each),
+                gpu_cap: 100,
+                ..Setup::default()
+            };
+            let mut fixture = Fixture::new(&setup);
+            let more = Entry::scalar("gpus", f64::from(revocable));
+            let offer = OfferData::new("S1", 20.0, 2000.0)
+                .with(Entry::scalar("gpus", f64::from(firm)))
+                .with(more.revocability(Revocability::Revocable));
+            let placed = fixture.offer(&[offer], 0).len() as u32;
+            assert_eq!(placed, firm / each + revocable / each, "{firm}, {revocable}, {each}");
+            fixture.kernel.check().unwrap();
+        }
+    }
+}

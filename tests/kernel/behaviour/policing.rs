@@ -275,3 +275,22 @@ fn readmission_is_the_way_out_of_a_jump_of_the_clock() {
     fixture.kernel.agent_lost("S1", at(2000));
     assert_eq!(fixture.refused_on("S1", 2000), Reason::AgentSuspect { until: at(12_000) });
 }
+
+/// Goal: an agent on which an executor failed comes after others until an executor is placed there, and only then.
+/// Method: two such agents, one of which gets the next executor.
+#[test]
+fn a_failure_is_forgiven_with_the_next_executor_there() {
+    let mut setup = Setup { limit: Some(1), ..Setup::default() };
+    setup.compatibility.replace_elsewhere = true;
+    let mut fixture = Fixture::new(&setup);
+    for agent in ["S1", "S2"] {
+        let failing = fixture.start_on(agent, 0);
+        fixture.update(failing, TaskState::Failed, 0);
+    }
+    for batch in [["S1", "S2"], ["S2", "S1"]] {
+        let placed = fixture.offer(&batch.map(|agent| OfferData::new(agent, 1.0, 100.0)), 1);
+        let agent = fixture.kernel.snapshot(at(1)).executors[0].agent_id.to_string();
+        assert_eq!((placed.len(), &*agent), (1, "S1"));
+        fixture.update(placed[0], TaskState::Finished, 2);
+    }
+}

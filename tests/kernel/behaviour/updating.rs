@@ -386,3 +386,26 @@ fn the_given_up_free_nothing_when_they_end() {
         assert_eq!(outcome.freed.is_some(), frees, "{outcome:?}");
     }
 }
+
+/// Goal: any sign of life ends doubt, and has its usual effect. Method: each update that shows an executor alive, for
+/// one that is being launched, runs, is unreachable, or was given up; all of them are in doubt.
+#[test]
+fn signs_of_life_end_doubt() {
+    let rule = UnreachableRule { release_after: Some(secs(10)), forget_after: secs(1000) };
+    for alive in [TaskState::Staging, TaskState::Starting, TaskState::Running] {
+        let mut fixture = Fixture::new(&Setup { unreachable: rule, ..Setup::default() });
+        let all: [ExecutorId; 4] = std::array::from_fn(|_| fixture.start_on("S1", 0));
+        let [_, running, unreachable, given_up] = all;
+        for id in [running, unreachable, given_up] {
+            fixture.update(id, TaskState::Running, 1);
+        }
+        fixture.update(given_up, TaskState::Unreachable, 2);
+        assert_eq!(fixture.kernel.tick(at(10_002)).given_up.len(), 1);
+        fixture.update(unreachable, TaskState::Unreachable, 10_003);
+        assert_eq!(fixture.kernel.agent_lost("S1", at(10_004)).len(), 4);
+        let changes = all.map(|id| fixture.update(id, alive, 10_005).change);
+        let first = if alive == TaskState::Running { Change::Running } else { Change::Nothing };
+        assert_eq!(changes, [first, Change::Nothing, Change::Returned, Change::Readmitted]);
+        assert_eq!(fixture.kernel.reconcile(Scope::InDoubt, at(10_006)), [], "{alive:?}");
+    }
+}

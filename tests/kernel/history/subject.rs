@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use offermill::{
     Attribute, Bound, BoundAgent, Decisions, DemandCall, Fate, Handler, IdScheme, Kernel, Outcome,
-    Picks, Recovered, StatusUpdate, Target, Ticked, Timestamp,
+    Picks, Recovered, StatusUpdate, Target, Ticked, Timestamp, Updater,
 };
 
 use super::compare::{
@@ -18,6 +18,7 @@ use crate::world::{OfferData, lend};
 #[derive(Debug)]
 pub(crate) struct Subject {
     kernel: Kernel,
+    updater: Updater,
     /// The handlers, each with its last decisions.
     handlers: Vec<(Handler, Decisions)>,
     ids: Ids,
@@ -30,7 +31,8 @@ impl Subject {
             if scene.plain_ids { IdScheme::plain() } else { IdScheme::unique("test", 36).unwrap() };
         let kernel = Kernel::new(scene.model.setup.config(), scheme);
         let handlers = (0..HANDLERS).map(|_| (kernel.handler(), Decisions::new())).collect();
-        Subject { kernel, handlers, ids: Ids::default(), last_snapshot: 0 }
+        let updater = kernel.updater();
+        Subject { kernel, updater, handlers, ids: Ids::default(), last_snapshot: 0 }
     }
 
     fn name(&self, whom: &Whom) -> String {
@@ -40,14 +42,17 @@ impl Subject {
         }
     }
 
-    /// Applies an update by itself or as a batch of one, in turn: both must have the same effect.
-    fn tell(&self, update: &StatusUpdate<'_>, now: Timestamp) -> Outcome {
-        if now.as_millis().is_multiple_of(2) {
-            return self.kernel.status_update(update, now);
+    /// Applies an update by itself, by an updater, or as a batch of one, in turn: all must have the same effect.
+    fn tell(&mut self, update: &StatusUpdate<'_>, now: Timestamp) -> Outcome {
+        match now.as_millis() % 3 {
+            0 => self.kernel.status_update(update, now),
+            1 => self.updater.status_update(update, now),
+            _ => {
+                let mut outcomes = Vec::new();
+                self.kernel.status_updates(std::slice::from_ref(update), now, &mut outcomes);
+                outcomes.remove(0)
+            }
         }
-        let mut outcomes = Vec::new();
-        self.kernel.status_updates(std::slice::from_ref(update), now, &mut outcomes);
-        outcomes.remove(0)
     }
 
     fn bind(&self, whom: &Whom, agent: &str, zone: Option<Option<&str>>, now: Timestamp) -> Bound {

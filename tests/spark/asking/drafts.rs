@@ -1,11 +1,11 @@
 //! Random drafts of scenarios. The player of a draft chooses the task that an event is about.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::settings::{Theme, settings};
 use crate::rng::Rng;
 
-const STATES: &[&str] = &[
+pub(super) const STATES: &[&str] = &[
     "TASK_STAGING",
     "TASK_STARTING",
     "TASK_RUNNING",
@@ -30,25 +30,37 @@ const MEMORY: &[f64] =
 /// Whole numbers, as in Mesos.
 const GPUS: &[f64] = &[0.0, 1.0, 2.0, 4.0, 8.0];
 
-struct Agent {
-    id: String,
+pub(super) struct Agent {
+    pub(super) id: String,
     host: String,
     attributes: Vec<Value>,
 }
 
-struct Writer<'a> {
+pub(super) struct Writer {
     theme: Theme,
-    rng: &'a mut Rng,
+    pub(super) rng: Rng,
     agents: Vec<Agent>,
     offers: usize,
     is_stopped: bool,
 }
 
-/// Returns the lines of a draft, including its head.
+/// Returns the lines of a draft for the coarse-grained backend, including its head.
 pub(crate) fn draft(name: &str, seed: u64) -> Vec<String> {
     let mut rng = Rng(seed);
     let theme = *rng.pick(&Theme::ALL);
     let conf = settings(theme, &mut rng);
+    write(name, seed, rng, theme, conf, Writer::event)
+}
+
+/// Returns the lines of a draft with these settings and events of this kind.
+pub(super) fn write(
+    name: &str,
+    seed: u64,
+    mut rng: Rng,
+    theme: Theme,
+    conf: Map<String, Value>,
+    event: impl Fn(&mut Writer, usize) -> Option<Value>,
+) -> Vec<String> {
     let has_attributes = conf.contains_key("spark.mesos.constraints");
     let count = rng.between(1, 8);
     let agents = (1..=count).map(|number| Agent {
@@ -58,13 +70,14 @@ pub(crate) fn draft(name: &str, seed: u64) -> Vec<String> {
         attributes: if has_attributes { attributes(&mut rng) } else { Vec::new() },
     });
     let agents = agents.collect();
-    let mut writer = Writer { theme, rng: &mut rng, agents, offers: 0, is_stopped: false };
+    let mut writer = Writer { theme, rng, agents, offers: 0, is_stopped: false };
     let head = json!({
         "name": name, "theme": format!("{theme:?}"), "seed": seed, "format": 1, "conf": conf,
     });
     let mut lines = vec![head, json!({"registered": {"framework_id": "20171002-1234-fw-0042"}})];
     for _ in 0..writer.rng.between(15, 60) {
-        lines.extend(writer.event(lines.len()));
+        let next = event(&mut writer, lines.len());
+        lines.extend(next);
     }
     if theme == Theme::Stop && !writer.is_stopped {
         lines.push(json!({"stop": true}));
@@ -95,7 +108,7 @@ fn attributes(rng: &mut Rng) -> Vec<Value> {
     attributes
 }
 
-impl Writer<'_> {
+impl Writer {
     fn event(&mut self, so_far: usize) -> Option<Value> {
         let is_dynamic = self.theme.is_dynamic();
         let any = self.rng.below(100);
@@ -130,7 +143,7 @@ impl Writer<'_> {
         })
     }
 
-    fn random_agent(&mut self) -> &Agent {
+    pub(super) fn random_agent(&mut self) -> &Agent {
         let at = self.rng.below(self.agents.len());
         &self.agents[at]
     }
@@ -145,7 +158,7 @@ impl Writer<'_> {
         local.into()
     }
 
-    fn batch(&mut self) -> Vec<Value> {
+    pub(super) fn batch(&mut self) -> Vec<Value> {
         let mut left: Vec<usize> = (0..self.agents.len()).collect();
         let mut chosen = Vec::new();
         for _ in 0..self.rng.below(left.len() + 1) {
@@ -191,7 +204,7 @@ impl Writer<'_> {
             }
             resources.push(resource);
         };
-        let rng = &mut *self.rng;
+        let rng = &mut self.rng;
         if rng.percent(95) {
             // Spark adds the amounts of several roles as doubles, and computes less than 2 cores for 1.001 and 0.999.
             let cpus = if self.theme == Theme::Roles { ROLES_CPUS } else { CPUS };

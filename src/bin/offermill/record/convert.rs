@@ -114,6 +114,7 @@ pub(super) fn operation(kind: &EventKind) -> Operation {
         EventKind::Stop => Operation::Close,
         EventKind::Rescinded(_)
         | EventKind::ExecutorRegistered(_)
+        | EventKind::Tasks(_)
         | EventKind::Error(_)
         | EventKind::AwaitStop
         | EventKind::NegativeRequest(_)

@@ -6,6 +6,7 @@ use std::path::Path;
 use offermill::TaskState;
 
 use super::differences::{calls_differ, order_differs, state_differs};
+use super::fine_grained::is_fine_grained;
 use crate::scenario::reader::{LineError, LineReader, NextLine, ScenarioFile};
 use crate::scenario::{
     AnswerLine, CallKind, ClosingLine, EventKind, InitLine, ScenarioEvent, line,
@@ -118,6 +119,8 @@ pub(super) enum Strictness {
 /// Compares answers to a scenario as they arrive.
 pub(super) struct Comparer<'a> {
     scenario: &'a ScenarioFile,
+    /// Whether Spark's backend is the fine-grained one, which finds tasks by their ids.
+    is_fine_grained: bool,
     init: Option<&'a InitLine>,
     expected: BTreeMap<u64, EventAnswers<'a>>,
     strictness: Strictness,
@@ -137,6 +140,7 @@ impl<'a> Comparer<'a> {
         let (init, expected) = by_event(expected);
         Comparer {
             scenario,
+            is_fine_grained: is_fine_grained(&scenario.head),
             init,
             expected,
             strictness,
@@ -196,13 +200,19 @@ impl<'a> Comparer<'a> {
             self.result.differences.extend(difference.map(|what| format!("{place}: {what}")));
             return;
         };
-        if !self.is_exact() && self.state.shows_defect(event, closing) {
+        if !self.is_exact() && self.shows_defect(event, closing) {
             self.end_early(EndedEarly::SparkDefect);
             return;
         }
         self.state.apply(event, want);
         self.result.compare_event(number, want, got, self.strictness, self.state.at_limit);
         self.state.update_limit(closing);
+    }
+
+    /// Whether Spark's answers from this event on are consequences of a defect.
+    fn shows_defect(&self, event: &ScenarioEvent, closing: &ClosingLine) -> bool {
+        let is_misattributed = !self.is_fine_grained && self.state.is_misattributed(event);
+        closing.error.is_some() || is_misattributed
     }
 
     /// Whether the scenario contains the orderly end of its run.
@@ -277,6 +287,12 @@ impl ComparisonResult {
                 text(&want.reject_max_cores_s),
                 text(&got.reject_max_cores_s),
             ),
+            (
+                "cores of an executor itself",
+                format!("{:?}", want.mesos_executor_cores),
+                format!("{:?}", got.mesos_executor_cores),
+            ),
+            ("cores of a task", format!("{:?}", want.task_cpus), format!("{:?}", got.task_cpus)),
         ] {
             if want != got {
                 differ(what, want, got);
@@ -322,11 +338,8 @@ struct ExpectedState<'a> {
 }
 
 impl<'a> ExpectedState<'a> {
-    /// Whether Spark's answers from this event on are consequences of a defect.
-    fn shows_defect(&self, event: &ScenarioEvent, closing: &ClosingLine) -> bool {
-        if closing.error.is_some() {
-            return true;
-        }
+    /// Whether the event is an update of a task that isn't on that agent.
+    fn is_misattributed(&self, event: &ScenarioEvent) -> bool {
         let EventKind::Status(status) = &event.kind else { return false };
         self.live.get(&*status.task).copied() != status.agent.as_deref()
     }

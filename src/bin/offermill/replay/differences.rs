@@ -76,6 +76,10 @@ fn call_name(call: &CallKind) -> String {
             format!("accept {} with {}", accept.offers.join(" + "), tasks.join(", "))
         }
         CallKind::Decline(decline) => format!("decline {}", decline.offer),
+        CallKind::Shown { agents } => {
+            let agents = agents.iter().map(|(agent, cores)| format!("{cores} cores of {agent}"));
+            format!("shown {}", agents.collect::<Vec<String>>().join(" + "))
+        }
         CallKind::Revive => "revive".to_owned(),
         CallKind::Suppress => "suppress".to_owned(),
         CallKind::Kill { task } => format!("kill {task}"),
@@ -174,14 +178,19 @@ fn accepts_differ(offer: &str, want: &AcceptLine, got: &AcceptLine) -> Vec<Strin
         let got = OfferAnswer::Accepted(got).sentence();
         return vec![format!("offer {offer}: expected {want}, decided {got}")];
     }
+    let refusals = [want.refuse_seconds, got.refuse_seconds];
+    let filter = match refusals {
+        [Some(want), Some(got)] if near(want, got) => None,
+        [None, None] => None,
+        [want, got] => Some(format!("offer {offer}: filter: expected {want:?}, decided {got:?}")),
+    };
     let pairs = sorted(want).into_iter().zip(sorted(got));
-    pairs
-        .flat_map(|(want, got)| {
-            let id = want.id.clone();
-            let place = move |what: String| format!("offer {offer}, task {id}: {what}");
-            task_differs(&want, &got).into_iter().map(place)
-        })
-        .collect()
+    let tasks = pairs.flat_map(|(want, got)| {
+        let id = want.id.clone();
+        let place = move |what: String| format!("offer {offer}, task {id}: {what}");
+        task_differs(&want, &got).into_iter().map(place)
+    });
+    filter.into_iter().chain(tasks).collect()
 }
 
 fn task_differs(want: &TaskLine, got: &TaskLine) -> Vec<String> {
@@ -220,6 +229,18 @@ fn task_differs(want: &TaskLine, got: &TaskLine) -> Vec<String> {
         container(want).trim_end().to_owned(),
         container(got).trim_end().to_owned(),
     );
+    match (&want.executor, &got.executor) {
+        (Some(want), Some(got)) => {
+            let of_executor = |what| format!("its executor's {what}");
+            found.extend(task_differs(want, got).into_iter().map(of_executor));
+        }
+        (None, None) => {}
+        (want, _) => {
+            let [with, without] = ["one", "none"];
+            let [want, got] = if want.is_some() { [with, without] } else { [without, with] };
+            found.push(format!("executor: expected {want}, decided {got}"));
+        }
+    }
     found
 }
 
@@ -287,6 +308,9 @@ pub(super) fn state_differs(want: &ClosingLine, got: &ClosingLine) -> Vec<String
     if let (Some(want), Some(got)) = (want.gpus, got.gpus) {
         differ("GPUs", want.to_string(), got.to_string());
     }
+    if let (Some(want), Some(got)) = (want.waiting, got.waiting) {
+        differ("waiting tasks", want.to_string(), got.to_string());
+    }
     if let (Some(want), Some(got)) = (want.sufficient, got.sufficient) {
         differ("sufficient resources", want.to_string(), got.to_string());
     }
@@ -296,14 +320,16 @@ pub(super) fn state_differs(want: &ClosingLine, got: &ClosingLine) -> Vec<String
     found
 }
 
-/// Lists the agents that have failures or tasks.
+/// Lists the agents that have failures, tasks or a long-lived executor.
 fn list_agents(agents: &BTreeMap<String, AgentLine>) -> String {
     let describe = |(id, agent): (&String, &AgentLine)| {
-        let AgentLine { failures, tasks, shuffle: _ } = agent;
+        let AgentLine { failures, tasks, shuffle: _, executor } = agent;
+        let executor = if *executor == Some(true) { "an executor, " } else { "" };
         let mut tasks: Vec<&str> = tasks.iter().map(String::as_str).collect();
         tasks.sort_unstable();
-        let is_listed = *failures > 0 || !tasks.is_empty();
-        is_listed.then(|| format!("{id}: {failures} failures, tasks {}", tasks.join(" ")))
+        let is_listed = *failures > 0 || !tasks.is_empty() || !executor.is_empty();
+        let tasks = tasks.join(" ");
+        is_listed.then(|| format!("{id}: {executor}{failures} failures, tasks {tasks}"))
     };
     let lines: Vec<String> = agents.iter().filter_map(describe).collect();
     format!("({})", lines.join("; "))

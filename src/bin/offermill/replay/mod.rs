@@ -4,10 +4,12 @@
 //! FILE ─► reader ─► settings ─► player ─┬─► answers, on standard output
 //!         (../scenario)          │      └─► compare, with --expect
 //!                                ├ spark: as Spark's backend decides
+//!                                ├ fine_grained: as Spark's fine-grained backend decides
 //!                                └ ../record: as Offermill decides
 //! ```
 //!
-//! In both cases the kernel decides, and the player translates.
+//! The kernel decides, and the player translates, except for Spark's fine-grained backend, which accounts for nothing
+//! that the kernel does.
 //!
 //! # With `--compat spark-3.5`
 //! Offermill decides as Spark's backend, except where that throws out of a callback or accepts contradictory input:
@@ -28,6 +30,9 @@
 //! | the cluster reports an error | throws, goes on | later offers are declined |
 //! | a setting has a form or a value that isn't allowed | accepts some, throws later for others | the start fails |
 //!
+//! With `spark.mesos.coarse` false it is the fine-grained backend, with all that was wrong with it, see
+//! [`fine_grained`]. Of these rows, those about constraints, settings and Spark's home hold there.
+//!
 //! `deviations.rs` contains the same list for `--help`.
 //!
 //! # Without
@@ -39,9 +44,12 @@ mod compare;
 mod deviations;
 mod differences;
 mod files;
+mod fine_grained;
 mod shell_words;
 mod spark;
+mod spark_offers;
 mod spark_settings;
+mod spark_state;
 mod task_index;
 mod tasks;
 #[cfg(test)]
@@ -59,7 +67,8 @@ use crate::record;
 use crate::scenario::answer::CallLine;
 use crate::scenario::reader::{self, LineError, ScenarioFile};
 use crate::scenario::{
-    AnswerLine, CallKind, ClosingLine, CompatibilityLine, InitLine, ScenarioHead, line,
+    AnswerLine, CallKind, ClosingLine, CompatibilityLine, InitLine, ScenarioEvent, ScenarioHead,
+    StateAfter, line,
 };
 use crate::text::format::count;
 use crate::text::styled::StyledText;
@@ -67,6 +76,7 @@ use crate::text::styled::StyledText;
 use arguments::{Compat, ReplayArguments};
 use compare::{Comparer, ComparisonResult, EndedEarly, Strictness};
 use files::ReplayInput;
+use fine_grained::{FineGrainedReplay, FineGrainedStart, fine_grained, is_fine_grained};
 use spark::SparkReplay;
 use spark_settings::SparkStart;
 
@@ -171,11 +181,15 @@ enum ReplayStart {
     Rejected(Box<InitLine>),
     Offermill(Box<(Config, IdScheme)>),
     Spark(Box<SparkStart>),
+    SparkFineGrained(Box<FineGrainedStart>),
 }
 
 impl ReplayStart {
     fn of(head: &ScenarioHead, is_spark: bool) -> ReplayStart {
         let start = match is_spark {
+            true if is_fine_grained(head) => {
+                fine_grained(head).map(|start| ReplayStart::SparkFineGrained(Box::new(start)))
+            }
             true => spark_settings::spark(head).map(|start| ReplayStart::Spark(Box::new(start))),
             false => spark_settings::own(head).map(|own| ReplayStart::Offermill(Box::new(own))),
         };
@@ -186,6 +200,9 @@ impl ReplayStart {
     fn no_launcher(&self) -> Option<&str> {
         match self {
             ReplayStart::Spark(start) => start.launcher.as_ref().err().map(String::as_str),
+            ReplayStart::SparkFineGrained(start) => {
+                start.executor.as_ref().err().map(String::as_str)
+            }
             ReplayStart::Rejected(_) | ReplayStart::Offermill(_) => None,
         }
     }
@@ -199,7 +216,14 @@ fn play(
 ) {
     match start {
         ReplayStart::Rejected(init) => drop(send(AnswerLine::Init(*init))),
-        ReplayStart::Spark(start) => drop(play_as_spark(scenario, *start, send)),
+        ReplayStart::Spark(start) => {
+            let init = start.init.clone();
+            let _is_over = play_as_spark(scenario, init, SparkReplay::new(*start), send);
+        }
+        ReplayStart::SparkFineGrained(start) => {
+            let init = start.init.clone();
+            let _is_over = play_as_spark(scenario, init, FineGrainedReplay::new(*start), send);
+        }
         ReplayStart::Offermill(own) => {
             let (config, ids) = *own;
             // Times were checked when the scenario was read, so this can't fail.
@@ -208,16 +232,56 @@ fn play(
     }
 }
 
+/// One of Spark's backends, replayed.
+trait SparkBackend {
+    /// Applies an event and adds the calls that follow, in order. Returns the result, for events that have one.
+    fn play(
+        &mut self,
+        event: &ScenarioEvent,
+        calls: &mut Vec<CallKind>,
+    ) -> Option<serde_json::Value>;
+    /// Returns the state after the last event.
+    fn after(&self) -> StateAfter;
+}
+
+impl SparkBackend for SparkReplay {
+    fn play(
+        &mut self,
+        event: &ScenarioEvent,
+        calls: &mut Vec<CallKind>,
+    ) -> Option<serde_json::Value> {
+        self.play(event.at_ms, &event.kind, calls)
+    }
+
+    fn after(&self) -> StateAfter {
+        self.after()
+    }
+}
+
+impl SparkBackend for FineGrainedReplay {
+    fn play(
+        &mut self,
+        event: &ScenarioEvent,
+        calls: &mut Vec<CallKind>,
+    ) -> Option<serde_json::Value> {
+        self.play(&event.kind, calls)
+    }
+
+    fn after(&self) -> StateAfter {
+        self.after()
+    }
+}
+
 fn play_as_spark(
     scenario: &ScenarioFile,
-    start: SparkStart,
+    init: InitLine,
+    mut player: impl SparkBackend,
     mut send: impl FnMut(AnswerLine) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    send(AnswerLine::Init(start.init.clone()))?;
-    let mut player = SparkReplay::new(start);
+    send(AnswerLine::Init(init))?;
     let mut calls: Vec<CallKind> = Vec::new();
     for (ev, event) in (0..).zip(&scenario.events) {
-        let result = player.play(event.at_ms, &event.kind, &mut calls);
+        let result = player.play(event, &mut calls);
         for call in calls.drain(..) {
             send(AnswerLine::Call(CallLine { ev, at_ms: None, call }))?;
         }

@@ -5,7 +5,6 @@
 //! a decision (kills, revives), and the state that Spark's answers contain and the kernel doesn't track: the failures
 //! and tasks of each agent, and whether the last batch was below the executor limit.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use bumpalo::Bump;
@@ -13,11 +12,13 @@ use offermill::engine::journal::AcceptedOffers;
 use offermill::launch::spark::SparkExecutor;
 use offermill::launch::{LaunchContext, Launcher};
 use offermill::{
-    Accepted, Attribute, AttributeValue, Change, Decisions, Decline, Fate, Handler, IdScheme,
-    Kernel, LimitRule, Offer, ReasonKind, StatusUpdate, TaskState, Timestamp, limits,
+    Accepted, Change, Decisions, Decline, Fate, Handler, IdScheme, Kernel, LimitRule, Offer,
+    ReasonKind, StatusUpdate, Timestamp, limits,
 };
 
+use super::spark_offers::as_spark_reads;
 use super::spark_settings::SparkStart;
+use super::spark_state::SparkState;
 use super::task_index::TaskIndex;
 use super::tasks::add_command;
 use crate::scenario::event::StatusLine;
@@ -277,6 +278,8 @@ impl SparkReplay {
             EventKind::AwaitStop if self.shutdown == ShutdownStage::Draining => self.end(calls),
             EventKind::AdvanceMs(ms) => self.advance_time(*ms),
             EventKind::Error(_) => drop(self.kernel.close()),
+            // The coarse-grained backend has no part in the placement of tasks.
+            EventKind::Tasks(_) => {}
             // Spark ignores these.
             EventKind::AwaitStop
             | EventKind::Reregistered
@@ -310,82 +313,9 @@ impl SparkReplay {
     }
 }
 
-/// Returns offers as Spark reads them: of several attributes with one name it uses the last, and it ignores the
-/// contents of ranges.
-fn as_spark_reads<'a>(offers: &'a [Offer<'a>], arena: &'a Bump) -> &'a [Offer<'a>] {
-    let attributes = |offer: &Offer<'a>| {
-        let mut names = HashSet::new();
-        let mut last: Vec<Attribute<'a>> =
-            offer.attributes.iter().rev().filter(|it| names.insert(it.name)).copied().collect();
-        last.reverse();
-        for attribute in &mut last {
-            if let AttributeValue::Ranges(_) = attribute.value {
-                attribute.value = AttributeValue::Ranges(&[]);
-            }
-        }
-        &*arena.alloc_slice_copy(&last)
-    };
-    let reduced = offers.iter().map(|offer| {
-        let mut reduced = *offer;
-        reduced.attributes = attributes(offer);
-        reduced
-    });
-    arena.alloc_slice_fill_iter(reduced)
-}
-
 fn is_unmet(decline: &Decline) -> bool {
     matches!(
         decline.reason.kind(),
         ReasonKind::ConstraintUnmet | ReasonKind::ConstraintIncomparable
     )
-}
-
-/// Spark's task states.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SparkState {
-    Launching,
-    Running,
-    Finished,
-    Failed,
-    Killed,
-    Lost,
-}
-
-impl SparkState {
-    fn of(state: TaskState) -> SparkState {
-        match state {
-            TaskState::Staging | TaskState::Starting => SparkState::Launching,
-            TaskState::Running | TaskState::Killing => SparkState::Running,
-            TaskState::Finished => SparkState::Finished,
-            TaskState::Failed | TaskState::Gone | TaskState::GoneByOperator => SparkState::Failed,
-            TaskState::Killed => SparkState::Killed,
-            _ => SparkState::Lost,
-        }
-    }
-
-    /// Returns the equivalent state for the kernel. A task that Spark considers lost has failed.
-    fn for_kernel(self) -> TaskState {
-        match self {
-            SparkState::Launching => TaskState::Staging,
-            SparkState::Running => TaskState::Running,
-            SparkState::Finished => TaskState::Finished,
-            SparkState::Failed | SparkState::Lost => TaskState::Failed,
-            SparkState::Killed => TaskState::Killed,
-        }
-    }
-
-    fn is_failure(self) -> bool {
-        matches!(self, SparkState::Failed | SparkState::Lost)
-    }
-
-    fn as_str(self) -> &'static str {
-        match self {
-            SparkState::Launching => "LAUNCHING",
-            SparkState::Running => "RUNNING",
-            SparkState::Finished => "FINISHED",
-            SparkState::Failed => "FAILED",
-            SparkState::Killed => "KILLED",
-            SparkState::Lost => "LOST",
-        }
-    }
 }

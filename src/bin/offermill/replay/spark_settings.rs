@@ -53,8 +53,8 @@ pub(super) fn spark(head: &ScenarioHead) -> Result<SparkStart, Box<InitLine>> {
     }
     // Spark has no such setting.
     conf.remove("spark.mesos.executor.gpus");
-    remove_unreadable_items(&mut conf);
-    let unreadable_labels = remove_unreadable_labels(&mut conf);
+    drop_unreadable_items(&mut conf);
+    let unreadable_labels = drop_unreadable_labels(&mut conf);
     let mut draft = table::read_scenario(&conf);
     draft.container.drop_unused_by_spark();
     spark::check(&mut draft);
@@ -101,7 +101,7 @@ pub(super) fn spark(head: &ScenarioHead) -> Result<SparkStart, Box<InitLine>> {
 }
 
 /// Removes items of lists that can't be parsed, as Spark does with a warning.
-fn remove_unreadable_items(conf: &mut BTreeMap<String, String>) {
+pub(super) fn drop_unreadable_items(conf: &mut BTreeMap<String, String>) {
     /// A key, and whether an item can be parsed.
     type List = (&'static str, fn(&str) -> bool);
     const LISTS: [List; 4] = [
@@ -122,7 +122,7 @@ fn remove_unreadable_items(conf: &mut BTreeMap<String, String>) {
 
 /// Removes labels that can't be parsed: Spark starts in spite of them, and throws at each launch. Returns what is wrong
 /// with them. Spark doesn't read the labels of a network without a name.
-fn remove_unreadable_labels(conf: &mut BTreeMap<String, String>) -> Option<String> {
+pub(super) fn drop_unreadable_labels(conf: &mut BTreeMap<String, String>) -> Option<String> {
     const TASK_LABELS: &str = "spark.mesos.task.labels";
     const NETWORK_LABELS: &str = "spark.mesos.network.labels";
     if conf.get("spark.mesos.network.name").is_none_or(|name| name.trim().is_empty()) {
@@ -165,7 +165,7 @@ fn init(
         reject_unmet_constraints_s: Some(draft.refusals.unmet_constraint.as_secs().into()),
         reject_max_cores_s: Some(draft.refusals.reached_cap.as_secs().into()),
         locality_wait_ms: u64::try_from(draft.locality_wait.as_millis()).ok(),
-        constraints: Some(allowed_values(head.conf.get(CONSTRAINTS).map_or("", String::as_str))),
+        constraints: Some(allowed_values(head)),
         ..InitLine::default()
     }
 }
@@ -174,7 +174,7 @@ const CORES_MAX: &str = "spark.cores.max";
 const CONSTRAINTS: &str = "spark.mesos.constraints";
 
 /// Returns the first line of the answers for invalid settings, in Spark's words if the constraint is the only one.
-fn rejected(head: &ScenarioHead, problems: &[String]) -> InitLine {
+pub(super) fn rejected(head: &ScenarioHead, problems: &[String]) -> InitLine {
     let sentences = problems.join("; ");
     let is_invalid = |text: &&String| Constraint::parse(text).is_err();
     let constraints = head.conf.get(CONSTRAINTS).filter(is_invalid).filter(|_| problems.len() == 1);
@@ -193,7 +193,8 @@ fn rejected(head: &ScenarioHead, problems: &[String]) -> InitLine {
 
 /// Returns the values that a constraint allows, by attribute, for the first line of the answers. Decisions use the
 /// library's own parser.
-fn allowed_values(text: &str) -> BTreeMap<String, Vec<String>> {
+pub(super) fn allowed_values(head: &ScenarioHead) -> BTreeMap<String, Vec<String>> {
+    let text = head.conf.get(CONSTRAINTS).map_or("", String::as_str);
     let entry = |entry: &str| {
         let (name, values) = entry.trim().split_once(':')?;
         let values = values.trim_end_matches(',');

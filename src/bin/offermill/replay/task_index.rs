@@ -78,6 +78,7 @@ impl TaskIndex {
             failures: agent.failures,
             tasks: agent.tasks.iter().map(|(_, task)| task.clone()).collect(),
             shuffle: agent.has_shuffle.then_some(true),
+            executor: None,
         };
         self.agents.iter().map(|(id, agent)| (id.clone(), line(agent))).collect()
     }

@@ -15,7 +15,8 @@ pub(super) fn add_command(task: &mut TaskLine, command: &Command) {
     task.command = Some(line);
     let nothing = Setup::default();
     let setup = command.setup.as_deref().unwrap_or(&nothing);
-    let mut environment: BTreeMap<String, String> = command.environment.iter().cloned().collect();
+    let own = command.environment.iter().map(|(name, value)| (name.to_string(), value.clone()));
+    let mut environment: BTreeMap<String, String> = own.collect();
     // In Spark's messages, variables with secrets have no value.
     environment
         .extend(setup.secret_variables.iter().map(|(name, _)| (name.clone(), String::new())));
@@ -31,7 +32,7 @@ pub(super) fn add_command(task: &mut TaskLine, command: &Command) {
 }
 
 /// Returns the container of a task. Spark's tasks always have one; by default the agent's.
-fn container(setup: &Setup) -> ContainerLine {
+pub(super) fn container(setup: &Setup) -> ContainerLine {
     let agents_own =
         launch::Container::new(ContainerKind::Mesos { image: None, force_pull: false });
     let container = setup.container.as_ref().unwrap_or(&agents_own);

@@ -79,6 +79,15 @@ impl Session {
     /// event of its own.
     pub(super) fn follow_tasks(&mut self, at: Timestamp, event: &RunEvent) -> bool {
         let Some(tasks) = &self.tasks else { return false };
+        if let RunEvent::Running(record)
+        | RunEvent::Ending(record)
+        | RunEvent::Ended(record)
+        | RunEvent::GivenUp(record) = event
+            && let Some(is_told) = tasks.queue.host_changed(record)
+        {
+            self.follow_task_demand(at);
+            return is_told;
+        }
         let (events, is_told) = match event {
             RunEvent::Placed { record, .. } => {
                 tasks.queue.placed(record);
@@ -101,6 +110,11 @@ impl Session {
         let Some(tasks) = &mut self.tasks else { return };
         if let Some(why) = tasks.queue.failure() {
             return self.stop(EndReason::ResultsFailed(why));
+        }
+        let idle = tasks.queue.end_idle_hosts(now);
+        let idle = idle.iter().filter_map(|name| self.kernel.executor_id(name)).collect();
+        if let Some(engine) = &self.engine {
+            engine.kill(idle);
         }
         let counts = tasks.counts();
         if counts.ended() == counts.all {

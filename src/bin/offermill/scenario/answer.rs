@@ -57,6 +57,12 @@ pub(crate) struct InitLine {
     pub(crate) reject_max_cores_s: Option<Number>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) locality_wait_ms: Option<u64>,
+    /// The cores of a long-lived executor itself, in Spark's fine-grained mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mesos_executor_cores: Option<f64>,
+    /// The cores of a task, in Spark's fine-grained mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) task_cpus: Option<u32>,
     /// The values that the constraint allows, by attribute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) constraints: Option<BTreeMap<String, Vec<String>>>,
@@ -85,6 +91,10 @@ pub(crate) struct CallLine {
 pub(crate) enum CallKind {
     Accept(AcceptLine),
     Decline(DeclineLine),
+    /// The whole cores of offers, by agent, that Spark's fine-grained backend shows to the scheduler of its tasks.
+    Shown {
+        agents: Vec<(String, i32)>,
+    },
     Revive,
     Suppress,
     Kill {
@@ -136,7 +146,7 @@ pub(crate) struct DeclineLine {
     pub(crate) reason: Option<String>,
 }
 
-/// A task that launches an executor.
+/// A task that launches an executor; in Spark's fine-grained mode, one that a long-lived executor runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TaskLine {
     pub(crate) id: String,
@@ -159,6 +169,9 @@ pub(crate) struct TaskLine {
     pub(crate) labels: Vec<(String, String)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) container: Option<ContainerLine>,
+    /// The long-lived executor that runs the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) executor: Option<Box<TaskLine>>,
 }
 
 /// A part of an offered resource.
@@ -226,6 +239,9 @@ pub(crate) struct StateAfter {
     pub(crate) tasks_with_cores: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) next_task_id: Option<u64>,
+    /// The tasks that wait for offers, in Spark's fine-grained mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) waiting: Option<u64>,
     pub(crate) limit: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) launching: Option<bool>,
@@ -243,6 +259,9 @@ pub(crate) struct AgentLine {
     pub(crate) tasks: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shuffle: Option<bool>,
+    /// Whether a long-lived executor is known there, in Spark's fine-grained mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) executor: Option<bool>,
 }
 
 impl StateAfter {

@@ -15,6 +15,7 @@
 //! | `limit` | number or `null` | sets the executor limit and keeps the preferred hosts |
 //! | `kill` | executors | requests to kill executors |
 //! | `executor_registered` | `{"cores"}` | an executor registered with the driver |
+//! | `tasks` | number | Spark's next stage has that many tasks, which wait; only its fine-grained mode places them |
 //! | `former` | executors, see [`RecoveredLine`] | executors of a former run are adopted |
 //! | `error` | text | the cluster rejected the framework |
 //! | `answers_late` | `true` | the last batch's answers were sent only after a revive that was requested meanwhile |
@@ -33,6 +34,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::head::unique;
 use super::offer::{AttributeLine, OfferLine, is_false};
 
+/// The maximum number of tasks of a stage.
+const TASKS_MAX: u32 = 100_000;
 /// The keys of all events.
 const KINDS: &[&str] = &[
     "registered",
@@ -49,6 +52,7 @@ const KINDS: &[&str] = &[
     "limit",
     "kill",
     "executor_registered",
+    "tasks",
     "former",
     "error",
     "answers_late",
@@ -87,6 +91,8 @@ pub(crate) enum EventKind {
     Limit(Option<u32>),
     Kill(Vec<String>),
     ExecutorRegistered(CoresLine),
+    /// Tasks of one stage.
+    Tasks(u32),
     Recovered(Vec<RecoveredLine>),
     Error(String),
     AnswersLate,
@@ -284,6 +290,7 @@ impl Serialize for ScenarioEvent {
             EventKind::ExecutorRegistered(cores) => {
                 map.serialize_entry("executor_registered", cores)?
             }
+            EventKind::Tasks(count) => map.serialize_entry("tasks", count)?,
             EventKind::Recovered(former) => map.serialize_entry("former", former)?,
             EventKind::Error(message) => map.serialize_entry("error", message)?,
             EventKind::AnswersLate => map.serialize_entry("answers_late", &true)?,
@@ -377,6 +384,7 @@ fn read_kind<'de, A: MapAccess<'de>>(key: &str, map: &mut A) -> Result<EventKind
         "limit" => EventKind::Limit(map.next_value()?),
         "kill" => EventKind::Kill(map.next_value()?),
         "executor_registered" => EventKind::ExecutorRegistered(map.next_value()?),
+        "tasks" => EventKind::Tasks(read_tasks(map.next_value()?)?),
         "former" => EventKind::Recovered(map.next_value()?),
         "error" => EventKind::Error(map.next_value()?),
         "answers_late" => read_true(map, EventKind::AnswersLate)?,
@@ -403,6 +411,14 @@ fn read_request<E: Error>(total: Option<i64>) -> Result<EventKind, E> {
         E::custom(format_args!("too many executors, expected at most {most}, or null"))
     })?;
     Ok(EventKind::RequestTotal { total, local: BTreeMap::new() })
+}
+
+/// Checks the number of a stage's tasks.
+fn read_tasks<E: Error>(count: u32) -> Result<u32, E> {
+    match count {
+        1..=TASKS_MAX => Ok(count),
+        _ => Err(E::custom(format_args!("{count} tasks, expected 1 to {TASKS_MAX}"))),
+    }
 }
 
 /// Checks the offers of a batch.

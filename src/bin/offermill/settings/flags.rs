@@ -173,6 +173,23 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N", help_heading = "Tasks")]
     pub(crate) task_retries: Option<String>,
 
+    /// Run tasks in hosts: one long-lived process on each agent, in which tasks start faster than as
+    /// executors of their own. On local agents
+    #[arg(long, help_heading = "Tasks")]
+    pub(crate) task_hosts: bool,
+
+    /// The cores that a host takes, beside its tasks [default: 0.1]
+    #[arg(long, value_name = "CORES", help_heading = "Tasks")]
+    pub(crate) host_cores: Option<String>,
+
+    /// The memory that a host takes, beside its tasks [default: 32m]
+    #[arg(long, value_name = "MEMORY", help_heading = "Tasks")]
+    pub(crate) host_memory: Option<String>,
+
+    /// How long a host without tasks is kept [default: 60s]
+    #[arg(long, value_name = "DURATION", help_heading = "Tasks")]
+    pub(crate) host_idle_timeout: Option<String>,
+
     /// The file that says what becomes of each task, as JSON lines [default: the tasks' file with
     /// .results behind its name]
     #[arg(long, value_name = "FILE", help_heading = "Tasks")]

@@ -1,14 +1,15 @@
 //! Choosing from the queue, on handler threads: which tasks start on which rooms, and with which commands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use offermill::config::Placement;
 use offermill::engine::TaskChooser;
-use offermill::launch::{Command, LaunchContext, Launcher};
+use offermill::launch::{Command, Hosting, LaunchContext, Launcher};
 use offermill::{Picks, Rooms, Task, Timestamp, Unplaced};
 
+use crate::tasks::hosting::BatchCaps;
 use crate::tasks::queue::{TaskQueue, TaskQueueState, TaskStage, TaskTerms, sums};
 use crate::tasks::results::ResultState;
 
@@ -20,13 +21,15 @@ impl TaskChooser for TaskQueue {
         if state.is_stopping || state.failure.is_some() {
             return;
         }
-        for room in rooms.list() {
+        let for_tasks = state.hosts.as_ref().map(|hosts| hosts.rooms_for_tasks(rooms));
+        let list = for_tasks.as_deref().unwrap_or(rooms.list());
+        for room in list.iter().filter(|room| room.tasks() > 0) {
             let Some(offer) = rooms.offer(room) else { continue };
             if state.agents.offered(offer.agent_id, offer.hostname, room.left()) {
                 state.grown_at = Some(now);
             }
         }
-        let first = state.ready.first(rooms.list());
+        let first = state.ready.first(list);
         let task = |number: &u32| {
             let task = &self.list.tasks[*number as usize];
             Task { gpus: task.gpus, ..Task::new((*number).into(), task.cores, task.memory) }
@@ -34,20 +37,28 @@ impl TaskChooser for TaskQueue {
         let wanted: Vec<Task> = first.iter().map(task).collect();
         let wanted = self.within_caps(state, &wanted);
         match self.terms.placement {
-            Placement::Consolidate => state.chooser.consolidate(rooms.list(), wanted, picks),
-            _ => state.chooser.round_robin(rooms.list(), wanted, picks),
+            Placement::Consolidate => state.chooser.consolidate(list, wanted, picks),
+            _ => state.chooser.round_robin(list, wanted, picks),
+        };
+        let caps = self.caps_left(state);
+        let mut hosts = match &mut state.hosts {
+            Some(hosts) => hosts.group(rooms, picks, caps),
+            None => HashMap::new(),
         };
         let started = SystemTime::now();
         let mut lines = Vec::with_capacity(picks.len());
-        for pick in &*picks {
+        for pick in picks.iter().filter(|pick| !self.is_host(pick.task.tag)) {
             let offer = rooms.list().get(pick.room as usize).and_then(|room| rooms.offer(room));
             let place = offer.map_or(("", ""), |offer| (offer.agent_id, offer.hostname));
             let number = pick.task.tag as u32;
             self.start(state, number, place, started);
+            state.progress[number as usize].in_host = hosts.remove(&pick.task.tag);
             lines.push(self.line(state, number, ResultState::Started));
         }
         if !state.write(&lines) {
-            picks.iter().for_each(|pick| self.return_pick(state, pick.task.tag));
+            for pick in &*picks {
+                self.return_pick(state, pick.task.tag);
+            }
             picks.clear();
         }
     }
@@ -57,7 +68,9 @@ impl TaskChooser for TaskQueue {
         let state = &mut *guard;
         let mut lines = Vec::with_capacity(unplaced.len());
         for it in unplaced {
-            self.return_pick(state, it.tag);
+            if !self.return_pick(state, it.tag) {
+                continue;
+            }
             let mut line = self.line(state, it.tag as u32, ResultState::NotStarted);
             line.reason = Some(it.reason.to_string());
             lines.push(line);
@@ -67,11 +80,26 @@ impl TaskChooser for TaskQueue {
 }
 
 impl TaskQueue {
+    /// What the caps leave. Hosts count as tasks do.
+    fn caps_left(&self, state: &TaskQueueState) -> BatchCaps {
+        let TaskTerms { tasks_max, most, .. } = self.terms;
+        let (hosts, taken) = match &state.hosts {
+            Some(hosts) => (hosts.count(), state.taken.saturating_add(hosts.sums())),
+            None => (0, state.taken),
+        };
+        let left = most.saturating_sub(taken);
+        let executors = u64::from(tasks_max).saturating_sub(state.counts.running + hosts);
+        BatchCaps { executors, left }
+    }
+
+    /// Whether a tag is that of a host.
+    pub(super) fn is_host(&self, tag: u64) -> bool {
+        tag >= self.list.tasks.len() as u64
+    }
+
     /// The first of these tasks that the caps admit: the kernel would cut off the others.
     fn within_caps<'t>(&self, state: &TaskQueueState, wanted: &'t [Task]) -> &'t [Task] {
-        let TaskTerms { tasks_max, most, .. } = self.terms;
-        let mut left = most.saturating_sub(state.taken);
-        let room = u64::from(tasks_max).saturating_sub(state.counts.running);
+        let BatchCaps { executors: room, mut left } = self.caps_left(state);
         let is_admitted = |task: &&Task| {
             let own = sums(&self.list.tasks[task.tag as usize]);
             let fits = own.cores <= left.cores && own.gpus <= left.gpus;
@@ -104,8 +132,12 @@ impl TaskQueue {
         progress.started = Some(at);
     }
 
-    /// Takes back what was picked and not placed.
-    fn return_pick(&self, state: &mut TaskQueueState, tag: u64) {
+    /// Takes back what was picked and not placed. Returns whether it is a task, not a host.
+    fn return_pick(&self, state: &mut TaskQueueState, tag: u64) -> bool {
+        if self.is_host(tag) {
+            let _was_asked = state.hosts.as_mut().map(|hosts| hosts.remove(tag));
+            return false;
+        }
         let number = tag as u32;
         let task = &self.list.tasks[number as usize];
         let progress = &mut state.progress[number as usize];
@@ -113,14 +145,26 @@ impl TaskQueue {
         progress.started = None;
         state.land(number, sums(task));
         self.put_back(state, number);
+        true
     }
 }
 
 impl Launcher for TaskQueue {
     fn command(&self, context: &LaunchContext<'_>) -> Command {
-        let number = context.tag.unwrap_or_default() as usize;
+        let tag = context.tag.unwrap_or_default();
+        let mut state = self.lock();
+        let hosts = state.hosts.as_mut().filter(|_| self.is_host(tag));
+        if let Some(hosts) = hosts {
+            return hosts.command(tag, context.executor);
+        }
+        let number = tag as usize;
         let Some(task) = self.list.tasks.get(number) else { return Command::default() };
-        let attempt = self.lock().progress[number].attempts;
+        let attempt = state.progress[number].attempts;
+        let hosting = match &state.hosts {
+            Some(hosts) => Hosting::In(hosts.host_of(context.agent_id)),
+            None => Hosting::Alone,
+        };
+        drop(state);
         let own = [
             ("OFFERMILL_TASK_ID".to_owned(), task.id.clone()),
             ("OFFERMILL_TASK_ATTEMPT".to_owned(), attempt.to_string()),
@@ -130,6 +174,7 @@ impl Launcher for TaskQueue {
         let variables: BTreeMap<String, String> = all.collect();
         let command =
             Command::new(task.argv.clone()).with_form(self.terms.form).with_environment(variables);
+        let command = command.with_hosting(hosting);
         match &self.terms.setup {
             Some(setup) => command.with_setup(Arc::clone(setup)),
             None => command,

@@ -7,6 +7,7 @@
 //! ```
 
 mod choose;
+pub(crate) mod hosting;
 pub(crate) mod order;
 pub(crate) mod parse;
 pub(crate) mod queue;

@@ -8,11 +8,12 @@ use std::time::{Duration, SystemTime};
 use offermill::choosers::Chooser;
 use offermill::config::Placement;
 use offermill::launch::{CommandForm, Setup};
-use offermill::{ProcessExit, ResourceSums, Timestamp};
+use offermill::{ProcessExit, ResourceSums, TaskHost, Timestamp};
 
 use crate::model::end_cause::EndCause;
 use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
+use crate::tasks::hosting::{HostLedger, HostTerms};
 use crate::tasks::order::TaskList;
 use crate::tasks::ready::{ReadyTasks, SeenAgents, TaskSize};
 use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult};
@@ -34,6 +35,8 @@ pub(crate) struct TaskTerms {
     /// The most tasks in flight, and the most that they may take together: the caps of the run.
     pub(crate) tasks_max: u32,
     pub(crate) most: ResourceSums,
+    /// `None` if each task is an executor of its own.
+    pub(crate) hosts: Option<HostTerms>,
 }
 
 /// The queue of tasks.
@@ -57,6 +60,7 @@ pub(super) struct TaskQueueState {
     /// What the tasks in flight take.
     pub(super) taken: ResourceSums,
     pub(super) chooser: Chooser,
+    pub(super) hosts: Option<HostLedger>,
     /// `None` before it is opened.
     results: Option<ResultsFile>,
     /// Why results can't be written, if they can't.
@@ -78,6 +82,8 @@ pub(super) struct TaskProgress {
     pub(super) agent_id: String,
     pub(super) host: String,
     pub(super) executor: String,
+    /// The host that it is in.
+    pub(super) in_host: Option<TaskHost>,
     pub(super) started: Option<SystemTime>,
 }
 
@@ -118,6 +124,7 @@ impl TaskQueue {
             counts,
             taken: ResourceSums::NONE,
             chooser: Chooser::new(),
+            hosts: terms.hosts.clone().map(|hosts| HostLedger::new(hosts, list.tasks.len() as u64)),
             results: None,
             failure: None,
             is_stopping: false,
@@ -277,6 +284,34 @@ impl TaskQueue {
         u32::try_from(tag).ok()
     }
 
+    /// What a report of an executor means, if it is a host. Returns whether nothing of it is to be shown: it does what
+    /// it was asked to do. `None` if it is a task.
+    pub(crate) fn host_changed(&self, record: &ExecutorRecord) -> Option<bool> {
+        let tag = record.tag.filter(|tag| self.is_host(*tag))?;
+        let mut state = self.lock();
+        let is_stopping = state.is_stopping;
+        let hosts = state.hosts.as_mut()?;
+        Some(match record.state {
+            ExecutorState::Running => {
+                hosts.up(tag);
+                true
+            }
+            ExecutorState::Ending => {
+                hosts.ending(tag);
+                true
+            }
+            state if state.is_end() || state == ExecutorState::GivenUp => {
+                hosts.remove(tag) || is_stopping
+            }
+            _ => true,
+        })
+    }
+
+    /// Ends the hosts that have been idle for long enough. Returns their executors, which are to be ended.
+    pub(crate) fn end_idle_hosts(&self, now: Timestamp) -> Vec<String> {
+        self.lock().hosts.as_mut().map(|hosts| hosts.end_idle(now)).unwrap_or_default()
+    }
+
     /// Records the end of an attempt, or that it was given up. `output` is the file with its output. Returns what has
     /// become of tasks.
     pub(crate) fn ended(&self, record: &ExecutorRecord, output: Option<String>) -> Vec<TaskEvent> {
@@ -385,7 +420,9 @@ impl TaskQueueState {
     pub(super) fn land(&mut self, number: u32, own: ResourceSums) {
         self.counts.running -= 1;
         self.taken = self.taken.saturating_sub(own);
-        self.agents.freed(&self.progress[number as usize].agent_id, own);
+        let progress = &mut self.progress[number as usize];
+        let _left = progress.in_host.take().map(|host| host.leave());
+        self.agents.freed(&progress.agent_id, own);
     }
 
     /// Writes lines. Returns whether they were written; otherwise the run can't go on.
@@ -442,6 +479,7 @@ mod tests {
             variables: Vec::new(),
             placement: Placement::RoundRobin,
             tasks_max: 1,
+            hosts: None,
             most: ResourceSums { cores, memory, gpus: Gpus::ZERO },
         };
         let results = folder.join("results").to_str().unwrap().to_owned();

@@ -6,6 +6,7 @@ mod attacks;
 mod bench;
 mod executors;
 mod hanging;
+mod hosts;
 mod offers;
 mod removal;
 mod stopping;

@@ -124,6 +124,7 @@ impl WorkerProcesses {
             sandboxes: Arc::new(self.work_folder.sandboxes_of(&key.framework)),
             agent_id: worker_id,
             folder: key.executor.clone(),
+            input: None,
             record: key,
         }
     }

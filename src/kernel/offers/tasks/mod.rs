@@ -17,10 +17,12 @@
 //! 7. A gang that isn't placed leaves nothing behind, and reserves no GPUs that are of no use to it. Whoever keeps it
 //!    for a later batch holds nothing of the kernel's, so gangs can't wait for each other; see [`choosers::Gang`].
 //! 8. A task is an executor: it has an id and a cell with its own amounts, so its end frees exactly these; see `tags`.
+//! 9. A host, in which tasks run, is an executor as well, picked in a gang with its first tasks; see `hosts`.
 
 mod check;
 pub mod choosers;
 mod commit;
+pub(crate) mod hosts;
 pub(crate) mod picks;
 pub(crate) mod planned_task;
 mod propose;

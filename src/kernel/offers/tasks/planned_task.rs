@@ -125,3 +125,84 @@ impl Planned for PlannedTask {
         order.truncate(kept);
     }
 }
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::kernel::Kernel;
+    use crate::kernel::offers::agent_cache::AgentCache;
+    use crate::kernel::offers::eligibility::Supply;
+    use crate::resources::Mebibytes;
+    use crate::{IdScheme, Offer, Resource, Timestamp};
+
+    /// A task of the first candidate, in a gang of this number of members.
+    fn planned(pick: u32, gang: u32, members: u32) -> PlannedTask {
+        let supply = Supply::NonRevocable;
+        let supplies = TaskSupplies { cores: supply, memory: supply, gpus: supply };
+        let task = Task::new(0, MilliCpus::from_millis(1), Mebibytes::new(1));
+        PlannedTask { task, candidate: 0, pick, gang, members, supplies }
+    }
+
+    /// Goal: when agents have refused some tasks of a plan, the gangs that miss one are removed, their other members
+    /// are counted off their agent, and all else stays in order. Method: each subset of a plan of single tasks, two
+    /// gangs and a gang of one, on an agent that counts what is left and more.
+    #[test]
+    fn gangs_that_miss_a_member_are_removed() {
+        const GANGS: [(u32, u32); 8] =
+            [(0, 1), (1, 3), (1, 3), (1, 3), (2, 2), (2, 2), (0, 1), (3, 1)];
+        const OTHERS: u32 = 5;
+        let config = Config::builder().build().unwrap();
+        let kernel = Kernel::new(config, IdScheme::plain());
+        let core = &*kernel.0;
+        let (now, resources) = (Timestamp::ORIGIN, [Resource::scalar("cpus", 8.0)]);
+        let offers = [Offer::new("offer", "S1", "host", &resources, &[])];
+        let (mut candidates, mut agent_cache) = (CandidateSet::default(), AgentCache::new());
+        let policy = core.policy.load();
+        let agents = &core.agents;
+        candidates.collect(&offers, &policy, &mut agent_cache, agents, now, &mut Vec::new());
+        let agent = agents.find_or_insert("S1", "host", now).unwrap();
+        candidates.list[0].agent = agent;
+        for subset in 0..1_u32 << GANGS.len() {
+            let is_left = |pick: &u32| subset & 1 << pick != 0;
+            let left: Vec<u32> = (0..GANGS.len() as u32).filter(is_left).collect();
+            let gang = |pick: u32| GANGS[pick as usize];
+            let members = |of: u32| left.iter().filter(|pick| gang(**pick).0 == of).count();
+            let is_whole = |pick: &&u32| match gang(**pick) {
+                (0, _) => true,
+                (of, all) => members(of) == all as usize,
+            };
+            let whole: Vec<u32> = left.iter().filter(is_whole).copied().collect();
+            let held = OTHERS + left.len() as u32;
+            agents.reserve(agent, held, now).unwrap();
+            candidates.list[0].placed = held;
+            let mut plan = Plan::new(0);
+            plan.order.extend(left.iter().map(|pick| planned(*pick, gang(*pick).0, gang(*pick).1)));
+            PlannedTask::remove_incomplete(core, &mut candidates, &mut plan);
+            let kept: Vec<u32> = plan.order.iter().map(|planned| planned.pick).collect();
+            assert_eq!(kept, whole, "of {left:?}");
+            let counted = OTHERS + whole.len() as u32;
+            assert_eq!((agents.executors(agent), candidates.list[0].placed), (counted, counted));
+            agents.release(agent.index(), counted);
+        }
+    }
+
+    /// Goal: a gang is cut off as a whole, and nothing else with it. Method: for plans of a few gangs, the number of
+    /// tasks that is kept for each that would fit.
+    #[test]
+    fn gangs_are_not_cut_in_two() {
+        for (gangs, kept) in [
+            (&[0, 0, 0][..], &[0, 1, 2, 3, 3][..]),
+            (&[1, 1, 1], &[0, 0, 0, 3]),
+            (&[0, 1, 1, 0, 0], &[0, 1, 1, 3, 4, 5]),
+            (&[1, 1, 2, 2], &[0, 0, 2, 2, 4]),
+        ] {
+            let order: Vec<PlannedTask> = gangs.iter().map(|gang| planned(0, *gang, 1)).collect();
+            for (fit, kept) in kept.iter().enumerate() {
+                // What lies behind the plan's end cuts nothing.
+                let fit = fit.min(order.len());
+                assert_eq!(PlannedTask::boundary(&order, fit), *kept, "{fit} of {gangs:?}");
+            }
+        }
+    }
+}

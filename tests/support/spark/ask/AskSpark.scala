@@ -8,12 +8,14 @@ import scala.io.Source
 
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
+import org.apache.mesos.protobuf.ByteString
 import org.apache.mesos.Protos.{ExecutorID, FrameworkID, MasterInfo, OfferID, TaskState, TaskStatus}
 import org.apache.spark.{SparkConf, SparkContext}
 
-/** Plays scenarios to Spark's own backend for Mesos. Arguments: a folder of drafts, a folder for scenarios, one for
-  * answers. A draft is a scenario in which a task may be "?N": any that lives, the N-th of them in a circle. What it
-  * became is written as the scenario; an event for which nothing lives is left out. */
+/** Plays scenarios to Spark's own backends for Mesos: with `spark.mesos.coarse` false to the fine-grained one.
+  * Arguments: a folder of drafts, a folder for scenarios, one for answers. A draft is a scenario in which a task may be
+  * "?N": any that lives, the N-th of them in a circle. What it became is written as the scenario; an event for which
+  * nothing lives is left out. */
 object AskSpark {
   /** Given to the context only once it has started, so that it binds, checks and starts nothing for their sake. */
   private val late = Set("spark.driver.host", "spark.driver.port", "spark.blockManager.port", "spark.cores.max",
@@ -55,16 +57,17 @@ object AskSpark {
     private val live = TreeMap[Int, String]()
     private var context: Option[SparkContext] = None
     private var stopper: Option[Thread] = None
-    private val backend: Option[Asked] = try Some(start()) catch {
+    private val backend: Option[AskedBackend] = try Some(start()) catch {
       case error: Exception =>
         init.put("init", "error").put("error", sentence(error))
         Option(error.getCause).foreach(cause => init.put("cause", sentence(cause)))
         None
     }
 
-    private def start(): Asked = {
+    private def start(): AskedBackend = {
       val given = head.get("conf").fields().asScala.map(entry => entry.getKey -> entry.getValue.asText).toMap
-      val conf = new SparkConf(false).setMaster("local[1]").setAppName("asked")
+      // A task of several cores must fit into a local executor, or the context doesn't start.
+      val conf = new SparkConf(false).setMaster("local[8]").setAppName("asked")
       given.filterNot(it => late(it._1)).foreach { case (key, value) => conf.set(key, value) }
       conf.set("spark.ui.enabled", "false")
       conf.set("spark.driver.host", "127.0.0.1").set("spark.driver.bindAddress", "127.0.0.1")
@@ -73,7 +76,8 @@ object AskSpark {
       added.foreach(key => sc.conf.remove(key))
       given.filter(it => late(it._1) || added.contains(it._1)).foreach { case (key, value) => sc.conf.set(key, value) }
       sc.conf.set("spark.master", "mesos://master:5050")
-      val asked = new Asked(sc, answers, driver)
+      val isCoarse = sc.conf.getBoolean("spark.mesos.coarse", true)
+      val asked = if (isCoarse) new Asked(sc, answers, driver) else AskedFine(sc, answers, driver)
       asked.start()
       asked.describeStart(init)
       asked
@@ -99,7 +103,7 @@ object AskSpark {
       Some(event)
     }
 
-    private def one(asked: Asked, event: JsonNode): Unit = {
+    private def one(asked: AskedBackend, event: JsonNode): Unit = {
       answers.event = kept.size
       kept += event.toString
       val before = answers.lines.size
@@ -119,7 +123,7 @@ object AskSpark {
       if (terminal(status.path("state").asText)) live -= status.get("task").asText.toInt
     }
 
-    private def tell(asked: Asked, event: JsonNode, closing: ObjectNode): Unit = {
+    private def tell(asked: AskedBackend, event: JsonNode, closing: ObjectNode): Unit = {
       val kind = event.fieldNames().next()
       val value = event.get(kind)
       val master = MasterInfo.newBuilder().setId("m").setIp(0).setPort(5050).build()
@@ -132,11 +136,15 @@ object AskSpark {
           val status = TaskStatus.newBuilder().setTaskId(Messages.taskId(value.get("task").asText))
             .setSlaveId(Messages.agentId(value.get("agent").asText))
             .setState(TaskState.valueOf(value.get("state").asText))
+          status.setData(ByteString.copyFrom(asked.dataOf(status.getState)))
           asked.statusUpdate(driver, status.build())
         case "request_total" =>
+          // As if it had succeeded, if it throws.
           closing.put("result", true)
           val local = if (event.has("local")) event.get("local").fields().asScala.toSeq else Nil
-          asked.requestTotal(value.asInt, local.map(entry => entry.getKey -> entry.getValue.asInt).toMap)
+          val hosts = local.map(entry => entry.getKey -> entry.getValue.asInt).toMap
+          closing.put("result", asked.requestTotal(value.asInt, hosts))
+        case "tasks" => asked.submit(value.asInt)
         case "kill" => closing.put("result", asked.kill(Messages.each(value).map(_.asText)))
         case "slave_lost" => asked.slaveLost(driver, Messages.agentId(value.asText))
         case "executor_lost" =>
@@ -154,7 +162,7 @@ object AskSpark {
     }
 
     /** Stops on a thread of its own, and returns when that waits or is done. */
-    private def stop(asked: Asked, closing: ObjectNode): Unit = stopper match {
+    private def stop(asked: AskedBackend, closing: ObjectNode): Unit = stopper match {
       case Some(_) =>
         closing.put("result", "again")
         asked.stop()

@@ -30,6 +30,35 @@ class Answers {
   }
 }
 
+/** A backend of Spark that scenarios are played to. */
+trait AskedBackend extends Scheduler {
+  /** The calls of which a backend of the other kind knows nothing do nothing by default. */
+  def executorRegistered(cores: Int): Unit = ()
+  def requestTotal(executors: Int, local: Map[String, Int]): Boolean = false
+  def submit(tasks: Int): Unit = ()
+  def passTime(milliseconds: Long): Unit = ()
+  def kill(ids: Seq[String]): Boolean
+  /** What an executor sends with the last update of a task. */
+  def dataOf(state: TaskState): Array[Byte] = Array.empty
+  def start(): Unit
+  def stop(): Unit
+  def isStopping: Boolean
+  def hasTasks: Boolean
+  def describeStart(line: ObjectNode): Unit
+  def describeState(line: ObjectNode): Unit
+}
+
+/** Reads private fields of a class of Spark's. */
+class PrivateFields[C](of: C, declaredBy: Class[_ >: C]) {
+  def field(name: String): Field = {
+    val found = declaredBy.getDeclaredFields.find(it => it.getName == name || it.getName.endsWith("$" + name)).get
+    found.setAccessible(true)
+    found
+  }
+
+  def value[T](name: String): T = field(name).get(of).asInstanceOf[T]
+}
+
 /** A driver that goes nowhere: it writes down what it is told. */
 class NoteTaker(answers: Answers) extends InvocationHandler {
   val driver: SchedulerDriver = Proxy
@@ -56,6 +85,7 @@ class NoteTaker(answers: Answers) extends InvocationHandler {
       case many: JavaCollection[_] => many.asScala.foreach(id => offers.add(id.asInstanceOf[OfferID].getValue))
       case one: OfferID => offers.add(one.getValue)
     }
+    if (given.length > 2) line.put("refuse_seconds", given(2).asInstanceOf[Filters].getRefuseSeconds)
     val tasks = line.putArray("tasks")
     given(1).asInstanceOf[JavaCollection[TaskInfo]].asScala.foreach(task => tasks.add(Messages.task(task)))
   }
@@ -71,7 +101,10 @@ class NoteTaker(answers: Answers) extends InvocationHandler {
 /** Spark's own backend, its ways out replaced by the note taker's. */
 class Asked(sc: SparkContext, answers: Answers, driver: SchedulerDriver)
     extends MesosCoarseGrainedSchedulerBackend(
-      sc.taskScheduler.asInstanceOf[TaskSchedulerImpl], sc, "mesos://master:5050", sc.env.securityManager) {
+      sc.taskScheduler.asInstanceOf[TaskSchedulerImpl], sc, "mesos://master:5050", sc.env.securityManager)
+    with AskedBackend {
+  private val fields = new PrivateFields[Asked](this, classOf[MesosCoarseGrainedSchedulerBackend])
+  import fields.{field, value}
 
   override def createSchedulerDriver(
       masterUrl: String, scheduler: Scheduler, user: String, name: String, conf: SparkConf, web: Option[String],
@@ -92,14 +125,16 @@ class Asked(sc: SparkContext, answers: Answers, driver: SchedulerDriver)
   override def removeExecutor(id: String, why: ExecutorLossReason): Unit =
     answers.call("executor_removed")(_.put("executor", id).put("reason", why.message))
 
-  def executorRegistered(cores: Int): Unit = totalCoreCount.addAndGet(cores)
+  override def executorRegistered(cores: Int): Unit = totalCoreCount.addAndGet(cores)
 
-  def requestTotal(executors: Int, local: Map[String, Int]): Unit =
+  override def requestTotal(executors: Int, local: Map[String, Int]): Boolean = {
     requestTotalExecutors(Map(0 -> executors), Map(0 -> local.values.sum), Map(0 -> local))
+    true
+  }
 
   def kill(ids: Seq[String]): Boolean = Await.result(doKillExecutors(ids), 5.seconds)
 
-  def passTime(milliseconds: Long): Unit = {
+  override def passTime(milliseconds: Long): Unit = {
     val since = field("localityWaitStartTimeNs")
     since.setLong(this, since.getLong(this) - milliseconds * 1000000)
   }
@@ -109,15 +144,6 @@ class Asked(sc: SparkContext, answers: Answers, driver: SchedulerDriver)
   private def agents: HashMap[String, Agent] = value("agents")
 
   def hasTasks: Boolean = agents.values.exists(_.taskIDs.nonEmpty)
-
-  private def field(name: String): Field = {
-    val fields = classOf[MesosCoarseGrainedSchedulerBackend].getDeclaredFields
-    val found = fields.find(it => it.getName == name || it.getName.endsWith("$" + name)).get
-    found.setAccessible(true)
-    found
-  }
-
-  private def value[T](name: String): T = field(name).get(this).asInstanceOf[T]
 
   def describeStart(line: ObjectNode): Unit = {
     line.put("init", "ok").put("executor_memory", executorMemory(sc)).put("max_cores", value[Int]("maxCores"))

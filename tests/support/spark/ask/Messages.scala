@@ -79,26 +79,44 @@ object Messages {
     line.put("id", task.getTaskId.getValue)
     line.put("name", task.getName)
     line.put("agent", task.getSlaveId.getValue)
-    val pieces = task.getResourcesList.asScala
+    putResources(line, task.getResourcesList.asScala)
+    if (task.hasExecutor) {
+      line.set[JsonNode]("executor", fromExecutor(task.getExecutor, task.getSlaveId))
+    } else {
+      putCommand(line, task.getCommand)
+    }
+    if (task.getLabels.getLabelsCount > 0) line.set[JsonNode]("labels", fromLabels(task.getLabels))
+    if (task.hasContainer) line.set[JsonNode]("container", fromContainer(task.getContainer))
+    line
+  }
+
+  private def fromExecutor(executor: ExecutorInfo, agent: SlaveID): ObjectNode = {
+    val line = emptyObject.put("id", executor.getExecutorId.getValue).put("agent", agent.getValue)
+    putResources(line, executor.getResourcesList.asScala)
+    putCommand(line, executor.getCommand)
+    if (executor.getLabels.getLabelsCount > 0) line.set[JsonNode]("labels", fromLabels(executor.getLabels))
+    if (executor.hasContainer) line.set[JsonNode]("container", fromContainer(executor.getContainer))
+    line
+  }
+
+  private def putResources(line: ObjectNode, pieces: Seq[Resource]): Unit = {
     for (name <- Seq("cpus", "mem", "gpus")) {
       line.put(name, pieces.filter(_.getName == name).map(_.getScalar.getValue).sum)
     }
     val resources = line.putArray("resources")
     pieces.foreach(piece => resources.add(fromResource(piece)))
-    line.put("command", task.getCommand.getValue)
-    if (task.getCommand.getUrisCount > 0) {
+  }
+
+  private def putCommand(line: ObjectNode, command: CommandInfo): Unit = {
+    line.put("command", command.getValue)
+    if (command.getUrisCount > 0) {
       val uris = line.putArray("uris")
-      task.getCommand.getUrisList.asScala.foreach { uri =>
-        uris.addObject().put("value", uri.getValue).put("cache", uri.getCache)
-      }
+      command.getUrisList.asScala.foreach(uri => uris.addObject().put("value", uri.getValue).put("cache", uri.getCache))
     }
     val variables = line.putObject("env")
-    task.getCommand.getEnvironment.getVariablesList.asScala.sortBy(_.getName).foreach { variable =>
+    command.getEnvironment.getVariablesList.asScala.sortBy(_.getName).foreach { variable =>
       variables.put(variable.getName, variable.getValue)
     }
-    if (task.getLabels.getLabelsCount > 0) line.set[JsonNode]("labels", fromLabels(task.getLabels))
-    if (task.hasContainer) line.set[JsonNode]("container", fromContainer(task.getContainer))
-    line
   }
 
   private def fromResource(resource: Resource): ObjectNode = {

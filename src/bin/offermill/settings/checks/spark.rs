@@ -120,7 +120,8 @@ fn software(draft: &SettingsDraft) -> Option<Software> {
     archive.or_else(|| draft.spark.home.clone().map(Software::Home))
 }
 
-fn java_options(settings: &SparkSettings) -> String {
+/// The options of Java of all executors.
+pub(crate) fn java_options(settings: &SparkSettings) -> String {
     let own = [&settings.default_java_options, &settings.java_options];
     own.into_iter().flatten().map(String::as_str).collect::<Vec<&str>>().join(" ")
 }

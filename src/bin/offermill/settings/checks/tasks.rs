@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offermill::ResourceSums;
-use offermill::config::text::parse_count;
+use offermill::config::text::{TimeUnit, parse_count, parse_duration};
 use offermill::config::{ExecutorCores, ExecutorGpus};
 use offermill::limits::{EXECUTORS_MAX, TOTAL_CORES_MAX};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
@@ -15,6 +15,7 @@ use crate::settings::flags::RunArguments;
 use crate::settings::master::{ClusterKind, ClusterMaster};
 use crate::settings::sources::SettingSource;
 use crate::settings::values::executors::ExecutorProgram;
+use crate::tasks::hosting::HostTerms;
 use crate::tasks::order::TaskList;
 use crate::tasks::parse::{RETRIES_MAX, cores_of, memory_of};
 use crate::tasks::queue::{ResumedTasks, TaskQueue, TaskTerms};
@@ -57,7 +58,8 @@ pub(crate) fn task_program(
         (None, name) => format!("{name}.results"),
     };
     let list = read_tasks(name, &defaults).map_err(|why| draft.problems.push(why)).ok()?;
-    report_too_large(draft, &list);
+    let hosts = host_terms(arguments, draft).map_err(|why| draft.problems.push(why)).ok()?;
+    report_too_large(draft, &list, hosts.as_ref());
     derive(draft, &list);
     let terms = TaskTerms {
         form: draft.form,
@@ -70,6 +72,7 @@ pub(crate) fn task_program(
             memory: Mebibytes::new(u64::MAX),
             gpus: draft.gpu_cap,
         },
+        hosts,
     };
     Some(ExecutorProgram::Tasks(Arc::new(TaskQueue::new(list, terms, results))))
 }
@@ -77,12 +80,17 @@ pub(crate) fn task_program(
 /// Reports flags that mean nothing without tasks.
 pub(crate) fn refuse_without_tasks(arguments: &RunArguments, draft: &mut SettingsDraft) {
     let RunArguments { task_cores, task_memory, task_retries, results, resume, .. } = arguments;
+    let RunArguments { task_hosts, host_cores, host_memory, host_idle_timeout, .. } = arguments;
     let flags = [
         ("--task-cores", task_cores.is_some()),
         ("--task-memory", task_memory.is_some()),
         ("--task-retries", task_retries.is_some()),
         ("--results", results.is_some()),
         ("--resume", *resume),
+        ("--task-hosts", *task_hosts),
+        ("--host-cores", host_cores.is_some()),
+        ("--host-memory", host_memory.is_some()),
+        ("--host-idle-timeout", host_idle_timeout.is_some()),
     ];
     for (flag, _) in flags.into_iter().filter(|(_, is_given)| *is_given) {
         draft.problems.push(format!("{flag} is for tasks: it needs --tasks FILE"));
@@ -100,6 +108,43 @@ fn defaults(arguments: &RunArguments) -> Result<TaskDefaults, String> {
         memory: memory_of("memory", memory).map_err(|why| named("--task-memory", why))?,
         retries: retries.map_err(|error| error.to_string())? as u32,
     })
+}
+
+/// What hosts take, if tasks run in hosts.
+fn host_terms(
+    arguments: &RunArguments,
+    draft: &SettingsDraft,
+) -> Result<Option<HostTerms>, String> {
+    let RunArguments { task_hosts, host_cores, host_memory, host_idle_timeout, .. } = arguments;
+    if !task_hosts {
+        let given = [
+            ("--host-cores", host_cores.is_some()),
+            ("--host-memory", host_memory.is_some()),
+            ("--host-idle-timeout", host_idle_timeout.is_some()),
+        ];
+        return match given.iter().find(|(_, is_given)| *is_given) {
+            Some((flag, _)) => Err(format!("{flag} is for hosts: it needs --task-hosts")),
+            None => Ok(None),
+        };
+    }
+    if draft.master.is_some() && !draft.is_on(ClusterKind::Local) {
+        return Err("--task-hosts is for local agents: other clusters have no hosts".to_owned());
+    }
+    let named = |flag: &str, why: String| format!("{flag}: it {why}");
+    let cores = cores_of("cores", host_cores.as_deref().unwrap_or("0.1"));
+    let memory = memory_of("memory", host_memory.as_deref().unwrap_or("32m"));
+    let idle = host_idle_timeout.as_deref().unwrap_or("60s");
+    let idle = parse_duration("--host-idle-timeout", idle, TimeUnit::Seconds);
+    let program = std::env::current_exe();
+    let program = program.map_err(|error| format!("this program isn't found: {error}"))?;
+    let program = program.into_os_string().into_string();
+    let program = program.map_err(|_| "--task-hosts: this program's path is no text".to_owned())?;
+    Ok(Some(HostTerms {
+        cores: cores.map_err(|why| named("--host-cores", why))?,
+        memory: memory.map_err(|why| named("--host-memory", why))?,
+        idle_timeout: idle.map_err(|error| error.to_string())?,
+        argv: vec![program, "task-host".to_owned()],
+    }))
 }
 
 /// Reports settings that contradict tasks.
@@ -136,9 +181,12 @@ fn refuse_conflicts(draft: &mut SettingsDraft) {
 }
 
 /// Reports tasks that fit on no local agent, which are all alike.
-fn report_too_large(draft: &mut SettingsDraft, list: &TaskList) {
+fn report_too_large(draft: &mut SettingsDraft, list: &TaskList, hosts: Option<&HostTerms>) {
     let Some((text, ClusterMaster::Local(master))) = &draft.master else { return };
-    let (cores, memory) = (master.cores(), master.memory());
+    let host = hosts.map(HostTerms::sums).unwrap_or(ResourceSums::NONE);
+    let have = ResourceSums { cores: master.cores(), memory: master.memory(), gpus: Gpus::ZERO };
+    let ResourceSums { cores, memory, .. } = have.saturating_sub(host);
+    let beside = if hosts.is_some() { " beside its host" } else { "" };
     let is_too_large =
         |task: &&TaskSpec| task.cores > cores || task.memory > memory || task.gpus > Gpus::ZERO;
     let too_large: Vec<&TaskSpec> = list.tasks.iter().filter(is_too_large).collect();
@@ -146,7 +194,9 @@ fn report_too_large(draft: &mut SettingsDraft, list: &TaskList) {
         let size = TaskSize::of(task).sentence();
         let (source, line, id) = (&list.source, task.line, &task.id);
         let have = format!("{cores} cores and {memory}");
-        format!("{source}, line {line}: task {id} takes {size}; an agent of {text} has {have}")
+        format!(
+            "{source}, line {line}: task {id} takes {size}; an agent of {text} has {have}{beside}"
+        )
     };
     let mut problems: Vec<String> =
         too_large.iter().take(TOO_LARGE_SHOWN_MAX).map(sentence).collect();

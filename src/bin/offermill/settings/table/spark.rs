@@ -108,7 +108,7 @@ pub(super) const SPARK_ROWS: &[OptionRow] = &[
         let mut is_coarse = true;
         given.read_into(&mut is_coarse, parse_bool)?;
         if !is_coarse {
-            draft.reject(given, "true: there is no fine-grained mode");
+            draft.reject(given, "true: there is no fine-grained mode, except in `offermill replay --compat spark-3.5`");
         }
         Ok(())
     }),

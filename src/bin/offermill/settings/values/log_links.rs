@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use offermill::launch::LaunchContext;
+use offermill::launch::{EnvironmentVariable, LaunchContext};
 
 /// The files with an executor's output.
 const LOGS: [&str; 2] = ["stdout", "stderr"];
@@ -20,7 +20,7 @@ impl LogLinks {
     /// Adds the variables of an executor to an environment. Those that it has already stay.
     pub(crate) fn add_to(
         &self,
-        environment: &mut Vec<(String, String)>,
+        environment: &mut Vec<EnvironmentVariable>,
         context: &LaunchContext<'_>,
     ) {
         let attributes = [
@@ -38,7 +38,7 @@ impl LogLinks {
         });
         for (name, value) in attributes.chain(logs) {
             if environment.iter().all(|(known, _)| *known != name) {
-                environment.push((name, value));
+                environment.push((name.into(), value));
             }
         }
     }
@@ -100,11 +100,11 @@ mod tests {
     /// Goal: each variable occurs once, and those that a user has set stay. Method: an environment with one of them.
     #[test]
     fn own_variables_stay() {
-        let own = ("SPARK_LOG_URL_STDOUT".to_owned(), "mine".to_owned());
+        let own = ("SPARK_LOG_URL_STDOUT".into(), "mine".to_owned());
         let mut environment = vec![own.clone()];
         LogLinks::Here("/x".into()).add_to(&mut environment, &context());
         assert_eq!((environment.len(), &environment[0]), (7, &own));
-        let agent = ("SPARK_EXECUTOR_ATTRIBUTE_AGENT_ID".to_owned(), "S1".to_owned());
+        let agent = ("SPARK_EXECUTOR_ATTRIBUTE_AGENT_ID".into(), "S1".to_owned());
         assert!(environment.contains(&agent), "{environment:?}");
     }
 }

@@ -1,0 +1,238 @@
+//! Hosts of tasks and the tasks in them, as real processes.
+
+use std::time::Duration;
+
+#[cfg(target_os = "linux")]
+use super::bench::processes_in;
+use super::bench::{Bench, launch, until};
+#[cfg(target_os = "linux")]
+use crate::cluster::task_host::MARK_VARIABLE;
+use crate::engine::cluster_manager::{ClusterManager, Event, Launch};
+use crate::launch::{CommandForm, Hosting};
+use crate::resources::Mebibytes;
+use crate::status::TaskState;
+
+const LONG: Duration = Duration::from_secs(600);
+
+/// Not a test: the program of the other tests' hosts, which run this test's program for it.
+#[test]
+#[ignore = "the program of hosts"]
+fn program_of_hosts() {
+    crate::cluster::run_task_host().unwrap();
+}
+
+/// A host of one core and 64 MiB.
+fn host(name: &str) -> Launch<'_> {
+    let own = std::env::current_exe().unwrap();
+    let test = "cluster::local::tests::hosts::program_of_hosts";
+    let mut host = launch(name, &[own.to_str().unwrap(), "--exact", test, "--ignored"]);
+    host.command.hosting = Hosting::Host;
+    host
+}
+
+/// A host of another program: a line of shell.
+fn impostor<'a>(name: &'a str, line: &str) -> Launch<'a> {
+    let mut host = launch(name, &["sh", "-c", line]);
+    host.command.hosting = Hosting::Host;
+    host
+}
+
+/// A task of one core and 64 MiB, a line of shell.
+fn task<'a>(name: &'a str, host: &str, line: &str) -> Launch<'a> {
+    let mut task = launch(name, &["sh", "-c", line]);
+    task.command.hosting = Hosting::In(host.into());
+    task
+}
+
+/// How many ends of an executor were reported until now.
+fn ends(bench: &Bench, executor: &str) -> usize {
+    let is_end = |event: &Event| match event {
+        Event::Update(update) if update.executor == executor => match update.state {
+            TaskState::Staging | TaskState::Starting | TaskState::Running | TaskState::Killing => {
+                None
+            }
+            _ => Some(()),
+        },
+        _ => None,
+    };
+    std::iter::from_fn(|| bench.try_expect(Duration::from_millis(100), is_end)).count()
+}
+
+/// Goal: tasks run in their host, each with its output, variables, exit code and share of the agent; a failure is the
+/// task's alone; tasks can be added; the host ends when it is asked to. Method: a host with two tasks in one accept, a
+/// third one later, then a kill of the host; offers of what is free.
+#[test]
+fn tasks_run_in_a_host() {
+    let bench = Bench::new("hosts", "local-cluster[1,4,1024]");
+    let offer = bench.offer();
+    let mut good = task("good", "h", "pwd; echo \"$GREETING\"; echo oh >&2; cat");
+    good.command.environment.push(("GREETING".into(), "good day".into()));
+    bench.accept(&offer, &[host("h"), good, task("bad", "h", "exit 3")], Duration::ZERO);
+    let running = bench.update("h", TaskState::Running);
+    let started = bench.update("good", TaskState::Running);
+    let finished = bench.update("good", TaskState::Finished);
+    assert_eq!(finished.message, "exit code 0");
+    let sandbox = bench.sandbox(&offer, "good");
+    assert_eq!(started.process.unwrap().sandbox.as_deref(), sandbox.to_str());
+    assert!(started.message.ends_with(&format!("output in {}", sandbox.display())));
+    let expected = format!("{}\ngood day\n", sandbox.display());
+    assert_eq!(bench.output(&offer, "good", "stdout"), expected);
+    assert_eq!(bench.output(&offer, "good", "stderr"), "oh\n");
+    assert_eq!(bench.update("bad", TaskState::Failed).message, "exit code 3");
+
+    let offer = bench.offer_of(3000);
+    bench.accept(&offer, &[task("later", "h", "kill -9 $$")], Duration::ZERO);
+    let failed = bench.update("later", TaskState::Failed);
+    assert_eq!(failed.message, "killed by signal 9 (SIGKILL)");
+    bench.kill("h", LONG);
+    assert_eq!(bench.update("h", TaskState::Killed).message, "on request: exit code 0");
+    let offer = bench.offer_of(4000);
+    bench.accept(&offer, &[task("late", "h", "true")], Duration::ZERO);
+    let gone = bench.update("late", TaskState::Gone);
+    assert_eq!(gone.message, "its host h has ended, or is about to");
+    assert!(running.uuid.is_some() && gone.uuid.is_some());
+    bench.offer_of(4000);
+}
+
+/// Goal: a host that is killed takes its tasks with it, whatever they did to their groups; each is reported once, as
+/// lost, and only when it is gone. Method: a task with a child in a session of its own, one whose settings have another
+/// mark, too, and one without a variable; the host gets SIGKILL.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_killed_host_takes_its_tasks_along() {
+    let bench = Bench::new("hosts-killed", "local-cluster[1,4,1024]");
+    let offer = bench.offer();
+    let mut leaving = task("leaving", "h", "setsid sleep 600 & echo ready; wait");
+    leaving.command.environment.push((MARK_VARIABLE.into(), "another".into()));
+    let bare = task("bare", "h", "echo ready; exec env -i /bin/sleep 600");
+    bench.accept(&offer, &[host("h"), leaving, bare], Duration::ZERO);
+    let process = bench.update("h", TaskState::Running).process.unwrap();
+    for name in ["leaving", "bare"] {
+        bench.update(name, TaskState::Running);
+        let stdout = bench.sandbox(&offer, name).join("stdout");
+        until("ready", || std::fs::read_to_string(&stdout).is_ok_and(|it| it.contains("ready")));
+    }
+    let pid = rustix::process::Pid::from_raw(process.pid.unwrap() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let why = bench.update("h", TaskState::Failed).message;
+    assert_eq!(why, "killed by signal 9 (SIGKILL)");
+    assert_eq!(processes_in(&bench.folder.0), [] as [i32; 0]);
+    for name in ["leaving", "bare"] {
+        let gone = bench.update(name, TaskState::Gone);
+        assert_eq!(gone.message, format!("its host h is gone: {why}"));
+        assert_eq!(ends(&bench, name), 0, "it ended twice");
+    }
+    bench.offer_of(4000);
+}
+
+/// Goal: a host that sends what makes no sense, that is no host, or that can't be started ends with a clear sentence,
+/// and its tasks are lost once. Method: shells that write to the connection, one that only exits, and no program.
+#[test]
+fn impostors_are_ended() {
+    let bench = Bench::new("hosts-impostors", "local-cluster[1,20,4096]");
+    let offer = bench.offer();
+    let huge = r"printf '\377\377\377\377' >&0; exec sleep 600";
+    let noise = r"printf '\000\000\000\001x' >&0; exec sleep 600";
+    // The end of a task: its kind, its id, and the exit code 1.
+    let about = [
+        r"printf '\000\000\000\023\003\000\000\000\000\000\000\000\001a' >&0;",
+        r"printf '\000\000\000\000\000\000\000\000\001' >&0; exec sleep 600",
+    ];
+    let about = about.concat();
+    let twice = r"printf '\000\000\000\001\000\000\000\000\001\000' >&0; exec sleep 600";
+    let cases = [
+        (huge, "the host sent a message of 4294967295 bytes, of which 65536 are allowed"),
+        (noise, "the host sent a message that makes no sense"),
+        (&about, "the host sent a report of task \"a\", which it doesn't have"),
+        (twice, "the host sent that it is ready, twice"),
+        ("exit 3", "exit code 3"),
+        ("exec <&-; exec sleep 600", "killed by signal 9 (SIGKILL)"),
+    ];
+    for (number, (line, sentence)) in cases.into_iter().enumerate() {
+        let (name, waiting) = (format!("h{number}"), format!("t{number}"));
+        let offer = if number == 0 { offer.clone() } else { bench.offer_of(20_000) };
+        let launches = [impostor(&name, line), task(&waiting, &name, "true")];
+        bench.accept(&offer, &launches, Duration::ZERO);
+        assert_eq!(bench.update(&name, TaskState::Failed).message, sentence);
+        let gone = bench.update(&waiting, TaskState::Gone).message;
+        assert_eq!(gone, format!("its host {name} is gone: {sentence}"));
+        assert_eq!(ends(&bench, &name) + ends(&bench, &waiting), 0, "{sentence}");
+    }
+    let offer = bench.offer_of(20_000);
+    let mut missing = host("missing");
+    missing.command.argv = vec!["no-such-command-anywhere".to_owned()];
+    bench.accept(&offer, &[missing, task("waits", "missing", "true")], Duration::ZERO);
+    let why = bench.update("missing", TaskState::Failed).message;
+    assert!(why.starts_with("command \"no-such-command-anywhere\" not found"), "{why}");
+    assert_eq!(
+        bench.update("waits", TaskState::Gone).message,
+        format!("its host missing is gone: {why}")
+    );
+    bench.offer_of(20_000);
+}
+
+/// Goal: tasks are killed alone, with their grace, also before they were started; a task that can't be started fails
+/// alone. Method: a task that ends on SIGTERM, one that ignores it, one whose host isn't ready yet, one without a
+/// program, one that needs a container's entry point; what a reconciliation says of them.
+#[test]
+fn tasks_are_killed_alone() {
+    let bench = Bench::new("hosts-kills", "local-cluster[1,8,1024]");
+    let offer = bench.offer();
+    let soft = task("soft", "h", "trap 'exit 7' TERM; echo ready; sleep 600 & wait");
+    let hard = task("hard", "h", "trap '' TERM; echo ready; while :; do sleep 1; done");
+    let mut missing = task("missing", "h", "");
+    missing.command.argv = vec!["no-such-command-anywhere".to_owned()];
+    let mut entry = task("entry", "h", "true");
+    entry.command.form = CommandForm::EntryPoint;
+    let launches = [host("h"), soft, hard, missing, entry, task("early", "h", "sleep 600")];
+    bench.accept(&offer, &launches, Duration::ZERO);
+    bench.kill("early", LONG);
+    let early = bench.update("early", TaskState::Killed).message;
+    assert!(early.starts_with("on request"), "{early}");
+    let why = bench.update("missing", TaskState::Failed).message;
+    assert!(why.starts_with("command \"no-such-command-anywhere\" not found"), "{why}");
+    bench.update("entry", TaskState::Error);
+    for name in ["soft", "hard"] {
+        bench.update(name, TaskState::Running);
+        let stdout = bench.sandbox(&offer, name).join("stdout");
+        until("ready", || std::fs::read_to_string(&stdout).is_ok_and(|it| it.contains("ready")));
+    }
+    bench.kill("soft", LONG);
+    assert_eq!(bench.update("soft", TaskState::Killed).message, "on request: exit code 7");
+    bench.kill("hard", Duration::from_millis(100));
+    let hard = bench.update("hard", TaskState::Killed).message;
+    assert_eq!(hard, "on request: killed by signal 9 (SIGKILL)");
+    bench.reconcile(&["h", "soft"]);
+    bench.update("h", TaskState::Running);
+    bench.update("soft", TaskState::Gone);
+    bench.offer_of(7000);
+}
+
+/// Goal: hosts and tasks end with their agent, and with the cluster, and nothing stays behind. Method: an agent with a
+/// host and a task is lost; another host's task ignores SIGTERM when the cluster stops.
+#[test]
+fn hosts_end_with_agent_and_cluster() {
+    let bench = Bench::with("hosts-end", "local-cluster[1,4,1024]", |config| {
+        config.grace(Duration::from_millis(200))
+    });
+    let offer = bench.offer();
+    let launches = [host("h1"), task("t1", "h1", "sleep 600")];
+    bench.accept(&offer, &launches, Duration::ZERO);
+    bench.update("t1", TaskState::Running);
+    bench.cluster.lose_agent(0).unwrap();
+    assert_eq!(bench.update("t1", TaskState::Gone).message, "its agent was lost");
+    bench.update("h1", TaskState::Gone);
+    bench.cluster.restore_agent(0).unwrap();
+    let offer = bench.offer_of(4000);
+    let mut small = host("h2");
+    small.resources.memory = Mebibytes::new(32);
+    let launches = [small, task("t2", "h2", "trap '' TERM; while :; do sleep 1; done")];
+    bench.accept(&offer, &launches, Duration::ZERO);
+    bench.update("t2", TaskState::Running);
+    bench.cluster.stop();
+    bench.update("h2", TaskState::Killed);
+    bench.update("t2", TaskState::Killed);
+    assert_eq!(ends(&bench, "t1") + ends(&bench, "t2"), 0, "an end was reported twice");
+    #[cfg(target_os = "linux")]
+    until("all are gone", || processes_in(&bench.folder.0).is_empty());
+}

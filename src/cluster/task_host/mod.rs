@@ -1,0 +1,27 @@
+//! Hosts of tasks: long-lived processes in which tasks start at less cost than executors of their own.
+//!
+//! The cluster that starts a host gives it one end of a pair of sockets as standard input. What they say to each other
+//! is in `message`, in bounded `frame`s. The host (`program`) runs each task as a process that leads a group of its
+//! own, with its output in a folder of its own (`tasks`), and reports how it ended. It has no watchdog a task: when the
+//! host ends, whatever the way, its *sweeper* kills its tasks (`sweeper`), and then the connection ends, by which the
+//! cluster knows that they are gone.
+//!
+//! | what happens | tasks | host |
+//! |---|---|---|
+//! | a task fails | it alone | goes on |
+//! | the cluster asks it to finish | asked to end, killed after the grace | ends with the last one |
+//! | the host is killed, or its sweeper | killed by the sweeper; by their mark, if the sweeper is gone as well | its end is reported |
+//! | the program with the cluster ends | killed by the sweeper | killed by its watchdog |
+//! | either side sends what makes no sense | killed | ends; the sentence says what it was |
+
+mod connection;
+mod frame;
+mod message;
+mod program;
+mod sweeper;
+mod tasks;
+
+pub(crate) use connection::{HostConnection, HostEvent};
+pub(crate) use message::{HostReport, HostRequest};
+pub use program::run_task_host;
+pub(crate) use sweeper::MARK_VARIABLE;
