@@ -3,10 +3,11 @@
 use loom::sync::Arc;
 use loom::thread;
 
-use super::scenes::{config, kernel, offer_to};
+use super::scenes::{config, finish, kernel, offer, offer_to};
 use super::{explore, race};
 use crate::config::{Queue, QueueId};
 use crate::kernel::state::budget::Budget;
+use crate::kernel::state::claim_returns::ClaimReturns;
 use crate::kernel::state::quota::{QuotaWord, Shortage};
 use crate::resources::MilliCpus;
 use crate::{ConfigBuilder, Kernel};
@@ -122,6 +123,33 @@ fn held(kernel: &Kernel) -> u64 {
     kernel.queues()[1].cores.whole_cores()
 }
 
+/// Goal: two batches in one queue and an end beside them neither exceed its maximum nor lose what is booked. Method: a
+/// queue with room for one holds one; a batch is answered while the executor ends and another batch is answered.
+#[test]
+fn batches_and_an_end_share_a_queue() {
+    explore("queues/launch-end-launch", Some(1), || {
+        let kernel = kernel(with_queue(1));
+        let executor = offer(&kernel, 1).remove(0);
+        let (here, there) = (kernel.clone(), kernel.clone());
+        let (mut one, mut other) = (kernel.handler(), kernel.handler());
+        let (first, second) = race(
+            move || {
+                let placed = offer_to(&mut one, "S0", 1).len();
+                assert!(held(&here) <= 1);
+                placed
+            },
+            move || {
+                finish(&there, &executor);
+                let placed = offer_to(&mut other, "S0", 1).len();
+                assert!(held(&there) <= 1);
+                placed
+            },
+        );
+        assert_eq!(first + second, 1, "what was freed is placed once");
+        kernel.check().unwrap();
+    });
+}
+
 /// Goal: once a lower maximum is set, nothing more is placed in the queue, and a batch that was late leaves nothing
 /// booked. Method: a batch beside the setter.
 #[test]
@@ -140,5 +168,29 @@ fn a_maximum_holds_once_it_is_set() {
         assert_eq!(placed as u32, counted);
         assert_eq!(held(&kernel), placed as u64);
         kernel.check().unwrap();
+    });
+}
+
+/// Goal: if a claim that was seen is given back, one of the two threads requests a revive. Method: a batch that finds a
+/// queue full, and one that gives its claim back.
+#[test]
+fn a_refusal_for_a_claim_is_revived() {
+    explore("queues/refuse-return", None, || {
+        let words = Arc::new((QuotaWord::default(), Budget::new(), ClaimReturns::default()));
+        words.0.claim(2, 2, &words.1, u64::MAX).unwrap();
+        let (here, there) = (Arc::clone(&words), Arc::clone(&words));
+        let (refused, returned) = race(
+            move || {
+                let (word, _, returns) = &*here;
+                let seen = returns.count();
+                (word.load().held() == 2).then(|| returns.refuse(seen))
+            },
+            move || {
+                let (word, footprints, returns) = &*there;
+                word.release(2, footprints);
+                returns.add()
+            },
+        );
+        assert!(refused != Some(false) || returned, "nobody revives");
     });
 }

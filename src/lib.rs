@@ -150,6 +150,7 @@
 //! | 47 | An executor that is [bound late](Kernel::bind) counts on the agent that it is bound to, on no other, and on none once it has ended; whichever of a binding, a refusal and an end comes first decides. Once its agent is reported lost, it is in doubt. If the agent was excluded before, or doesn't meet the constraint, it is killed, and blames no agent | L `binding`; P, F; D |
 //! | 48 | An executor whose launch was returned is found by its id until it ends, and by no other id, also while the tables behind ids are reused; to look up an id allocates nothing, whatever it says | L `numbers`; S `numbers/plain-ids`; P, F; counting allocator |
 //! | 49 | An agent has at most one [host](Hosts) for tasks: of several first tasks on an agent one adds it, and it is placed with its first tasks or not at all; no task joins a host that the framework is about to end, and what is said of a former host's tasks doesn't count for the next host | L `hosts`, `tasks`; P |
+//! | 50 | With [queues](ConfigBuilder::queue), placements and readmissions never exceed a queue's maximum, and leave other queues what is [guaranteed](Kernel::set_queue_demand) to them; offers that are refused for a claim which another batch gives back are revived | L `queues`; S `caps/queue`; T, P against naive books |
 //!
 //! # Which call waits for which
 //!

@@ -90,9 +90,9 @@ impl Queue {
         self
     }
 
-    /// Sets the cores that are kept for it: as long as it holds less and has
-    /// [demand](crate::Kernel::set_queue_demand), other queues leave it the rest of the core cap. At most
-    /// [`limits::QUEUE_MIN_CORES_MAX`].
+    /// Sets the cores that are kept for it: as long as it holds less and has demand, other queues leave it the rest
+    /// below the core cap; see [what exactly holds](crate::Kernel::set_queue_demand). Without a core cap there is
+    /// nothing to keep. At most [`limits::QUEUE_MIN_CORES_MAX`].
     #[must_use]
     pub fn min_cores(mut self, cores: MilliCpus) -> Queue {
         self.min_cores = cores;

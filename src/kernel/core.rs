@@ -122,4 +122,12 @@ impl Core {
             queues.release(queue, amount);
         }
     }
+
+    /// Releases what was booked for an executor that isn't counted.
+    pub(super) fn give_back_claim(&self, queue: Option<QueueId>, amount: QueueAmount) {
+        if queue.is_some() {
+            self.release_queue(queue, amount);
+            self.record_claim_return();
+        }
+    }
 }

@@ -419,6 +419,7 @@ impl Running {
             hostname: hostname.to_owned(),
             resources: launch.resources,
             binding: Binding::Immediate,
+            queue: None,
         });
         let launched: Vec<RecoveredExecutor> = launched.collect();
         let written = self.state_file.launch(&launched);

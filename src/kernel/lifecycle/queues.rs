@@ -14,9 +14,15 @@ impl Kernel {
     /// # Guarantees
     /// The *footprint* of a queue is what it holds or, while it has demand, what is guaranteed to it, if that is more.
     /// At every instant: if the footprints are together no more than the core cap (for memory:
-    /// [`queued_memory`](crate::ConfigBuilder::queued_memory)), nothing is placed with which they would be more; if
-    /// they are more, because the settings or the demand were changed, nothing is placed with which a footprint grows.
-    /// So as long as these don't change, a queue always finds the rest of its guarantee below the caps.
+    /// [`queued_memory`](crate::ConfigBuilder::queued_memory)), nothing is booked with which they would be more; if
+    /// they are more, because the settings or the demand were changed, nothing is booked with which a footprint grows.
+    /// So once they are no more, other queues leave a queue the rest of its guarantee, as long as settings and demand
+    /// don't change. That concerns cores and memory of executors in queues: other queues may reach the executor limit
+    /// or the cap of GPUs, and executors that were placed before there were queues are in no footprint, though they
+    /// count in the core cap.
+    ///
+    /// A guarantee is booked when this, or [`Kernel::reconfigure`], returns. Before, other queues may take what they
+    /// leave by then; a batch that has booked that may be placed after.
     ///
     /// # Blocking
     /// Waits for other threads that set demand or settings. Handlers never wait for it.

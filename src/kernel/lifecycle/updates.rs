@@ -389,7 +389,7 @@ impl Core {
             return Outcome::of(Some(id), Change::Readmitted);
         }
         // Another update came first: undo what was counted for this one.
-        self.release_queue(queue, allocation.booked());
+        self.give_back_claim(queue, allocation.booked());
         self.release_allocation(&allocation);
         Outcome::of(Some(id), Change::Nothing)
     }
@@ -417,12 +417,13 @@ impl Core {
                 && queues.claim(&policy.config, queue, allocation.booked()).is_err()
             {
                 self.gpus.release(gpus);
+                self.record_claim_return();
                 return false;
             }
             if self.admission.commit(admission, 1, cores).is_ok() {
                 return true;
             }
-            self.release_queue(queue, allocation.booked());
+            self.give_back_claim(queue, allocation.booked());
             self.gpus.release(gpus);
         }
     }

@@ -6,7 +6,7 @@
 //!    Offers without an agent are left out; see [`binding`](crate::kernel::lifecycle::binding).
 //! 2. The word of GPUs.
 //!    Then the words of the [queues](super::queues), if there are queues: if one has less room than when the batch was
-//!    planned, give everything back and plan the batch again.
+//!    planned, give everything back and plan the batch again, a few times at most.
 //! 3. Executor cells and sequence numbers; the cells become `Reserved`.
 //! 4. The admission word, with one compare-exchange for the batch. If other launches or ends changed the word, truncate
 //!    the plan to what still fits (it is never extended) and retry. If the policy changed or plans were invalidated
@@ -76,6 +76,12 @@ pub(crate) trait Planned: Copy {
         candidates: &mut CandidateSet,
         plan: &mut Plan<Self>,
     ) -> Option<Reason>;
+
+    /// How many executors, from the first on, are placed together or not at all; at least 1 of them.
+    #[inline]
+    fn group(_order: &[Self]) -> usize {
+        1
+    }
 
     /// Where a plan may be cut off: at `keep` or before.
     #[inline]
@@ -162,6 +168,12 @@ pub(crate) struct Plan<P = u32> {
     any_failed: bool,
     /// What was booked in queues; empty before, and without queues.
     pub(super) claims: Vec<(QueueId, QueueAmount)>,
+    /// How often in a row the queues had less room than when the plan was made.
+    pub(super) lost_races: u32,
+    /// Whether executors were left out because of others' claims in their queues.
+    pub(super) contended: bool,
+    /// The [number of claims](crate::kernel::state::claim_returns) that were given back before it was made.
+    pub(super) claim_returns: u64,
 }
 
 impl<P> Plan<P> {
@@ -175,6 +187,9 @@ impl<P> Plan<P> {
             spare_pages: Vec::new(),
             any_failed: false,
             claims: Vec::new(),
+            lost_races: 0,
+            contended: false,
+            claim_returns: 0,
         }
     }
 
@@ -183,6 +198,7 @@ impl<P> Plan<P> {
         self.cells.clear();
         self.claims.clear();
         self.any_failed = false;
+        self.contended = false;
     }
 
     /// The id of the executor at `position` of the order.
@@ -439,12 +455,18 @@ impl Core {
         keep: usize,
     ) {
         for planned in plan.order.drain(keep..) {
-            let candidate = &mut candidates.list[planned.candidate()];
-            self.agents.release(candidate.agent.index(), 1);
-            candidate.placed -= 1;
-            if candidate.placed == 0 {
-                self.gpus.release(u64::from(std::mem::take(&mut candidate.gpus_granted)));
-            }
+            self.release_agent(candidates, planned);
+        }
+    }
+
+    /// Uncounts a planned executor on its agent, and releases the GPUs of its candidate if that is left empty.
+    #[inline]
+    pub(super) fn release_agent<P: Planned>(&self, candidates: &mut CandidateSet, planned: P) {
+        let candidate = &mut candidates.list[planned.candidate()];
+        self.agents.release(candidate.agent.index(), 1);
+        candidate.placed -= 1;
+        if candidate.placed == 0 {
+            self.gpus.release(u64::from(std::mem::take(&mut candidate.gpus_granted)));
         }
     }
 }

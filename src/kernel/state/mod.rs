@@ -11,6 +11,7 @@ pub(crate) mod agent_key;
 pub(crate) mod agent_view;
 pub(crate) mod agents;
 pub(crate) mod budget;
+pub(crate) mod claim_returns;
 pub(crate) mod counters;
 pub(crate) mod demand;
 pub(crate) mod drain;

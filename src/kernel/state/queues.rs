@@ -16,6 +16,7 @@
 use crossbeam_utils::CachePadded;
 
 use super::budget::Budget;
+use super::claim_returns::ClaimReturns;
 use super::quota::{Quota, QuotaWord, Shortage};
 use crate::config::{Config, QueueId, Queues};
 use crate::limits;
@@ -80,6 +81,8 @@ pub(crate) struct QueueTable {
     /// What the footprints of all queues are together.
     cores: CachePadded<Budget>,
     memory: CachePadded<Budget>,
+    /// Claims that were given back.
+    pub(crate) returns: CachePadded<ClaimReturns>,
     terms: Mutex<Box<[QueueTerms]>>,
 }
 
@@ -90,6 +93,7 @@ impl QueueTable {
             cells: std::iter::repeat_with(CachePadded::default).take(LENGTH).collect(),
             cores: CachePadded::new(Budget::new()),
             memory: CachePadded::new(Budget::new()),
+            returns: CachePadded::default(),
             terms: Mutex::new(vec![terms; LENGTH].into()),
         }
     }

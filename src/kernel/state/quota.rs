@@ -120,20 +120,25 @@ impl QuotaWord {
         total: u64,
     ) -> Result<(), Shortage> {
         let mut seen = self.load();
+        let mut reserved = 0;
         loop {
             if amount > most.min(HELD_MAX).saturating_sub(seen.held()) {
+                footprints.release(reserved);
                 return Err(Shortage::Maximum);
             }
             let (next, grown) = seen.with(amount);
-            if grown > 0 && footprints.reserve(grown, grown, total) < grown {
+            let missing = grown.saturating_sub(reserved);
+            if missing > 0 && footprints.reserve(missing, missing, total) < missing {
+                footprints.release(reserved);
                 return Err(Shortage::Guaranteed);
             }
+            reserved = reserved.max(grown);
             match self.replace(seen, next) {
-                Ok(()) => return Ok(()),
-                Err(current) => {
-                    footprints.release(grown);
-                    seen = current;
+                Ok(()) => {
+                    footprints.release(reserved - grown);
+                    return Ok(());
                 }
+                Err(current) => seen = current,
             }
         }
     }

@@ -66,6 +66,9 @@ impl Scratch {
         if reached.is_some_and(Reason::calls_for_suppress) && !tasks.rooms.is_empty() {
             core.record_refused_at_cap(decisions);
         }
+        if !policy.config.queues.is_empty() {
+            core.record_refused_by_queue(&tasks.queues, tasks.plan.contended, decisions);
+        }
         let batch = TaskBatch { policy, offers, reached, now };
         decisions.declines.append(&mut tasks.declines);
         tasks.write_placed(candidates, &batch, decisions);
