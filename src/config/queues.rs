@@ -10,8 +10,13 @@ use crate::resources::{Mebibytes, MilliCpus};
 /// The number of a queue: its position among those of the [settings](crate::config::Queues), from 1.
 /// [`QueueId::DEFAULT`] is the queue of what names none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct QueueId(u8);
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(from = "u8", into = "u8")
+)]
+// As wide as the other small numbers of a `Reason`, which would be copied in more pieces otherwise.
+pub struct QueueId(u32);
 
 impl QueueId {
     /// The queue `default`, which is always there.
@@ -20,17 +25,29 @@ impl QueueId {
     /// The queue with this number. [`Queues::id`] finds it by its name.
     #[must_use]
     pub const fn new(number: u8) -> QueueId {
-        QueueId(number)
+        QueueId(number as u32)
     }
 
     /// Its number.
     #[must_use]
     pub const fn number(self) -> u8 {
-        self.0
+        self.0 as u8
     }
 
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
+    }
+}
+
+impl From<u8> for QueueId {
+    fn from(number: u8) -> QueueId {
+        QueueId::new(number)
+    }
+}
+
+impl From<QueueId> for u8 {
+    fn from(queue: QueueId) -> u8 {
+        queue.number()
     }
 }
 
@@ -189,7 +206,7 @@ impl Queues {
 
     /// The queues with their numbers, the default queue first.
     pub fn iter(&self) -> impl Iterator<Item = (QueueId, &Queue)> {
-        self.list.iter().zip(0..).map(|(queue, number)| (QueueId(number), queue))
+        self.list.iter().zip(0..).map(|(queue, number)| (QueueId::new(number), queue))
     }
 
     /// The queue with this name.

@@ -21,8 +21,8 @@ impl Kernel {
     ///
     /// # Consistency
     /// Once this has returned, no executor is placed under the old settings, not even by a batch that began before. The
-    /// exception are [guarantees](Kernel::set_queue_demand) of queues: these are in force from the return on, and a batch
-    /// that has booked its executors by then may be placed after. What a batch had booked in queues under the old
+    /// exception are [guarantees](Kernel::set_queue_demand) of queues: these are in force from the return on, and a
+    /// batch that has booked its executors by then may be placed after. What a batch had booked in queues under the old
     /// settings is given back; [`Kernel::queues`] may show it until then.
     ///
     /// What isn't a setting stays, and is judged by the new settings from then on:

@@ -5,11 +5,11 @@
 //! numbers. If one has less room than its copy had, all is given back and the batch is planned again.
 //!
 //! A claim fails only if another thread changed a word since it was copied; but that thread may give its claim back in
-//! turn, so that two batches could fail each other for ever. The order excludes that for maxima: whoever gets the first
-//! queue that both want isn't held up by the other one. It doesn't for the sums of the footprints, of which a batch
-//! claims a part for each of its queues. Therefore a batch that has lost [`LOST_RACES_MAX`] times in a row is booked one
-//! by one, and what finds no room is left out. So each batch makes a bounded number of claims for each change of the
-//! admission word by others, which is why commits are lock-free with queues, too.
+//! turn, so that two batches could fail each other for ever. The order excludes that for maxima: a batch that has
+//! claimed in one queue is not failed by one that still needs that queue. It doesn't for the sums of the footprints, of
+//! which a batch claims a part for each of its queues. Therefore a batch that has lost [`LOST_RACES_MAX`] times in a
+//! row is booked one by one, and what finds no room is left out. So each batch makes a bounded number of claims for
+//! each change of the admission word by others, which is why commits are lock-free with queues, too.
 //!
 //! Claims that are given back are [counted](crate::kernel::state::claim_returns), so that offers that were refused
 //! because of them are asked for again. What is cut off a booked plan later is released at once.

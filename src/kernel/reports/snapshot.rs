@@ -146,9 +146,13 @@ impl Core {
             agents.read(&self.agents, now);
         });
         let mut executors = Vec::with_capacity(rows.len());
+        let has_marks = !marks.is_empty();
         let mut marks = marks.into_iter().peekable();
         executors.extend(rows.iter().filter_map(|row| {
             let id = row.0;
+            if !has_marks {
+                return view(row, None, &mut agents);
+            }
             // Rows may have been left out since the marks were collected. Both are in the order of the cells.
             while marks.next_if(|(of, _)| of.slot < id.slot).is_some() {}
             let mark = marks.next_if(|(of, _)| *of == id).map(|(_, mark)| mark);

@@ -1,7 +1,7 @@
 //! Claims in queues that were given back, and whether a batch refused offers because a queue seemed to have no room.
 //!
-//! A claim that is given back was of no executor; but while it was booked, another batch may have refused offers for it.
-//! Then a revive must ask for these again, and one of the two threads requests it.
+//! A claim that is given back was of no executor; but while it was booked, another batch may have refused offers for
+//! it. Then a revive must ask for these again, and one of the two threads requests it.
 //!
 //! | word | thread | operation | ordering | pairs with |
 //! |---|---|---|---|---|

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use offermill::ResourceSums;
 use offermill::config::QueueId;
 
-use crate::tasks::quotas::QueueQuotas;
+use crate::tasks::quotas::TaskQuotas;
 use crate::tasks::task::TaskSpec;
 
 /// The most tasks of a cycle that are named.
@@ -73,7 +73,7 @@ impl TaskList {
     ///
     /// # Errors
     /// With a sentence about the first task whose queue doesn't exist, or never has room for it.
-    pub(crate) fn find_queues(&mut self, quotas: &QueueQuotas) -> Result<(), String> {
+    pub(crate) fn find_queues(&mut self, quotas: &TaskQuotas) -> Result<(), String> {
         for task in &mut self.tasks {
             let found = match task.queue_name.take() {
                 Some(name) => quotas.find(&name),

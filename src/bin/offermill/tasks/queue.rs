@@ -15,7 +15,7 @@ use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
 use crate::tasks::hosting::{HostLedger, HostTerms};
 use crate::tasks::order::TaskList;
-use crate::tasks::quotas::{QueueQuotas, QuotaLedger};
+use crate::tasks::quotas::{QuotaLedger, TaskQuotas};
 use crate::tasks::ready::{ReadyTasks, SeenAgents, TaskSize};
 use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult};
 use crate::tasks::task::TaskSpec;
@@ -33,7 +33,7 @@ pub(crate) struct TaskTerms {
     pub(crate) setup: Option<Arc<Setup>>,
     pub(crate) variables: Vec<(String, String)>,
     pub(crate) placement: Placement,
-    pub(crate) queues: QueueQuotas,
+    pub(crate) queues: TaskQuotas,
     /// The most tasks in flight, and the most that they may take together: the caps of the run.
     pub(crate) tasks_max: u32,
     pub(crate) most: ResourceSums,
@@ -498,7 +498,7 @@ mod tests {
             setup: None,
             variables: Vec::new(),
             placement: Placement::RoundRobin,
-            queues: QueueQuotas::default(),
+            queues: TaskQuotas::default(),
             tasks_max: 1,
             hosts: None,
             most: ResourceSums { cores, memory, gpus: Gpus::ZERO },

@@ -8,7 +8,7 @@ use offermill::resources::{Mebibytes, MilliCpus};
 
 /// The bounds of a queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct QueueQuota {
+pub(crate) struct TaskQuota {
     pub(crate) name: String,
     max_cores: Option<MilliCpus>,
     max_memory: Option<Mebibytes>,
@@ -17,26 +17,26 @@ pub(crate) struct QueueQuota {
 
 /// All queues, by number. The first is that of tasks that name none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct QueueQuotas {
-    list: Vec<QueueQuota>,
+pub(crate) struct TaskQuotas {
+    list: Vec<TaskQuota>,
     /// Whether any was given.
     is_given: bool,
 }
 
-impl Default for QueueQuotas {
-    fn default() -> QueueQuotas {
+impl Default for TaskQuotas {
+    fn default() -> TaskQuotas {
         let name = Queues::DEFAULT_NAME.to_owned();
-        QueueQuotas { list: vec![QueueQuota { name, ..QueueQuota::default() }], is_given: false }
+        TaskQuotas { list: vec![TaskQuota { name, ..TaskQuota::default() }], is_given: false }
     }
 }
 
-impl QueueQuotas {
+impl TaskQuotas {
     /// Parses `NAME:BOUND=VALUE,…;NAME:…`.
     ///
     /// # Errors
     /// With what is wrong, as a clause.
-    pub(crate) fn parse(text: &str) -> Result<QueueQuotas, String> {
-        let mut quotas = QueueQuotas::default();
+    pub(crate) fn parse(text: &str) -> Result<TaskQuotas, String> {
+        let mut quotas = TaskQuotas::default();
         let mut names: Vec<&str> = Vec::new();
         for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, bounds) = part.split_once(':').unwrap_or((part, ""));
@@ -45,7 +45,7 @@ impl QueueQuotas {
                 return Err(format!("the queue {name:?} stands there twice"));
             }
             names.push(name);
-            let quota = QueueQuota::parse(name, bounds)?;
+            let quota = TaskQuota::parse(name, bounds)?;
             match quotas.list.iter_mut().find(|known| known.name == name) {
                 Some(known) => *known = quota,
                 None => quotas.list.push(quota),
@@ -108,7 +108,7 @@ impl QueueQuotas {
 
     /// Why a task of this size never starts in its queue, as the rest of a sentence; `None` if it may.
     pub(crate) fn too_large(&self, queue: QueueId, own: ResourceSums) -> Option<String> {
-        let QueueQuota { name, max_cores, max_memory, .. } = self.list.get(queue_index(queue))?;
+        let TaskQuota { name, max_cores, max_memory, .. } = self.list.get(queue_index(queue))?;
         let (cores, memory) = (own.cores, own.memory);
         if let Some(most) = max_cores.filter(|most| cores > *most) {
             return Some(format!("takes {cores} cores; the queue {name} has at most {most}"));
@@ -118,10 +118,10 @@ impl QueueQuotas {
     }
 }
 
-impl QueueQuota {
+impl TaskQuota {
     const BOUNDS: &str = "max-cores, max-mem or guaranteed-cores";
 
-    fn parse(name: &str, bounds: &str) -> Result<QueueQuota, String> {
+    fn parse(name: &str, bounds: &str) -> Result<TaskQuota, String> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         let length = 1..=limits::QUEUE_NAME_BYTES_MAX;
         if !length.contains(&name.len()) || !name.bytes().all(allowed) {
@@ -130,7 +130,7 @@ impl QueueQuota {
                 "the queue name {name:?} must have 1 to {most} letters, digits, dots, underscores and hyphens"
             ));
         }
-        let mut quota = QueueQuota { name: name.to_owned(), ..QueueQuota::default() };
+        let mut quota = TaskQuota { name: name.to_owned(), ..TaskQuota::default() };
         let mut seen: Vec<&str> = Vec::new();
         for bound in bounds.split(',').map(str::trim).filter(|bound| !bound.is_empty()) {
             let (key, value) = bound.split_once('=').ok_or_else(|| {
@@ -166,7 +166,7 @@ impl QueueQuota {
 
     /// What is wrong with the bounds, if something is.
     fn check(&self) -> Option<String> {
-        let QueueQuota { name, max_cores, max_memory, guaranteed_cores } = self;
+        let TaskQuota { name, max_cores, max_memory, guaranteed_cores } = self;
         if let Some(most) = max_cores.filter(|most| guaranteed_cores > most) {
             return Some(format!(
                 "{guaranteed_cores} cores are guaranteed to the queue {name}, which has at most {most}"
@@ -189,7 +189,7 @@ fn queue_index(queue: QueueId) -> usize {
 /// What the tasks of each queue take, and how many are yet to start.
 #[derive(Debug)]
 pub(super) struct QuotaLedger {
-    quotas: QueueQuotas,
+    quotas: TaskQuotas,
     held: Vec<ResourceSums>,
     yet_to_start: Vec<u64>,
     /// Whether the kernel was told that the queue has demand.
@@ -206,7 +206,7 @@ pub(super) struct QuotasLeft<'l> {
 
 impl QuotaLedger {
     /// A ledger in which nothing is held, of this many tasks in each queue.
-    pub(super) fn new(quotas: QueueQuotas, tasks: impl Iterator<Item = QueueId>) -> QuotaLedger {
+    pub(super) fn new(quotas: TaskQuotas, tasks: impl Iterator<Item = QueueId>) -> QuotaLedger {
         let count = quotas.list.len();
         let mut yet_to_start = vec![0; count];
         tasks.for_each(|queue| yet_to_start[queue_index(queue)] += 1);
@@ -269,7 +269,7 @@ impl QuotasLeft<'_> {
     /// What a queue has room for.
     pub(super) fn room(&self, queue: QueueId) -> ResourceSums {
         let at = queue_index(queue);
-        let (held, QueueQuota { max_cores, max_memory, .. }) =
+        let (held, TaskQuota { max_cores, max_memory, .. }) =
             (self.held[at], &self.ledger.quotas.list[at]);
         let unused = self.ledger.guaranteed(at).millis().saturating_sub(held.cores.millis());
         let by_others = self.spare.millis().saturating_add(unused);
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn queues_are_read() {
         let quotas =
-            QueueQuotas::parse("etl:max-cores=16,max-mem=32g,guaranteed-cores=0.5; adhoc ;")
+            TaskQuotas::parse("etl:max-cores=16,max-mem=32g,guaranteed-cores=0.5; adhoc ;")
                 .unwrap();
         assert_eq!(quotas.find("adhoc"), Ok(QueueId::new(2)));
         assert_eq!(quotas.find("default"), Ok(QueueId::DEFAULT));
@@ -326,9 +326,9 @@ mod tests {
             .min_cores(MilliCpus::from_millis(500));
         let expected = [Queue::new("default"), etl, Queue::new("adhoc")];
         assert_eq!(quotas.queues().collect::<Vec<_>>(), expected);
-        let own = QueueQuotas::parse("default:max-cores=1").unwrap();
+        let own = TaskQuotas::parse("default:max-cores=1").unwrap();
         assert_eq!(own.queues().count(), 1);
-        assert_eq!(QueueQuotas::default().queues().count(), 0);
+        assert_eq!(TaskQuotas::default().queues().count(), 0);
     }
 
     /// Goal: each mistake has a sentence that names it. Method: one of each.
@@ -354,19 +354,19 @@ mod tests {
                 "2 cores are guaranteed to the queue a, which has",
             ),
         ] {
-            let why = QueueQuotas::parse(text).unwrap_err();
+            let why = TaskQuotas::parse(text).unwrap_err();
             assert!(why.contains(expected), "{text}: {why}");
         }
         let many: String = (0..64).map(|number| format!("q{number};")).collect();
-        assert!(QueueQuotas::parse(&many).unwrap_err().contains("more than 64 queues"));
-        let quotas = QueueQuotas::parse("a:guaranteed-cores=5;b:guaranteed-cores=4").unwrap();
+        assert!(TaskQuotas::parse(&many).unwrap_err().contains("more than 64 queues"));
+        let quotas = TaskQuotas::parse("a:guaranteed-cores=5;b:guaranteed-cores=4").unwrap();
         assert!(quotas.problem(None).unwrap().contains("needs --total-executor-cores"));
         assert!(quotas.problem(Some(CAP)).unwrap().starts_with("9 cores are guaranteed, of 8"));
         assert_eq!(quotas.problem(Some(MilliCpus::from_cores(9))), None);
         let why = "is of the queue \"c\", which is none of --queues: default, a, b";
         assert_eq!(quotas.find("c").unwrap_err(), why);
         let why = "takes 1 cores; the queue d has at most 0.5";
-        let small = QueueQuotas::parse("d:max-cores=0.5,max-mem=1g").unwrap();
+        let small = TaskQuotas::parse("d:max-cores=0.5,max-mem=1g").unwrap();
         assert_eq!(small.too_large(QueueId::new(1), own(1, 1)).unwrap(), why);
         assert!(small.too_large(QueueId::new(1), own(0, 2000)).unwrap().contains("2000 MiB"));
         assert_eq!(small.too_large(QueueId::DEFAULT, own(9, 2000)), None);
@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn queues_have_room_within_their_bounds() {
         let quotas =
-            QueueQuotas::parse("etl:max-cores=5,max-mem=100m;web:guaranteed-cores=4").unwrap();
+            TaskQuotas::parse("etl:max-cores=5,max-mem=100m;web:guaranteed-cores=4").unwrap();
         let (etl, web) = (QueueId::new(1), QueueId::new(2));
         let mut ledger = QuotaLedger::new(quotas, [etl, web].into_iter());
         assert_eq!(ledger.demand_changes(), [(QueueId::DEFAULT, false)]);

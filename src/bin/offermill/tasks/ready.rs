@@ -178,7 +178,7 @@ impl SeenAgents {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tasks::quotas::{QueueQuotas, QuotaLedger};
+    use crate::tasks::quotas::{QuotaLedger, TaskQuotas};
 
     fn sums(cores: u64, memory: u64) -> ResourceSums {
         let (cores, memory) = (MilliCpus::from_cores(cores), Mebibytes::new(memory));
@@ -199,7 +199,7 @@ mod tests {
         for task in 0..10 {
             ready.insert(task, queue, if task % 2 == 0 { size(3, 10) } else { size(1, 10) });
         }
-        let ledger = QuotaLedger::new(QueueQuotas::default(), [queue; 10].into_iter());
+        let ledger = QuotaLedger::new(TaskQuotas::default(), [queue; 10].into_iter());
         let left = ledger.left(MilliCpus::from_cores(100));
         let rooms = [Room::new(0, sums(2, 100), 9), Room::new(1, sums(3, 100), 9)];
         assert_eq!(ready.first(&rooms, &left), [0, 1, 3, 5, 7, 9]);
@@ -213,7 +213,7 @@ mod tests {
     /// then two without bounds, all of one size, and room for three.
     #[test]
     fn full_queues_hold_up_no_other() {
-        let quotas = QueueQuotas::parse("q:max-cores=1").unwrap();
+        let quotas = TaskQuotas::parse("q:max-cores=1").unwrap();
         let queues = [QueueId::new(1), QueueId::new(1), QueueId::DEFAULT, QueueId::DEFAULT];
         let mut ready = ReadyTasks::default();
         (0..).zip(queues).for_each(|(task, queue)| ready.insert(task, queue, size(1, 10)));

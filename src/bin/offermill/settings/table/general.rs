@@ -14,7 +14,7 @@ use crate::settings::master::ClusterKind;
 use crate::settings::sources::{REDACTION_KEY, Sourced};
 use crate::settings::table::row::OptionRow;
 use crate::settings::values::constraints::expression_hint;
-use crate::tasks::quotas::QueueQuotas;
+use crate::tasks::quotas::TaskQuotas;
 
 /// The cluster, executors, placement, failures and the end.
 pub(super) const GENERAL_ROWS: &[OptionRow] = &[
@@ -63,7 +63,7 @@ pub(super) const GENERAL_ROWS: &[OptionRow] = &[
         .flag("--queues")
         .derived("none")
         .read(|draft, given| {
-            match QueueQuotas::parse(&given.text) {
+            match TaskQuotas::parse(&given.text) {
                 Ok(queues) => draft.queues = queues,
                 Err(why) => draft.problems.push(format!("{}: {why}", given.name)),
             }
