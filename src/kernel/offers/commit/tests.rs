@@ -97,8 +97,8 @@ fn a_plan_that_is_too_late_gives_everything_back() {
     }
 }
 
-/// Goal: a plan whose queue has less room than it was made for is made again a few times, then placed as far as there is
-/// room, and offers are asked for again. Method: plans of three executors in a queue with room for two, of which another
+/// Goal: a plan whose queue has less room than it was made for is made again a few times, then placed as far as there
+/// is room, and marked for a revive. Method: plans of three executors in a queue with room for two, of which another
 /// takes one.
 #[test]
 fn a_plan_that_loses_too_often_takes_what_there_is() {
