@@ -22,6 +22,7 @@ fn adopt(kernel: &Kernel) -> Result<Option<ExecutorId>, crate::Error> {
         },
         binding: Binding::Immediate,
         tag: None,
+        queue: None,
     };
     kernel.adopt(&[former], NOW).map(|ids| ids[0])
 }

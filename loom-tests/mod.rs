@@ -28,6 +28,7 @@ mod hosts;
 mod locality;
 mod numbers;
 mod policy;
+mod queues;
 mod scenes;
 mod seqlock;
 mod slab;

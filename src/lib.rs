@@ -151,6 +151,7 @@
 //! | 48 | An executor whose launch was returned is found by its id until it ends, and by no other id, also while the tables behind ids are reused; to look up an id allocates nothing, whatever it says | L `numbers`; S `numbers/plain-ids`; P, F; counting allocator |
 //! | 49 | An agent has at most one [host](Hosts) for tasks: of several first tasks on an agent one adds it, and it is placed with its first tasks or not at all; no task joins a host that the framework is about to end, and what is said of a former host's tasks doesn't count for the next host | L `hosts`, `tasks`; P |
 //! | 50 | Each task that is picked is placed once, with what it asked for, or comes back with the reason; a gang is placed whole or not at all | L `tasks`; P, F, D |
+//! | 51 | With [queues](ConfigBuilder::queue), placements and readmissions never exceed a queue's maximum, and leave other queues what is [guaranteed](Kernel::set_queue_demand) to them; offers that are refused for a claim which another batch gives back are revived | L `queues`; S `caps/queue`; T, P against naive books |
 //!
 //! # Which call waits for which
 //!
@@ -161,7 +162,7 @@
 //!
 //! | call | waits for | when | shown by |
 //! |---|---|---|---|
-//! | a launch, first task | a commit whose task is the first of the kernel, or in its segment of the table of executors, and allocates the tags there, at most 1 MiB | the first task in a segment | by construction: the table of tags is written nowhere else |
+//! | a launch, first task, or first in a [queue](ConfigBuilder::queue) | a commit whose task is the first of the kernel, or in its segment of the table of executors, and allocates the tags there, at most 1 MiB | the first task in a segment | by construction: the table of tags is written nowhere else |
 //! | an offer, agent first seen | other first sights and removals of agents in the same shard of a map; the lock of the name in the agent's cell. It allocates | the first offer of an agent to this handler, and the first after the agent was forgotten | C `an_agent_is_inserted_once`; L `agents/insert-insert`, `agents/sweep-offer`; S `maps/insert-forget` |
 //! | a launch, growth | a launch that allocates the same segment of a table, at most 4 MiB | no cell is free (with [plain ids](IdScheme::plain): or no page of numbers), and the table grew by a quarter of its last segment since the last [`Kernel::tick`] | C `growing_writes_one_word_more_and_a_stack_less`; L `slab/grow-claim`; P `a_table_that_looks_ahead_is_never_short`; S `maps/growth` |
 //! | an update, failure | other failures, suspicions, readmissions and reports of the same agent | the agent is to blame | C `a_failure_writes_its_agents_line`; L `agents/fail-fail`, `agents/exclude-readmit` |
@@ -193,6 +194,7 @@
 //! | call | waits for |
 //! |---|---|
 //! | [`Kernel::set_executor_limit`], [`Kernel::reconfigure`], [`Kernel::set_locality`], [`Kernel::request_executors`]; [`Kernel::agent_lost`], if executors are on the agent, and if it is unknown, as a first sight | each other; updates that exclude an agent; the creation and drop of a handler; adoptions and returns. If there are more than 128 handlers, and running batches and the first 128 handlers together use all 256 versions of the policy: one of these batches (L `policy/launch-crowd`) |
+//! | [`Kernel::set_queue_demand`] | each other; [`Kernel::reconfigure`], while that sets guarantees |
 //! | [`Kernel::poll_demand`], [`Kernel::registered`] | each other (L `subscription/poll-register`); a poll that finds room also waits for the lock of the list of handlers' counters |
 //! | [`Kernel::bind`] | first sights and removals of agents in the same shard of a map; the lock of the name in the agent's cell, if the agent is new, its host name is learnt, or the executor is bound |
 //! | [`Kernel::readmit_agent`] | failures, suspicions and reports of the same agent (L `agents/exclude-readmit`); then as a change of the limit does |
@@ -290,7 +292,7 @@ pub use kernel::{
     ClusterLack, Decisions, Decline, DeclineCounts, Declined, DemandCall, DrainFuture, DrainReport,
     Drained, ExcludedAgents, Exclusion, ExecutorView, Explanation, GivenUp, Handler, Hosts,
     IdleHost, Joined, Kernel, LargestAgent, Left, LeftResources, LimitRule, Miss, OfferCounts,
-    Outcome, Phase, Pick, Picks, Piece, Placed, Reason, ReasonKind, Recovered, Remainder,
+    Outcome, Phase, Pick, Picks, Piece, Placed, QueueUse, Reason, ReasonKind, Recovered, Remainder,
     ResourceSums, RoleOffer, Room, Rooms, Scope, Snapshot, Target, Task, TaskHost, TaskHostStage,
     Ticked, Totals, Unplaced, Updater, Violation, choosers,
 };

@@ -1,10 +1,11 @@
 //! Builder for [`Config`]. [`ConfigBuilder::build`] validates all settings.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
-    Compatibility, Config, ExclusionRule, ExecutorCores, ExecutorGpus, Placement, RefuseDurations,
-    UnreachableRule,
+    Compatibility, Config, ExclusionRule, ExecutorCores, ExecutorGpus, Placement, Queue, QueueId,
+    Queues, RefuseDurations, UnreachableRule,
 };
 use crate::constraint::Constraint;
 use crate::error::Error;
@@ -78,6 +79,7 @@ impl Default for ConfigBuilder {
             launch_timeout: Duration::from_secs(180),
             revive_interval: Duration::from_secs(5),
             capacity_refresh: Duration::from_millis(100),
+            queues: Arc::new(Queues::default()),
         };
         ConfigBuilder { config, memory_overhead: None }
     }
@@ -276,16 +278,64 @@ impl ConfigBuilder {
         self
     }
 
+    /// Adds a queue, or replaces the one of the same name; the name `default` is that of the queue of what names none.
+    /// Default: no queues, so that nothing is booked in any.
+    ///
+    /// A queue is known by its number, in the order in which queues were added. [`Config::to_builder`] keeps that; a
+    /// configuration that is built anew must have the same queues in the same order. None can be removed: what it holds
+    /// would be nobody's.
+    ///
+    /// ```
+    /// use offermill::config::{Queue, QueueId};
+    /// use offermill::resources::MilliCpus;
+    /// use offermill::{Config, IdScheme, Kernel};
+    ///
+    /// let cores = MilliCpus::from_cores;
+    /// let config = Config::builder()
+    ///     .core_cap(Some(cores(20)))
+    ///     .queue(Queue::new("etl").max_cores(Some(cores(16))))
+    ///     .queue(Queue::new("web").min_cores(cores(4)));
+    /// let kernel = Kernel::new(config.build()?, IdScheme::plain());
+    /// assert_eq!(kernel.config().queues().id("web"), Some(QueueId::new(2)));
+    ///
+    /// let lowered = Queue::new("etl").max_cores(Some(cores(8)));
+    /// kernel.reconfigure(kernel.config().to_builder().queue(lowered).build()?);
+    /// # Ok::<(), offermill::Error>(())
+    /// ```
+    #[must_use]
+    pub fn queue(mut self, queue: Queue) -> Self {
+        Arc::make_mut(&mut self.config.queues).set(queue);
+        self
+    }
+
+    /// Sets the most memory that the executors of all queues hold together, out of which the guarantees of memory are
+    /// kept. Default: no maximum, so that there is nothing to keep.
+    #[must_use]
+    pub fn queued_memory(mut self, memory: Option<Mebibytes>) -> Self {
+        Arc::make_mut(&mut self.config.queues).memory = memory;
+        self
+    }
+
+    /// Sets the queue of the executors that [`Handler::resource_offers`](crate::Handler::resource_offers) places, and
+    /// of adopted ones that name none. Default: the default queue.
+    #[must_use]
+    pub fn executor_queue(mut self, queue: QueueId) -> Self {
+        Arc::make_mut(&mut self.config.queues).executors = queue;
+        self
+    }
+
     /// Validates the settings and builds the configuration.
     ///
     /// # Errors
     /// Fails for the first invalid setting, with its name, its value and what is allowed: an executor without cores or
     /// memory, a core cap below one executor (unless [`Compatibility::idle_allowed`]), a GPU cap below one executor, a
-    /// port below 1024, a refusal over 365 days, an exclusion after zero failures, or a size beyond the limits.
+    /// port below 1024, a refusal over 365 days, an exclusion after zero failures, a queue with a wrong name, a
+    /// guarantee above a maximum, or a size beyond the limits.
     pub fn build(self) -> Result<Config, Error> {
         self.check_executor()?;
         self.check_caps()?;
         self.check_rules()?;
+        self.config.queues.check(self.config.core_cap)?;
         let default = default_overhead(self.config.executor_memory);
         Ok(Config { memory_overhead: self.memory_overhead.unwrap_or(default), ..self.config })
     }

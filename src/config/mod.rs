@@ -5,11 +5,14 @@
 mod builder;
 mod compatibility;
 pub mod properties;
+mod queues;
 pub mod text;
 
 pub use builder::ConfigBuilder;
 pub use compatibility::Compatibility;
+pub use queues::{Queue, QueueId, Queues};
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::constraint::Constraint;
@@ -42,6 +45,7 @@ pub struct Config {
     pub(crate) launch_timeout: Duration,
     pub(crate) revive_interval: Duration,
     pub(crate) capacity_refresh: Duration,
+    pub(crate) queues: Arc<Queues>,
 }
 
 impl Config {
@@ -182,6 +186,12 @@ impl Config {
     #[must_use]
     pub fn revive_interval(&self) -> Duration {
         self.revive_interval
+    }
+
+    /// Returns the queues.
+    #[must_use]
+    pub fn queues(&self) -> &Queues {
+        &self.queues
     }
 
     /// Returns the minimum number of cores that an executor takes.

@@ -1,5 +1,6 @@
 //! [`RecoveredExecutor`]: an executor of a former run, as a manager's records have it.
 
+use crate::config::QueueId;
 use crate::kernel::Recovered;
 use crate::offer::Binding;
 use crate::resources::ExecutorResources;
@@ -20,6 +21,9 @@ pub struct RecoveredExecutor {
     /// See [`Recovered::binding`].
     #[cfg_attr(feature = "serde", serde(default))]
     pub binding: Binding,
+    /// The queue that it is in, if the manager knows it; see [`Recovered::queue`].
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub queue: Option<QueueId>,
 }
 
 impl RecoveredExecutor {
@@ -37,6 +41,7 @@ impl RecoveredExecutor {
             hostname: hostname.into(),
             resources,
             binding: Binding::Immediate,
+            queue: None,
         }
     }
 
@@ -46,11 +51,19 @@ impl RecoveredExecutor {
         let binding = Binding::Late;
         RecoveredExecutor { binding, ..RecoveredExecutor::new(executor, "", "", resources) }
     }
+
+    /// The same executor in this queue.
+    #[must_use]
+    pub const fn in_queue(mut self, queue: QueueId) -> RecoveredExecutor {
+        self.queue = Some(queue);
+        self
+    }
 }
 
 /// Borrows executors of a former run as a kernel takes them.
 pub(super) fn borrow_former(former: &[RecoveredExecutor]) -> Vec<Recovered<'_>> {
     let borrowed = former.iter().map(|it| Recovered {
+        queue: it.queue,
         executor: &it.executor,
         agent_id: &it.agent_id,
         hostname: &it.hostname,

@@ -14,10 +14,11 @@ use super::state::executors::ExecutorCell;
 use super::state::locality::LocalityClock;
 use super::state::numbers::NumberTable;
 use super::state::policy::PolicyCell;
+use super::state::queues::{QueueAmount, QueueTable};
 use super::state::slab::Slab;
 use super::state::subscription::Subscription;
-use super::state::tags::TagTable;
-use crate::config::Config;
+use super::state::tags::{ExecutorMark, TagTable};
+use crate::config::{Config, QueueId};
 use crate::ids::{ExecutorId, IdScheme};
 use crate::sync::{AtomicU64, UntrackedOnceLock};
 
@@ -32,8 +33,10 @@ pub(crate) struct Core {
     pub(super) numbers: Option<Box<NumberTable>>,
     /// Names of adopted executors.
     pub(super) adopted: Adopted,
-    /// The tags of tasks; none before the first task.
+    /// The tags and queues of executors; none before the first one.
     pub(super) tags: UntrackedOnceLock<Box<TagTable>>,
+    /// What queues hold; none before there are queues.
+    pub(super) queues: UntrackedOnceLock<Box<QueueTable>>,
     pub(crate) drain: Drain,
     pub(super) counters: CachePadded<AllCounters>,
     pub(crate) demand: DemandState,
@@ -56,11 +59,19 @@ pub(crate) struct Core {
 
 impl Core {
     pub(super) fn new(config: Config, ids: IdScheme) -> Core {
+        let core = Core::without_queues(config, ids);
+        core.make_queues(&core.policy.load().config);
+        core.apply_guarantees();
+        core
+    }
+
+    fn without_queues(config: Config, ids: IdScheme) -> Core {
         Core {
             numbers: ids.needs_table().then(|| Box::new(NumberTable::new())),
             ids,
             adopted: Adopted::new(),
             tags: UntrackedOnceLock::new(),
+            queues: UntrackedOnceLock::new(),
             policy: PolicyCell::new(config),
             subscription: Subscription::new(),
             agents: AgentTable::new(),
@@ -80,15 +91,43 @@ impl Core {
         }
     }
 
-    /// Sets the tag of an executor that is about to be reserved in a cell of this thread's.
-    pub(super) fn set_tag(&self, id: ExecutorId, tag: u64) {
-        self.tags.get_or_init(|| Box::new(TagTable::new())).set(id, tag);
+    /// Sets the mark of an executor that is about to be reserved in a cell of this thread's.
+    pub(super) fn set_mark(&self, id: ExecutorId, mark: ExecutorMark) {
+        self.tags.get_or_init(|| Box::new(TagTable::new())).set(id, mark);
     }
 
     /// The tag of an executor, if it is a task. The caller has seen the executor in its cell, and either keeps the cell
     /// from being freed, or looks at it again after an Acquire fence; see [`tags`](super::state::tags).
     #[inline]
     pub(super) fn read_tag(&self, id: ExecutorId) -> Option<u64> {
+        self.read_mark(id)?.tag
+    }
+
+    /// The tag and the queue of an executor, likewise.
+    #[inline]
+    pub(super) fn read_mark(&self, id: ExecutorId) -> Option<ExecutorMark> {
         self.tags.get()?.get(id)
+    }
+
+    /// The queue that an executor is booked in, likewise.
+    #[inline]
+    pub(super) fn read_queue(&self, id: ExecutorId) -> Option<QueueId> {
+        self.read_mark(id)?.queue
+    }
+
+    /// Releases what is booked in a queue.
+    #[inline]
+    pub(super) fn release_queue(&self, queue: Option<QueueId>, amount: QueueAmount) {
+        if let (Some(queue), Some(queues)) = (queue, self.queues.get()) {
+            queues.release(queue, amount);
+        }
+    }
+
+    /// Releases what was booked for an executor that isn't counted.
+    pub(super) fn give_back_claim(&self, queue: Option<QueueId>, amount: QueueAmount) {
+        if queue.is_some() {
+            self.release_queue(queue, amount);
+            self.record_claim_return();
+        }
     }
 }

@@ -58,6 +58,7 @@ pub use reports::capacity_shard::CapacitySums;
 pub use reports::check::Violation;
 pub use reports::cluster_lack::{ClusterLack, LargestAgent};
 pub use reports::explain::{Declined, ExcludedAgents, Explanation, Miss};
+pub use reports::queues::QueueUse;
 pub use reports::snapshot::{ExecutorView, Phase, Snapshot};
 pub use reports::totals::Totals;
 pub use state::counters::{DeclineCounts, OfferCounts};
@@ -359,8 +360,8 @@ impl Kernel {
 
     /// Tells the kernel that the answers in `decisions` were sent to the cluster. Call it after sending them if the
     /// calls of several threads may overtake each other. If a revive was sent while refusals were on their way, and
-    /// they were made at a cap, or before settings changed or an agent was readmitted, they undid the revive; then
-    /// another revive becomes due.
+    /// they were made at a cap, for a full queue, or before settings changed or an agent was readmitted, they undid the
+    /// revive; then another revive becomes due.
     pub fn answers_sent(&self, decisions: &Decisions) {
         let demand = &self.0.demand;
         if demand.revives() == decisions.revives {
@@ -369,7 +370,7 @@ impl Kernel {
         if decisions.at_cap {
             demand.record_refused();
         }
-        if self.0.policy.load().number != decisions.policy {
+        if decisions.at_queue || self.0.policy.load().number != decisions.policy {
             demand.request_revive();
         }
     }

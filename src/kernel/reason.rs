@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::config::RefuseDurations;
+use crate::config::{QueueId, Queues, RefuseDurations};
 use crate::constraint::{Mismatch, Unmet};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::time::Timestamp;
@@ -124,6 +124,33 @@ pub enum Reason {
     },
     /// The framework picked no [task](crate::Task) for the offer's room.
     NotPicked,
+    /// The queue's maximum of cores leaves too little. This is no cap: executors of other queues may be placed.
+    QueueCores {
+        /// The queue.
+        queue: QueueId,
+        /// Its maximum.
+        most: MilliCpus,
+        /// The cores that it held.
+        held: MilliCpus,
+        /// The cores that were asked for it.
+        asked: MilliCpus,
+    },
+    /// The queue's maximum of memory leaves too little.
+    QueueMemory {
+        /// The queue.
+        queue: QueueId,
+        /// Its maximum.
+        most: Mebibytes,
+        /// The memory that it held.
+        held: Mebibytes,
+        /// The memory that was asked for it.
+        asked: Mebibytes,
+    },
+    /// What the caps leave is guaranteed to other queues, or is all that the queues may hold together.
+    QueueGuarantees {
+        /// The queue that was refused.
+        queue: QueueId,
+    },
 }
 
 /// The kinds of [`Reason`], for counting.
@@ -173,11 +200,17 @@ pub enum ReasonKind {
     Locality,
     /// See [`Reason::NotPicked`].
     NotPicked,
+    /// See [`Reason::QueueCores`].
+    QueueCores,
+    /// See [`Reason::QueueMemory`].
+    QueueMemory,
+    /// See [`Reason::QueueGuarantees`].
+    QueueGuarantees,
 }
 
 impl ReasonKind {
     /// All kinds, in the order of their discriminants.
-    pub const ALL: [ReasonKind; 19] = [
+    pub const ALL: [ReasonKind; 22] = [
         ReasonKind::Stopping,
         ReasonKind::Disconnected,
         ReasonKind::Malformed,
@@ -197,6 +230,9 @@ impl ReasonKind {
         ReasonKind::Contended,
         ReasonKind::Locality,
         ReasonKind::NotPicked,
+        ReasonKind::QueueCores,
+        ReasonKind::QueueMemory,
+        ReasonKind::QueueGuarantees,
     ];
 
     /// The kind in a few words.
@@ -222,6 +258,9 @@ impl ReasonKind {
             ReasonKind::Contended => "raced",
             ReasonKind::Locality => "other hosts wanted",
             ReasonKind::NotPicked => "no task picked",
+            ReasonKind::QueueCores => "queue has its maximum of cores",
+            ReasonKind::QueueMemory => "queue has its maximum of memory",
+            ReasonKind::QueueGuarantees => "kept for other queues",
         }
     }
 }
@@ -252,6 +291,9 @@ impl Reason {
             Reason::Contended => ReasonKind::Contended,
             Reason::Locality { .. } => ReasonKind::Locality,
             Reason::NotPicked => ReasonKind::NotPicked,
+            Reason::QueueCores { .. } => ReasonKind::QueueCores,
+            Reason::QueueMemory { .. } => ReasonKind::QueueMemory,
+            Reason::QueueGuarantees { .. } => ReasonKind::QueueGuarantees,
         }
     }
 
@@ -283,6 +325,42 @@ impl Reason {
         )
     }
 
+    /// The reason, with the queue's name instead of its number if it is about a queue and these are the settings.
+    #[must_use]
+    pub fn named(self, queues: &Queues) -> impl fmt::Display + '_ {
+        NamedReason { reason: self, queues }
+    }
+
+    /// The queue that it is about, if it is about one.
+    #[must_use]
+    pub const fn queue(&self) -> Option<QueueId> {
+        match self {
+            Reason::QueueCores { queue, .. }
+            | Reason::QueueMemory { queue, .. }
+            | Reason::QueueGuarantees { queue } => Some(*queue),
+            _ => None,
+        }
+    }
+
+    /// Writes a reason about a queue, which is called this.
+    fn of_queue(&self, queue: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::QueueCores { most, held, asked, .. } => {
+                write!(
+                    f,
+                    "queue {queue} has reached its maximum of {most} cores: {held} held, {asked} asked"
+                )
+            }
+            Reason::QueueMemory { most, held, asked, .. } => {
+                write!(
+                    f,
+                    "queue {queue} has reached its maximum of {most}: {held} held, {asked} asked"
+                )
+            }
+            _ => write!(f, "what is left for queue {queue} is kept for other queues"),
+        }
+    }
+
     /// How long to refuse: by the class of the reason, and no longer than the exclusion, suspicion or wait lasts.
     pub(crate) fn refuse(&self, durations: &RefuseDurations, now: Timestamp) -> Duration {
         match self {
@@ -296,6 +374,21 @@ impl Reason {
                 until.since(now).min(durations.other)
             }
             _ => durations.other,
+        }
+    }
+}
+
+/// A reason with the name of its queue.
+struct NamedReason<'q> {
+    reason: Reason,
+    queues: &'q Queues,
+}
+
+impl fmt::Display for NamedReason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.reason.queue().and_then(|queue| self.queues.get(queue)) {
+            Some(queue) => self.reason.of_queue(queue.name(), f),
+            None => self.reason.fmt(f),
         }
     }
 }
@@ -331,6 +424,9 @@ impl fmt::Display for Reason {
             Reason::Gpus { asked, offered } => write!(f, "{offered} of {asked} GPUs"),
             Reason::Port { port } => write!(f, "port {port} is not offered"),
             Reason::Locality { until } => write!(f, "other hosts are wanted until {until}"),
+            Reason::QueueCores { queue, .. }
+            | Reason::QueueMemory { queue, .. }
+            | Reason::QueueGuarantees { queue } => self.of_queue(&queue.to_string(), f),
             other => f.write_str(other.kind().as_str()),
         }
     }

@@ -29,6 +29,7 @@
 //! | [`pods`] | runs on a fake API server, and `offermill clean` |
 //! | [`pod_files`] | files for executors on Kubernetes, what owns all, and servers that do not answer |
 //! | [`mesos`] | the settings of runs on Mesos, and their secrets |
+//! | [`task_queues`] | the queues of `offermill run --tasks` keep to their bounds |
 //! | [`checking`] | `offermill constraints check` |
 //! | [`replaying`] | `offermill replay` decides as recorded, and as Spark |
 //! | [`comparing`] | expected answers are compared with Spark's, and tasks are what Spark's are |
@@ -86,5 +87,6 @@ mod steering_commands;
 mod steering_ends;
 mod support;
 mod task_hosts;
+mod task_queues;
 mod tasks;
 mod unread;

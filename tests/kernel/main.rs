@@ -9,6 +9,7 @@
 //! | [`batched_updates`] | does a batch of updates have the effect of its updates one by one? |
 //! | [`spark`] | what would Spark's own backend answer? |
 //! | [`tasks`] | are picked tasks of unequal sizes placed, left out and freed as naive books say? |
+//! | [`queues`] | do maxima and guarantees hold, and is what is booked in queues released once? |
 //! | [`threads`] | do its guarantees hold while threads race? |
 //! | [`linearizability`] | are the answers of concurrent calls those of some sequential order? |
 //! | [`memory`] | what does it allocate, when, and is it freed? |
@@ -27,6 +28,7 @@ mod linearizability;
 mod memory;
 #[path = "../support/placement/mod.rs"]
 mod placement;
+mod queues;
 mod reference;
 mod spark;
 mod state_machine;

@@ -1,6 +1,8 @@
 //! Caps: many handlers and few cores.
 
 use offermill::TaskState;
+use offermill::config::{Queue, QueueId};
+use offermill::resources::MilliCpus;
 
 use crate::harness::{Harness, join};
 use crate::play;
@@ -52,6 +54,37 @@ fn the_core_cap_holds_at_each_step() {
 #[test]
 fn the_executor_limit_holds_at_each_step() {
     play("caps/limit", 1500, || handlers_race(2));
+}
+
+/// Goal: a queue's maximum isn't exceeded in any state that a thread can see, and what fits is placed. Method: four
+/// handlers, each with two agents, and a queue with room for two executors; two threads that only read what it holds.
+#[test]
+fn a_queues_maximum_holds_at_each_step() {
+    play("caps/queue", 1000, || {
+        let harness = harness(9);
+        let queue = Queue::new("q").max_cores(Some(MilliCpus::from_cores(2)));
+        let config = harness.kernel.config().to_builder().queue(queue);
+        harness.kernel.reconfigure(config.executor_queue(QueueId::new(1)).build().unwrap());
+        let watch = |harness: &Harness| {
+            let queue = harness.kernel.queues().remove(1);
+            assert!(queue.cores.whole_cores() <= 2, "{queue}");
+        };
+        let handlers: Vec<_> = (0..4)
+            .map(|n| {
+                harness.spawn(move |harness| {
+                    let own = format!("S{n}");
+                    let mut handler = harness.kernel.handler();
+                    harness.offer(&mut handler, &[&own, "S9"], 1.0, at(1)).placed.len()
+                })
+            })
+            .collect();
+        let observers =
+            [(); 2].map(|()| harness.spawn(move |harness| (0..8).for_each(|_| watch(harness))));
+        let placed: usize = join(handlers).into_iter().sum();
+        join(observers);
+        assert_eq!(placed, 2, "what fits is placed");
+        harness.flush_releases();
+    });
 }
 
 /// Goal: the resources of ended executors are free for others, once, and the caps hold all the time. Method: four

@@ -35,7 +35,6 @@ use crate::error::Error;
 use crate::mesos_v1::codec::Codec;
 use crate::mesos_v1::messages::Call as Message;
 use crate::mesos_v1::offers::OfferReader;
-use crate::offer::Binding;
 
 /// A cluster manager for Mesos, which is reached through its masters.
 ///
@@ -417,12 +416,8 @@ impl Running {
             }
         };
         let hostname = accept.offers.first().map_or("", |offer| offer.hostname);
-        let launched = accept.executors.iter().map(|launch| RecoveredExecutor {
-            executor: launch.executor.to_owned(),
-            agent_id: accept.agent_id.to_owned(),
-            hostname: hostname.to_owned(),
-            resources: launch.resources,
-            binding: Binding::Immediate,
+        let launched = accept.executors.iter().map(|launch| {
+            RecoveredExecutor::new(launch.executor, accept.agent_id, hostname, launch.resources)
         });
         let launched: Vec<RecoveredExecutor> = launched.collect();
         let written = self.state_file.launch(&launched);

@@ -318,6 +318,7 @@ fn read_line(line: &str, state: &mut FrameworkState) -> Option<()> {
                     port: if *port == "-" { None } else { Some(port.parse().ok()?) },
                 },
                 binding: Binding::Immediate,
+                queue: None,
             };
             state.executors.insert(executor, former);
         }

@@ -9,6 +9,7 @@
 
 use std::fmt;
 
+use crate::config::QueueId;
 use crate::error::Error;
 use crate::ids::ExecutorId;
 use crate::kernel::state::adopted::AdoptedNames;
@@ -16,6 +17,7 @@ use crate::kernel::state::agent_binding::NO_AGENT;
 use crate::kernel::state::agents::{AgentKey, AgentRefusal};
 use crate::kernel::state::executor_state::CellState;
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
+use crate::kernel::state::tags::ExecutorMark;
 use crate::kernel::{Core, Kernel};
 use crate::limits::{EXECUTOR_CORES_MAX, EXECUTOR_ID_BYTES_MAX, EXECUTOR_MEMORY_MAX};
 use crate::offer::Binding;
@@ -39,6 +41,9 @@ pub struct Recovered<'a> {
     pub binding: Binding,
     /// Its [tag](crate::Task::tag), if it is a task.
     pub tag: Option<u64>,
+    /// The [queue](crate::ConfigBuilder::queue) that it is in, if there are queues. `None` is
+    /// [that of executors](crate::ConfigBuilder::executor_queue).
+    pub queue: Option<QueueId>,
 }
 
 impl<'a> Recovered<'a> {
@@ -51,7 +56,8 @@ impl<'a> Recovered<'a> {
         resources: ExecutorResources,
     ) -> Recovered<'a> {
         let binding = Binding::Immediate;
-        Recovered { executor, agent_id, hostname, resources, binding, tag: None }
+        let (tag, queue) = (None, None);
+        Recovered { executor, agent_id, hostname, resources, binding, tag, queue }
     }
 
     /// Creates the record of an executor that was not bound to an agent yet, as far as is known.
@@ -64,6 +70,13 @@ impl<'a> Recovered<'a> {
     #[must_use]
     pub const fn with_tag(mut self, tag: u64) -> Recovered<'a> {
         self.tag = Some(tag);
+        self
+    }
+
+    /// The same executor in this queue.
+    #[must_use]
+    pub const fn in_queue(mut self, queue: QueueId) -> Recovered<'a> {
+        self.queue = Some(queue);
         self
     }
 
@@ -102,7 +115,7 @@ impl Kernel {
     ///
     /// An executor is left out (`None`) if:
     ///
-    /// * the caps leave no room for it, or its agent is excluded, suspect or full,
+    /// * the caps or its queue leave no room for it, or its agent is excluded, suspect or full,
     /// * another executor has the same name,
     /// * this kernel could have made its name itself; with [plain ids](crate::IdScheme::plain): its name is a number,
     /// * its name is empty or longer than [`limits::EXECUTOR_ID_BYTES_MAX`](crate::limits::EXECUTOR_ID_BYTES_MAX), its
@@ -239,6 +252,13 @@ impl Core {
         }
     }
 
+    /// The queue that an executor is booked in, if there are queues.
+    fn queue_of(&self, recovered: &Recovered<'_>) -> Option<QueueId> {
+        let policy = self.policy.load();
+        let queues = &policy.config.queues;
+        (!queues.is_empty()).then(|| recovered.queue.unwrap_or(queues.executors))
+    }
+
     /// Puts one executor into its cell and admits it. If there is no room, frees the cell and changes nothing.
     fn adopt_one(&self, id: ExecutorId, recovered: &Recovered<'_>, now: Timestamp) -> bool {
         let ExecutorId { sequence, slot } = id;
@@ -253,14 +273,15 @@ impl Core {
             allocation.agent = agent.index();
         }
         ExecutorCell::before_reserving();
-        if let Some(tag) = recovered.tag {
-            self.set_tag(id, tag);
+        let queue = self.queue_of(recovered);
+        if recovered.tag.is_some() || queue.is_some() {
+            self.set_mark(id, ExecutorMark { tag: recovered.tag, queue });
         }
         hint.set(allocation.agent);
         executor.reserve(sequence, &allocation, now);
         // Its state is unknown: it must be reconciled.
         let _ = executor.change(sequence, |state| Some(CellState { doubtful: true, ..state }));
-        if !self.readmit_allocation(&allocation) {
+        if !self.readmit_allocation(&allocation, queue) {
             executor.withdraw(sequence);
             self.executors.free(slot);
             self.agents.release(allocation.agent, 1);

@@ -100,12 +100,13 @@ impl Core {
         after: Duration,
         now: Timestamp,
     ) -> Option<GivenUp> {
-        // Both are read before the change: after it the executor may end and the cell be reused.
+        // All are read before the change: after it the executor may end and the cell be reused.
         let target = self.target(id, executor);
-        let allocation = executor.allocation();
+        let (allocation, queue) = (executor.allocation(), self.read_queue(id));
         if !executor.give_up(id.sequence, after, now) {
             return None;
         }
+        self.release_queue(queue, allocation.booked());
         self.release_allocation(&allocation);
         target.map(|target| GivenUp { target, freed: allocation.resources })
     }

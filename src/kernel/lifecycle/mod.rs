@@ -8,6 +8,7 @@ pub(crate) mod expiry;
 pub(crate) mod limit;
 pub(crate) mod outcome;
 pub(crate) mod polling;
+pub(crate) mod queues;
 pub(crate) mod release;
 pub(crate) mod settings;
 pub(crate) mod task_tag;

@@ -7,6 +7,7 @@
 //! changes two (the executor's and its agent's), and two more per batch. With plain ids, it changes one more for each
 //! run of executors whose numbers are in the same page.
 
+use crate::config::QueueId;
 use crate::ids::ExecutorId;
 use crate::kernel::Core;
 use crate::kernel::state::admission::AdmissionState;
@@ -48,6 +49,8 @@ pub(crate) struct Ended<'k> {
     pub(crate) cell: &'k ExecutorCell,
     pub(crate) allocation: Allocation,
     pub(crate) before: Before,
+    /// The queue that it is booked in.
+    pub(crate) queue: Option<QueueId>,
     /// Whether it lowers the executor limit.
     pub(crate) lowers_limit: bool,
     /// Whether its agent was excluded, and plans may have been made for it.
@@ -55,11 +58,12 @@ pub(crate) struct Ended<'k> {
 }
 
 impl<'k> Ended<'k> {
-    /// An executor whose end changes nothing else. Only the thread that ended it may call this.
+    /// An executor in no queue, whose end changes nothing else. Only the thread that ended it may call this.
     #[inline]
     pub(crate) fn alone(id: ExecutorId, cell: &'k ExecutorCell, before: Before) -> Ended<'k> {
         let allocation = cell.ended_allocation(id.sequence);
-        Ended { id, cell, allocation, before, lowers_limit: false, invalidates_plans: false }
+        let (lowers_limit, invalidates_plans) = (false, false);
+        Ended { id, cell, allocation, before, queue: None, lowers_limit, invalidates_plans }
     }
 }
 
@@ -180,6 +184,8 @@ impl Sums {
             self.counted += 1;
             self.cores = MilliCpus::from_millis(self.cores.millis() + cores);
             self.gpus += u64::from(allocation.resources.gpus.get());
+            // At once, and so before the admission word: until that is changed, the caps leave less than the queue.
+            core.release_queue(ended.queue, allocation.booked());
         }
         self.lower_limit_by += u32::from(*lowers_limit);
         self.invalidates_plans |= invalidates_plans;

@@ -20,7 +20,10 @@ impl Kernel {
     /// to those in force change nothing.
     ///
     /// # Consistency
-    /// Once this has returned, no executor is placed under the old settings, not even by a batch that began before.
+    /// Once this has returned, no executor is placed under the old settings, not even by a batch that began before. The
+    /// exception are [guarantees](Kernel::set_queue_demand) of queues: these are in force from the return on, and a
+    /// batch that has booked its executors by then may be placed after. What a batch had booked in queues under the old
+    /// settings is given back; [`Kernel::queues`] may show it until then.
     ///
     /// What isn't a setting stays, and is judged by the new settings from then on:
     ///
@@ -41,6 +44,9 @@ impl Kernel {
     /// | counters of offers | kept |
     /// | nearest misses in an explanation | dropped: they were found under the old settings |
     /// | refusals that were sent | undone by a revive, which becomes due |
+    /// | executors of a queue whose maximum is lowered | kept; no other is placed in it until it holds less |
+    /// | executors that were placed while there were no queues | in none, also if there are queues now |
+    /// | whether a queue has [demand](Kernel::set_queue_demand) | kept |
     /// | the close of the kernel | kept: it is permanent |
     ///
     /// # Blocking
@@ -66,7 +72,10 @@ impl Kernel {
     /// # Ok::<(), offermill::Error>(())
     /// ```
     pub fn reconfigure(&self, config: Config) {
+        // Before batches follow them.
+        self.0.make_queues(&config);
         if self.0.policy.set_config(config, &self.0.admission) {
+            self.0.apply_guarantees();
             self.0.demand.request_revive();
         }
     }

@@ -2,6 +2,7 @@
 
 use super::outcome::{Change, Exclusion, LimitRule, Outcome, OutcomeSink, ReturnedOutcome};
 use super::release::{AtOnce, Ended, Release, ReleaseBatch};
+use crate::config::QueueId;
 use crate::ids::{ExecutorId, Parsed};
 use crate::kernel::Core;
 use crate::kernel::state::executor_state::{CellStage, CellState};
@@ -211,12 +212,13 @@ impl Core {
         let Ended { id, allocation, before, .. } = ended;
         let agent = allocation.agent;
         // Its cell isn't freed yet, so that no other task is in it.
-        let tag = self.read_tag(id);
+        let mark = self.read_mark(id);
+        let (tag, queue) = mark.map_or((None, None), |mark| (mark.tag, mark.queue));
         let blamed = update.state.blames_agent(update.reason, true) && !before.asked_to_end();
         let excluded = if blamed { self.count_agent_failure(update, agent, now) } else { None };
         // The agent still counts this executor; any other may be one that is being placed.
         let invalidates_plans = excluded.is_some() && self.agents.executors_at(agent) > 1;
-        releases.release(self, Ended { invalidates_plans, ..ended });
+        releases.release(self, Ended { queue, invalidates_plans, ..ended });
         let freed = before.counted().then_some(allocation.resources);
         Outcome { tag, freed, excluded, ..Outcome::of(Some(id), Change::Ended(fate)) }
     }
@@ -345,7 +347,8 @@ impl Core {
 
     /// Releases what an executor holds. Only the thread that moved it from `before` to `Vacant` may call this.
     pub(crate) fn vacate(&self, id: ExecutorId, executor: &ExecutorCell, before: CellState) {
-        AtOnce { page: None }.release(self, Ended::alone(id, executor, before.into()));
+        let ended = Ended::alone(id, executor, before.into());
+        AtOnce { page: None }.release(self, Ended { queue: self.read_queue(id), ..ended });
     }
 
     /// Handles an update for an executor that was given up, in state `seen`: it gets its resources back if the caps
@@ -366,7 +369,9 @@ impl Core {
         }
         let allocation = executor.allocation();
         let is_given_up = |state: CellState| state.stage == CellStage::GivenUp;
-        if !self.readmit_allocation(&allocation) {
+        // If it has ended since, what follows changes nothing in the end, whichever queue this is.
+        let queue = self.read_queue(id);
+        if !self.readmit_allocation(&allocation, queue) {
             let marked = executor.change(id.sequence, |state| {
                 is_given_up(state)
                     .then_some(CellState { refusals: state.refusals.wrapping_add(1), ..state })
@@ -384,12 +389,17 @@ impl Core {
             return Outcome::of(Some(id), Change::Readmitted);
         }
         // Another update came first: undo what was counted for this one.
+        self.give_back_claim(queue, allocation.booked());
         self.release_allocation(&allocation);
         Outcome::of(Some(id), Change::Nothing)
     }
 
-    /// Counts an allocation again, if the caps allow.
-    pub(crate) fn readmit_allocation(&self, allocation: &Allocation) -> bool {
+    /// Counts an allocation again, and books it in this queue, if the caps and the queue allow.
+    pub(crate) fn readmit_allocation(
+        &self,
+        allocation: &Allocation,
+        queue: Option<QueueId>,
+    ) -> bool {
         let cores = allocation.resources.cores;
         let gpus = u64::from(allocation.resources.gpus.get());
         // This thread has no pinned version.
@@ -403,9 +413,17 @@ impl Core {
             if !fits || gpus > 0 && self.gpus.reserve(gpus, gpus, cap) < gpus {
                 return false;
             }
+            if let (Some(queue), Some(queues)) = (queue, self.queues.get())
+                && queues.claim(&policy.config, queue, allocation.booked()).is_err()
+            {
+                self.gpus.release(gpus);
+                self.record_claim_return();
+                return false;
+            }
             if self.admission.commit(admission, 1, cores).is_ok() {
                 return true;
             }
+            self.give_back_claim(queue, allocation.booked());
             self.gpus.release(gpus);
         }
     }

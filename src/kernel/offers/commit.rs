@@ -5,6 +5,8 @@
 //! 1. The agents' words: each counts its executors, unless the agent was excluded or forgotten since the plan was made.
 //!    Offers without an agent are left out; see [`binding`](crate::kernel::lifecycle::binding).
 //! 2. The word of GPUs.
+//!    Then the words of the [queues](super::queues), if there are queues: if one has less room than when the batch was
+//!    planned, give everything back and plan the batch again, a few times at most.
 //! 3. Executor cells and sequence numbers; the cells become `Reserved`.
 //! 4. The admission word, with one compare-exchange for the batch. If other launches or ends changed the word, truncate
 //!    the plan to what still fits (it is never extended) and retry. If the policy changed or plans were invalidated
@@ -19,13 +21,15 @@
 //! [`Planned`] has what differs.
 
 use super::candidates::CandidateSet;
-use crate::config::{Config, ExecutorGpus};
+use crate::config::{Config, ExecutorGpus, QueueId};
 use crate::ids::ExecutorId;
 use crate::kernel::Core;
 use crate::kernel::reason::Reason;
 use crate::kernel::state::admission::AdmissionState;
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::kernel::state::policy::{Headroom, Policy};
+use crate::kernel::state::queues::QueueAmount;
+use crate::kernel::state::tags::ExecutorMark;
 use crate::resources::{ExecutorResources, Gpus, MilliCpus};
 use crate::sync::Ordering;
 use crate::time::Timestamp;
@@ -53,6 +57,12 @@ pub(crate) trait Planned: Copy {
     /// What it takes. Called once for each executor, in the order of the plan.
     fn allocate(self, candidates: &mut CandidateSet, config: &Config) -> ExecutorResources;
 
+    /// The queue that it is booked in, if there are queues.
+    fn queue(self, config: &Config) -> QueueId;
+
+    /// What is booked there.
+    fn amount(self, candidates: &CandidateSet, config: &Config) -> QueueAmount;
+
     /// The framework's number for it, if it has one.
     fn tag(self) -> Option<u64>;
 
@@ -66,6 +76,12 @@ pub(crate) trait Planned: Copy {
         candidates: &mut CandidateSet,
         plan: &mut Plan<Self>,
     ) -> Option<Reason>;
+
+    /// How many executors, from the first on, are placed together or not at all; at least 1 of them.
+    #[inline]
+    fn group(_order: &[Self]) -> usize {
+        1
+    }
 
     /// Where a plan may be cut off: at `keep` or before.
     #[inline]
@@ -105,6 +121,16 @@ impl Planned for u32 {
     }
 
     #[inline]
+    fn queue(self, config: &Config) -> QueueId {
+        config.queues.executors
+    }
+
+    #[inline]
+    fn amount(self, candidates: &CandidateSet, config: &Config) -> QueueAmount {
+        QueueAmount::new(self.cores(candidates), config.memory_taken())
+    }
+
+    #[inline]
     fn tag(self) -> Option<u64> {
         None
     }
@@ -140,6 +166,14 @@ pub(crate) struct Plan<P = u32> {
     spare_pages: Vec<u32>,
     /// Whether an executor failed recently on one of the plan's agents.
     any_failed: bool,
+    /// What was booked in queues; empty before, and without queues.
+    pub(super) claims: Vec<(QueueId, QueueAmount)>,
+    /// How often in a row the queues had less room than when the plan was made.
+    pub(super) lost_races: u32,
+    /// Whether executors were left out because of others' claims in their queues.
+    pub(super) contended: bool,
+    /// The [number of claims](crate::kernel::state::claim_returns) that were given back before it was made.
+    pub(super) claim_returns: u64,
 }
 
 impl<P> Plan<P> {
@@ -152,13 +186,19 @@ impl<P> Plan<P> {
             first_sequence: 0,
             spare_pages: Vec::new(),
             any_failed: false,
+            claims: Vec::new(),
+            lost_races: 0,
+            contended: false,
+            claim_returns: 0,
         }
     }
 
     pub(crate) fn clear(&mut self) {
         self.order.clear();
         self.cells.clear();
+        self.claims.clear();
         self.any_failed = false;
+        self.contended = false;
     }
 
     /// The id of the executor at `position` of the order.
@@ -182,6 +222,10 @@ impl Core {
     ) -> Committed {
         self.reserve_agents(candidates, plan, now);
         let short_of_gpus = P::reserve_gpus(self, policy, candidates, plan);
+        if !policy.config.queues.is_empty() && !self.claim_queues(policy, candidates, plan) {
+            self.truncate_plan(policy, candidates, plan, 0);
+            return Committed::Outdated;
+        }
         if !self.reserve_cells(policy, candidates, plan, now) {
             self.truncate_plan(policy, candidates, plan, 0);
         }
@@ -309,12 +353,17 @@ impl Core {
             return false;
         }
         ExecutorCell::before_reserving();
+        let is_booked = !plan.claims.is_empty();
+        if is_booked && !P::UNEQUAL {
+            self.mark_queues(policy, plan);
+        }
         for (position, planned) in plan.order.iter().enumerate() {
             let resources = planned.allocate(candidates, &policy.config);
             let agent = candidates.list[planned.candidate()].agent.index();
             let id = plan.id(position);
-            if let Some(tag) = planned.tag() {
-                self.set_tag(id, tag);
+            if P::UNEQUAL {
+                let queue = is_booked.then(|| planned.queue(&policy.config));
+                self.set_mark(id, ExecutorMark { tag: planned.tag(), queue });
             }
             if let Some((executor, hint)) = self.executors.get_with_hint(id.slot) {
                 hint.set(agent);
@@ -389,6 +438,9 @@ impl Core {
             self.retire_number(sequence);
         }
         plan.cells.truncate(keep);
+        if !plan.claims.is_empty() {
+            self.unclaim_queues(policy, candidates, plan, keep);
+        }
         let gpus = plan.order[keep..].iter().map(|planned| planned.own_gpus(&policy.config));
         self.gpus.release(gpus.sum());
         self.release_agents(candidates, plan, keep);
@@ -403,12 +455,18 @@ impl Core {
         keep: usize,
     ) {
         for planned in plan.order.drain(keep..) {
-            let candidate = &mut candidates.list[planned.candidate()];
-            self.agents.release(candidate.agent.index(), 1);
-            candidate.placed -= 1;
-            if candidate.placed == 0 {
-                self.gpus.release(u64::from(std::mem::take(&mut candidate.gpus_granted)));
-            }
+            self.release_agent(candidates, planned);
+        }
+    }
+
+    /// Uncounts a planned executor on its agent, and releases the GPUs of its candidate if that is left empty.
+    #[inline]
+    pub(super) fn release_agent<P: Planned>(&self, candidates: &mut CandidateSet, planned: P) {
+        let candidate = &mut candidates.list[planned.candidate()];
+        self.agents.release(candidate.agent.index(), 1);
+        candidate.placed -= 1;
+        if candidate.placed == 0 {
+            self.gpus.release(u64::from(std::mem::take(&mut candidate.gpus_granted)));
         }
     }
 }

@@ -67,6 +67,8 @@ pub struct Decisions {
     pub(crate) leftover_refuse: Duration,
     /// Whether an offer was refused at a cap.
     pub(crate) at_cap: bool,
+    /// Whether a queue had no room for what was asked.
+    pub(crate) at_queue: bool,
     pub(crate) revives: u64,
     /// The number of the policy that the batch follows.
     pub(crate) policy: u64,
@@ -123,6 +125,7 @@ impl Decisions {
         self.tags.clear();
         self.unplaced.clear();
         self.at_cap = false;
+        self.at_queue = false;
     }
 }
 

@@ -155,8 +155,9 @@ impl Handler {
     ///
     /// # Blocking
     /// Lock-free once the handler knows the agents: a commit is retried only if another thread's commit succeeded, the
-    /// policy changed, or an agent was excluded or suspected. The first offer of an agent reads a sharded map under its
-    /// lock, and may write it.
+    /// policy changed, or an agent was excluded or suspected; with [queues](crate::ConfigBuilder::queue) also, a few
+    /// times at most, if another batch took room in one of them, which that may give back. The first offer of an agent
+    /// reads a sharded map under its lock, and may write it.
     pub fn resource_offers(
         &mut self,
         offers: &[Offer<'_>],
@@ -259,6 +260,7 @@ impl Scratch {
         }
         plan.clear();
         let reached;
+        let has_queues = !policy.config.queues.is_empty();
         let reached_cap = if make_plan(core, policy, admission, candidates, plan, left) {
             match core.commit(policy, admission, candidates, plan, now) {
                 Committed::Done(reached_cap) => reached = reached_cap,
@@ -268,6 +270,9 @@ impl Scratch {
         } else {
             closed
         };
+        if has_queues && reached_cap.is_none() {
+            core.refuse_by_queue(&policy.config, candidates, plan, decisions);
+        }
         if reached_cap.is_some() {
             // The rest of the accepted offers is refused for the cap, like the other offers.
             core.record_refused_at_cap(decisions);
@@ -367,8 +372,14 @@ fn make_plan(
     plan: &mut Plan,
     left: &mut Vec<(u32, u32)>,
 ) -> bool {
-    let Ok(headroom) = policy.headroom(admission) else { return false };
+    let Ok(mut headroom) = policy.headroom(admission) else { return false };
     let mut budget = headroom.executors.min(policy.room_by_gpus(core.gpus.taken()));
+    if !policy.config.queues.is_empty() {
+        let room = core.executor_queue_room(&policy.config, plan);
+        let by_memory = room.memory.get() / policy.config.memory_taken().get();
+        budget = budget.min(u32::try_from(by_memory).unwrap_or(u32::MAX));
+        headroom.cores = headroom.cores.min(room.cores);
+    }
     match policy.fixed_cores() {
         Some(cores) => {
             let by_cores = headroom.cores.millis() / cores.millis();

@@ -13,5 +13,6 @@ pub(crate) mod locality;
 pub(crate) mod offered;
 pub(crate) mod piece;
 pub(crate) mod placement;
+pub(crate) mod queues;
 pub(crate) mod remainder;
 pub(crate) mod tasks;

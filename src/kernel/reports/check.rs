@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use crate::config::QueueId;
 use crate::kernel::Core;
 use crate::kernel::state::agent_binding::NO_AGENT;
 use crate::kernel::state::executor_state::CellStage;
+use crate::kernel::state::queues::QueueAmount;
+use crate::limits;
 use crate::time::Timestamp;
 
 /// An inconsistency in the kernel.
@@ -29,6 +32,7 @@ impl Core {
         let mut unreachable = 0u64;
         let mut live = 0;
         let mut on_agent: HashMap<u32, u32> = HashMap::new();
+        let mut booked: HashMap<QueueId, QueueAmount> = HashMap::new();
         for (id, executor, state) in self.live() {
             live += 1;
             let allocation = executor.allocation();
@@ -40,6 +44,10 @@ impl Core {
                 executors += 1;
                 cores += allocation.resources.cores.millis();
                 gpus += u64::from(allocation.resources.gpus.get());
+                if let Some(queue) = self.read_queue(id) {
+                    let sum = booked.entry(queue).or_default();
+                    *sum = sum.plus(allocation.booked());
+                }
             }
             if let Some(numbers) = &self.numbers {
                 // Adopted executors are found by their own names.
@@ -54,6 +62,7 @@ impl Core {
         agree("executors in the admission word", admission.executors(), executors)?;
         agree("cores in the admission word", admission.cores().millis(), cores)?;
         agree("GPUs in their word", self.gpus.taken(), gpus)?;
+        self.check_queues(booked)?;
         let counted_unreachable = self.unreachable.load(crate::sync::Ordering::Relaxed);
         agree("unreachable executors", counted_unreachable, unreachable)?;
         let mut agents = 0;
@@ -71,6 +80,25 @@ impl Core {
             agree("numbers that are not retired", numbers.live(next), live)?;
         }
         Ok(())
+    }
+}
+
+impl Core {
+    /// Compares the words of the queues with what is `booked` by the cells, and the footprints with the words.
+    fn check_queues(&self, booked: HashMap<QueueId, QueueAmount>) -> Result<(), Violation> {
+        let Some(queues) = self.queues.get() else { return Ok(()) };
+        let mut footprints = (0, 0);
+        for queue in (0..limits::QUEUES_MAX as u8).map(QueueId::new) {
+            let quotas = queues.quotas(queue);
+            let expected = booked.get(&queue).copied().unwrap_or_default();
+            let what = format!("cores in the word of queue {queue}");
+            agree(&what, quotas.cores.held(), expected.cores.millis())?;
+            let what = format!("memory in the word of queue {queue}");
+            agree(&what, quotas.memory.held(), expected.memory.get())?;
+            footprints.0 += quotas.cores.footprint();
+            footprints.1 += quotas.memory.footprint();
+        }
+        agree("footprints of the queues", queues.footprints(), footprints)
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt::{self, Display};
 use std::time::Duration;
 
 use super::cluster_lack::{ClusterLack, ClusterLacks};
+use super::queues::QueueUse;
 use crate::config::text::format_duration;
 use crate::constraint::{quoted, visible};
 use crate::kernel::reason::{Reason, ReasonKind};
@@ -53,6 +54,9 @@ pub struct Explanation {
     /// The [time](crate::ClusterCapacity::time) of the picture of the [capacity](crate::Kernel::capacity) that was
     /// compared with what executors need. None if none was, since no decline calls for it.
     pub capacity_at: Option<Timestamp>,
+    /// The queues, as in [`Kernel::queues`](crate::Kernel::queues).
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub queues: Vec<QueueUse>,
 }
 
 /// Agents on which no executors are placed because too many failed there.
@@ -94,7 +98,7 @@ pub struct Miss {
     pub hostname: Option<Box<str>>,
     /// Why the offer was declined.
     pub reason: Reason,
-    /// The condition that the agent doesn't meet, if that is the reason.
+    /// The condition that the agent doesn't meet, if that is the reason; or why the queue has no room, with its name.
     pub condition: Option<String>,
     /// When the offer was declined.
     pub at: Timestamp,
@@ -157,7 +161,10 @@ impl Core {
                             Reason::ConstraintUnmet(unmet) => {
                                 policy.config.constraint.condition(unmet.condition)
                             }
-                            _ => None,
+                            reason => {
+                                let queues = &policy.config.queues;
+                                reason.queue().map(|_| reason.named(queues).to_string())
+                            }
                         };
                         Miss { agent_id, hostname, reason, condition, at, asked_at: now }
                     });
@@ -189,6 +196,7 @@ impl Core {
             declined,
             lacks,
             capacity_at,
+            queues: self.queue_uses(&policy),
         }
     }
 
@@ -203,6 +211,10 @@ impl Core {
             left.executors.min(u32::try_from(by_cores).unwrap_or(u32::MAX)).min(by_gpus)
         })
     }
+}
+
+fn line_of_queue(queue: &QueueUse) -> (String, String) {
+    (format!("queue {}", queue.name), queue.to_string())
 }
 
 /// Whether a miss still holds under `policy`.
@@ -265,6 +277,9 @@ impl Display for Explanation {
         let mut lines = vec![("offers", self.of_offers())];
         lines.extend(self.of_agents().map(|agents| ("agents", agents)));
         lines.extend(self.of_cluster().map(|lack| ("cluster", lack)));
+        let queues = self.queues.iter().filter(|queue| queue.is_of_interest());
+        let labels: Vec<(String, String)> = queues.map(line_of_queue).collect();
+        lines.extend(labels.iter().map(|(label, text)| (label.as_str(), text.clone())));
         lines.extend(self.declined.iter().map(|of| (of.kind.as_str(), of.to_string())));
         let width = lines.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
         f.write_str(&self.headline())?;
@@ -302,7 +317,10 @@ impl Miss {
                 Some(condition) => format!("{}: {}", quoted(condition), unmet.mismatch),
                 None => unmet.mismatch.to_string(),
             },
-            reason => reason.to_string(),
+            reason => match (&self.condition, reason.queue()) {
+                (Some(named), Some(_)) => named.clone(),
+                _ => reason.to_string(),
+            },
         }
     }
 }

@@ -17,6 +17,7 @@ pub(crate) mod cluster_lack;
 pub(crate) mod collection;
 mod executor_row;
 pub(crate) mod explain;
+pub(crate) mod queues;
 mod shard_draft;
 pub(crate) mod snapshot;
 pub(crate) mod totals;

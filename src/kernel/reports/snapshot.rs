@@ -9,9 +9,12 @@ use super::agent_rows::AgentRows;
 use super::agent_state::AgentState;
 use super::collection::Collection;
 use super::executor_row::Row;
+use super::queues::QueueUse;
 use super::totals::Totals;
+use crate::config::QueueId;
 use crate::ids::ExecutorId;
 use crate::kernel::state::executor_state::CellStage;
+use crate::kernel::state::tags::ExecutorMark;
 use crate::kernel::{Core, Kernel};
 use crate::resources::{ExecutorResources, MilliCpus};
 use crate::sync::Ordering;
@@ -40,6 +43,9 @@ pub struct Snapshot {
     /// and went too fast; then each is as it was at some moment of the collection, and those that ended during it are
     /// missing. In both cases each is named with its own agent.
     pub exact: bool,
+    /// The queues, as in [`Kernel::queues`]: each amount as it was at some moment of the call.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub queues: Vec<QueueUse>,
 }
 
 /// One executor in a snapshot.
@@ -59,6 +65,9 @@ pub struct ExecutorView {
     pub placed_at: Timestamp,
     /// Its [tag](crate::Task::tag), if it is a task.
     pub tag: Option<u64>,
+    /// The queue that it is booked in, if it was placed while there were queues.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub queue: Option<QueueId>,
 }
 
 /// The phase of an executor's life.
@@ -130,31 +139,37 @@ impl Core {
         // Relaxed: the number is unique, and nothing depends on it.
         let number = self.snapshots.fetch_add(1, Ordering::Relaxed);
         let mut agents = AgentRows::default();
-        let mut tags = Vec::new();
+        let mut marks = Vec::new();
         let memory = Vec::new();
         let Collection { rows, admission, exact } = self.collect_exactly(memory, TRIES, |rows| {
-            self.collect_tags(rows, &mut tags);
+            self.collect_marks(rows, &mut marks);
             agents.read(&self.agents, now);
         });
         let mut executors = Vec::with_capacity(rows.len());
-        let mut tags = tags.into_iter().peekable();
+        let has_marks = !marks.is_empty();
+        let mut marks = marks.into_iter().peekable();
         executors.extend(rows.iter().filter_map(|row| {
             let id = row.0;
-            // Rows may have been left out since the tags were collected. Both are in the order of the cells.
-            while tags.next_if(|(of, _)| of.slot < id.slot).is_some() {}
-            let tag = tags.next_if(|(of, _)| *of == id).map(|(_, tag)| tag);
-            view(row, tag, &mut agents)
+            if !has_marks {
+                return view(row, None, &mut agents);
+            }
+            // Rows may have been left out since the marks were collected. Both are in the order of the cells.
+            while marks.next_if(|(of, _)| of.slot < id.slot).is_some() {}
+            let mark = marks.next_if(|(of, _)| *of == id).map(|(_, mark)| mark);
+            view(row, mark, &mut agents)
         }));
         debug_assert_eq!(executors.len(), rows.len(), "an executor without an agent");
-        Snapshot { number, totals: admission.into(), executors, agents: agents.states, exact }
+        let queues = self.queue_uses(&self.policy.load());
+        let agents = agents.states;
+        Snapshot { number, totals: admission.into(), executors, agents, exact, queues }
     }
 
-    /// Collects the tags of those that are tasks, in the same order. A tag may be that of a cell's next executor; then
+    /// Collects the marks of those that have one, in the same order. A mark may be that of a cell's next executor; then
     /// the collection finds that its own one has ended.
-    fn collect_tags(&self, rows: &[Row], tags: &mut Vec<(ExecutorId, u64)>) {
-        tags.clear();
+    fn collect_marks(&self, rows: &[Row], marks: &mut Vec<(ExecutorId, ExecutorMark)>) {
+        marks.clear();
         if self.tags.get().is_some() {
-            tags.extend(rows.iter().filter_map(|(id, ..)| Some((*id, self.read_tag(*id)?))));
+            marks.extend(rows.iter().filter_map(|(id, ..)| Some((*id, self.read_mark(*id)?))));
         }
     }
 
@@ -169,7 +184,7 @@ impl Core {
 
 fn view(
     (id, state, allocation, placed_at): &Row,
-    tag: Option<u64>,
+    mark: Option<ExecutorMark>,
     agents: &mut AgentRows,
 ) -> Option<ExecutorView> {
     let phase = match state.stage {
@@ -185,6 +200,7 @@ fn view(
         phase,
         resources: allocation.resources,
         placed_at: *placed_at,
-        tag,
+        tag: mark.and_then(|mark| mark.tag),
+        queue: mark.and_then(|mark| mark.queue),
     })
 }

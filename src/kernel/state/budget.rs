@@ -1,8 +1,10 @@
-//! A capped counter in a word of its own, for GPUs, which the admission word has no room for.
+//! A capped counter in a word of its own, for what the admission word has no room for: GPUs, and the footprints of
+//! [queues](super::queues).
 //!
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
 //! | handler, before its commit | [`reserve`](Budget::reserve), [`reserve_of`](Budget::reserve_of) | Relaxed | nothing: the count guards no other memory |
+//! | setter of a queue's guarantee | [`add`](Budget::add) | Relaxed | nothing |
 //! | handler whose commit failed, any that ends an executor | [`release`](Budget::release) | Relaxed | nothing |
 //!
 //! The count is reserved before the commit and given back if the commit fails, so that it never exceeds the cap. During
@@ -47,6 +49,13 @@ impl Budget {
                 Ok(_) => return granted,
                 Err(current) => taken = current,
             }
+        }
+    }
+
+    /// Adds an amount, whatever the cap is.
+    pub(crate) fn add(&self, amount: u64) {
+        if amount > 0 {
+            self.0.fetch_add(amount, Ordering::Relaxed);
         }
     }
 

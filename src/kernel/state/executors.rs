@@ -29,6 +29,7 @@ use super::absence_clock::AbsenceClock;
 use super::agent_binding::AgentBinding;
 use super::agent_hint::AgentHint;
 use super::executor_state::{Before, CellStage, CellState, SEQUENCE_MAX, ended_word, without_fate};
+use super::queues::QueueAmount;
 use super::slab::SlabCell;
 use crate::limits::EXECUTOR_MEMORY_MAX;
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
@@ -45,6 +46,13 @@ pub(crate) struct Allocation {
     /// The index of its agent's cell; [`NO_AGENT`](super::agent_binding::NO_AGENT) if it isn't bound.
     pub(crate) agent: u32,
     pub(crate) resources: ExecutorResources,
+}
+
+impl Allocation {
+    /// What it takes of its queue, if it is in one.
+    pub(crate) fn booked(&self) -> QueueAmount {
+        QueueAmount::new(self.resources.cores, self.resources.memory)
+    }
 }
 
 /// An executor's cell: 64 bytes, one cache line.

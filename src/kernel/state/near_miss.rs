@@ -20,6 +20,7 @@ use std::array;
 use std::cmp::Reverse;
 use std::time::Duration;
 
+use crate::config::QueueId;
 use crate::constraint::{Mismatch, Unmet};
 use crate::sync::UntrackedOnceLock;
 
@@ -45,6 +46,9 @@ const HOSTNAME_AT: usize = ID_AT + TEXT_WORDS;
 const WORDS: usize = HOSTNAME_AT + TEXT_WORDS;
 /// Marks a text that was truncated, above its length.
 const CUT: u64 = 1 << 32;
+
+/// Where the number of a queue begins, above what it holds.
+const QUEUE_SHIFT: u32 = 56;
 
 /// The numbers of a reason.
 type Numbers = [u64; 3];
@@ -246,6 +250,16 @@ fn encode(reason: &Reason) -> Numbers {
         Reason::ConstraintUnmet(Unmet { condition, mismatch }) => {
             [u64::from(condition), mismatch as u64, 0]
         }
+        // A queue's number is above what it holds.
+        Reason::QueueCores { queue, most, held, asked } => [
+            most.millis(),
+            held.millis() | u64::from(queue.number()) << QUEUE_SHIFT,
+            asked.millis(),
+        ],
+        Reason::QueueMemory { queue, most, held, asked } => {
+            [most.get(), held.get() | u64::from(queue.number()) << QUEUE_SHIFT, asked.get()]
+        }
+        Reason::QueueGuarantees { queue } => [u64::from(queue.number()), 0, 0],
         Reason::Stopping
         | Reason::Disconnected
         | Reason::Malformed
@@ -253,6 +267,17 @@ fn encode(reason: &Reason) -> Numbers {
         | Reason::Contended
         | Reason::NotPicked => [0; 3],
     }
+}
+
+fn decode_queue(kind: ReasonKind, [most, held, asked]: Numbers) -> Reason {
+    let queue = QueueId::new((held >> QUEUE_SHIFT) as u8);
+    let held = held & ((1 << QUEUE_SHIFT) - 1);
+    if kind == ReasonKind::QueueCores {
+        let [most, held, asked] = [most, held, asked].map(MilliCpus::from_millis);
+        return Reason::QueueCores { queue, most, held, asked };
+    }
+    let [most, held, asked] = [most, held, asked].map(Mebibytes::new);
+    Reason::QueueMemory { queue, most, held, asked }
 }
 
 /// Reverses [`encode`].
@@ -302,6 +327,8 @@ fn decode(kind: ReasonKind, numbers: Numbers) -> Reason {
         ReasonKind::Contended => Reason::Contended,
         ReasonKind::Locality => Reason::Locality { until: Timestamp::from_millis(a) },
         ReasonKind::NotPicked => Reason::NotPicked,
+        ReasonKind::QueueCores | ReasonKind::QueueMemory => decode_queue(kind, numbers),
+        ReasonKind::QueueGuarantees => Reason::QueueGuarantees { queue: QueueId::new(a as u8) },
     }
 }
 
@@ -309,8 +336,9 @@ fn decode(kind: ReasonKind, numbers: Numbers) -> Reason {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
+    use crate::limits;
 
-    const REASONS: [Reason; 19] = [
+    const REASONS: [Reason; 22] = [
         Reason::Stopping,
         Reason::Disconnected,
         Reason::Malformed,
@@ -334,6 +362,19 @@ mod tests {
         Reason::Contended,
         Reason::Locality { until: Timestamp::from_millis(u64::MAX - 1) },
         Reason::NotPicked,
+        Reason::QueueCores {
+            queue: QueueId::new(63),
+            most: MilliCpus::from_millis(1),
+            held: limits::TOTAL_CORES_MAX,
+            asked: MilliCpus::from_millis(3),
+        },
+        Reason::QueueMemory {
+            queue: QueueId::new(u8::MAX),
+            most: Mebibytes::new(1),
+            held: limits::QUEUE_MEMORY_MAX,
+            asked: Mebibytes::new(3),
+        },
+        Reason::QueueGuarantees { queue: QueueId::new(5) },
     ];
 
     fn record(

@@ -1,21 +1,54 @@
-//! The tags of tasks, by the cells of their executors. The table is made for the first task of a kernel, and a segment
-//! of it for the first task in a segment of cells: kernels without tasks pay nothing.
+//! The marks of executors, by their cells: the tags of tasks, and the queues that executors are booked in. The table is
+//! made for the first mark of a kernel, and a segment of it for the first one in a segment of cells: kernels without
+//! tasks and queues pay nothing.
 //!
 //! | word | thread | operation | ordering | pairs with |
 //! |---|---|---|---|---|
-//! | tag, then sequence | the handler that claimed the cell, between [`ExecutorCell::before_reserving`] and [`ExecutorCell::reserve`] | store | Relaxed | `reserve` publishes them |
-//! | sequence, then tag | any, between two looks at the state of the cell, with an Acquire fence before the second | load | Relaxed | the first look: the tag is the executor's, or that of a later one; the fence of `before_reserving`: then the second look shows that the executor has ended |
+//! | tag, then sequence and kind | the handler that claimed the cell, between [`ExecutorCell::before_reserving`] and [`ExecutorCell::reserve`] | store | Relaxed | `reserve` publishes them |
+//! | sequence and kind, then tag | any, between two looks at the state of the cell, with an Acquire fence before the second | load | Relaxed | the first look: the tag is the executor's, or that of a later one; the fence of `before_reserving`: then the second look shows that the executor has ended |
 //!
-//! An executor without a tag leaves the entry of its cell as it is: the sequence number says whose tag it is.
+//! An executor without a mark leaves the entry of its cell as it is: the sequence number says whose mark it is.
 
+use super::executor_state::SEQUENCE_MAX;
 use super::executors::ExecutorCell;
 use super::slab::{SEGMENTS, length, place};
+use crate::config::QueueId;
 use crate::ids::ExecutorId;
+use crate::limits::QUEUES_MAX;
 use crate::sync::{AtomicU64, Ordering, UntrackedOnceLock};
 
-/// The tag of the last task in a cell.
+/// Above the sequence number: whether there is a tag, and above that the number of the queue plus 1, or 0.
+const TAG_SHIFT: u32 = 55;
+const QUEUE_SHIFT: u32 = TAG_SHIFT + 1;
+const SEQUENCE_MASK: u64 = (1 << TAG_SHIFT) - 1;
+const _: () = assert!(SEQUENCE_MAX < SEQUENCE_MASK && QUEUES_MAX < 1 << (64 - QUEUE_SHIFT));
+
+/// What is known of an executor beside its cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ExecutorMark {
+    /// Its tag, if it is a task.
+    pub(crate) tag: Option<u64>,
+    /// The queue that it is booked in.
+    pub(crate) queue: Option<QueueId>,
+}
+
+impl ExecutorMark {
+    /// The word for the executor with this sequence number.
+    fn word(self, sequence: u64) -> u64 {
+        let queue = self.queue.map_or(0, |queue| u64::from(queue.number()) + 1);
+        sequence | u64::from(self.tag.is_some()) << TAG_SHIFT | queue << QUEUE_SHIFT
+    }
+
+    fn of(word: u64, tag: u64) -> ExecutorMark {
+        let queue = (word >> QUEUE_SHIFT).checked_sub(1).map(|number| QueueId::new(number as u8));
+        ExecutorMark { tag: (word >> TAG_SHIFT & 1 != 0).then_some(tag), queue }
+    }
+}
+
+/// The mark of the last executor in a cell that had one.
 #[derive(Debug)]
 struct TagEntry {
+    /// Its sequence number, and what kind of mark it is.
     sequence: AtomicU64,
     tag: AtomicU64,
 }
@@ -35,8 +68,8 @@ impl TagTable {
         TagTable(std::iter::repeat_with(UntrackedOnceLock::new).take(SEGMENTS).collect())
     }
 
-    /// Sets the tag of the executor that is about to be reserved.
-    pub(crate) fn set(&self, id: ExecutorId, tag: u64) {
+    /// Sets the mark of the executor that is about to be reserved.
+    pub(crate) fn set(&self, id: ExecutorId, mark: ExecutorMark) {
         let (segment, offset) = place::<ExecutorCell>(id.slot);
         let made = || {
             let entries = std::iter::repeat_with(TagEntry::default);
@@ -45,18 +78,19 @@ impl TagTable {
         let entry = self.0.get(segment).and_then(|segment| segment.get_or_init(made).get(offset));
         if let Some(entry) = entry {
             // Relaxed: the store of the executor's state publishes them.
-            entry.tag.store(tag, Ordering::Relaxed);
-            entry.sequence.store(id.sequence, Ordering::Relaxed);
+            entry.tag.store(mark.tag.unwrap_or_default(), Ordering::Relaxed);
+            entry.sequence.store(mark.word(id.sequence), Ordering::Relaxed);
         }
     }
 
-    /// The tag of the executor, if it has one. See the module's head for when that holds.
+    /// The mark of the executor, if it has one. See the module's head for when that holds.
     #[cold]
-    pub(crate) fn get(&self, id: ExecutorId) -> Option<u64> {
+    pub(crate) fn get(&self, id: ExecutorId) -> Option<ExecutorMark> {
         let (segment, offset) = place::<ExecutorCell>(id.slot);
         let entry = self.0.get(segment)?.get()?.get(offset)?;
         // Relaxed: see the module's head.
-        let is_own = entry.sequence.load(Ordering::Relaxed) == id.sequence;
-        is_own.then(|| entry.tag.load(Ordering::Relaxed))
+        let word = entry.sequence.load(Ordering::Relaxed);
+        let is_own = word & SEQUENCE_MASK == id.sequence;
+        is_own.then(|| ExecutorMark::of(word, entry.tag.load(Ordering::Relaxed)))
     }
 }

@@ -1,9 +1,9 @@
 //! Tables in the documentation, held against the kernel.
 
-use offermill::config::{Compatibility, ExclusionRule, UnreachableRule};
-use offermill::resources::ExecutorResources;
+use offermill::config::{Compatibility, ExclusionRule, Queue, QueueId, Queues, UnreachableRule};
+use offermill::resources::{ExecutorResources, MilliCpus};
 use offermill::{
-    Change, DemandCall, Phase, Reason, Recovered, StatusUpdate, TaskState, UpdateReason,
+    Change, DemandCall, Phase, Reason, ReasonKind, Recovered, StatusUpdate, TaskState, UpdateReason,
 };
 
 use super::Fixture;
@@ -185,7 +185,7 @@ fn phase(fixture: &Fixture) -> Phase {
 /// A row of the table of what [`Kernel::reconfigure`](offermill::Kernel::reconfigure) keeps, and a test of it.
 type Row = (&'static str, &'static str, fn());
 
-const KEPT: [Row; 16] = [
+const KEPT: [Row; 19] = [
     ("the executor limit", "replaced", || {
         let fixture = Fixture::new(&before());
         fixture.kernel.set_executor_limit(Some(9)).unwrap();
@@ -305,6 +305,37 @@ const KEPT: [Row; 16] = [
         reconfigure(&fixture, &other());
         assert_eq!(fixture.kernel.poll_demand(at(0)), Some(DemandCall::Revive));
     }),
+    (
+        "executors of a queue whose maximum is lowered",
+        "kept; no other is placed in it until it holds less",
+        || {
+            let mut fixture = Fixture::new(&before());
+            set_queue(&fixture, 1, 0);
+            fixture.start_on("S1", 0);
+            set_queue(&fixture, 0, 0);
+            assert_eq!(fixture.executors(), 1);
+            let refused = fixture.refused_on("S1", 1);
+            assert_eq!(refused.kind(), ReasonKind::QueueCores);
+        },
+    ),
+    (
+        "executors that were placed while there were no queues",
+        "in none, also if there are queues now",
+        || {
+            let mut fixture = Fixture::new(&before());
+            fixture.start_on("S1", 0);
+            set_queue(&fixture, 1, 0);
+            assert_eq!(fixture.kernel.queues()[0].cores, MilliCpus::ZERO);
+            assert_eq!(fixture.kernel.snapshot(at(0)).executors[0].queue, None);
+        },
+    ),
+    ("whether a queue has [demand](Kernel::set_queue_demand)", "kept", || {
+        let fixture = Fixture::new(&before());
+        set_queue(&fixture, 2, 1);
+        fixture.kernel.set_queue_demand(QueueId::DEFAULT, false);
+        set_queue(&fixture, 2, 2);
+        assert_eq!(fixture.kernel.queues()[0].min_cores, MilliCpus::ZERO);
+    }),
     ("the close of the kernel", "kept: it is permanent", || {
         let mut fixture = Fixture::new(&before());
         fixture.kernel.close();
@@ -312,6 +343,15 @@ const KEPT: [Row; 16] = [
         assert_eq!(fixture.refused_on("S1", 0), Reason::Stopping);
     }),
 ];
+
+/// Sets the default queue's maximum and guarantee, in cores.
+fn set_queue(fixture: &Fixture, most: u64, least: u64) {
+    let queue = Queue::new(Queues::DEFAULT_NAME)
+        .max_cores(Some(MilliCpus::from_cores(most)))
+        .min_cores(MilliCpus::from_cores(least));
+    let config = fixture.kernel.config().to_builder().core_cap(None).queue(queue);
+    fixture.kernel.reconfigure(config.build().unwrap());
+}
 
 /// The resources of an executor that is placed for this.
 fn fixture_resources(fixture: &mut Fixture) -> ExecutorResources {

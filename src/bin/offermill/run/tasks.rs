@@ -139,6 +139,9 @@ impl Session {
     /// Has offers suppressed while no task is ready, by an executor limit of 0.
     fn follow_task_demand(&mut self, now: Timestamp) {
         let (Some(tasks), Some(engine)) = (&mut self.tasks, &self.engine) else { return };
+        for (queue, has_demand) in tasks.queue.demand_changes() {
+            self.kernel.set_queue_demand(queue, has_demand);
+        }
         tasks.idle_since = match tasks.queue.has_ready() {
             true => None,
             false => tasks.idle_since.or(Some(now)),

@@ -23,6 +23,7 @@ use crate::settings::values::http::HttpSettings;
 use crate::settings::values::kubernetes::KubernetesSettings;
 use crate::settings::values::mesos::MesosSettings;
 use crate::settings::values::spark::SparkSettings;
+use crate::tasks::quotas::TaskQuotas;
 use crate::text::format::shortened;
 
 /// The draft of the settings of a run, which the readers of the options write to.
@@ -51,6 +52,8 @@ pub(crate) struct SettingsDraft {
     pub(crate) variables: BTreeMap<String, String>,
     pub(crate) constraint: Constraint,
     pub(crate) placement: Placement,
+    /// The queues of tasks.
+    pub(crate) queues: TaskQuotas,
     pub(crate) refusals: RefuseDurations,
     pub(crate) excludes: bool,
     pub(crate) exclusion: ExclusionRule,
@@ -128,6 +131,7 @@ impl Default for SettingsDraft {
             variables: BTreeMap::new(),
             constraint: Constraint::none(),
             placement: Placement::RoundRobin,
+            queues: TaskQuotas::default(),
             refusals: RefuseDurations::default(),
             excludes: true,
             exclusion: ExclusionRule::default(),

@@ -156,7 +156,7 @@ pub(crate) struct RunArguments {
 
     /// Run the tasks of this file, or of standard input (-), in place of a command: each line is a
     /// shell command, or a JSON object with "command" and perhaps "id", "cores", "memory", "gpus",
-    /// "retries", "after", "env". The run ends when all have ended. See docs/tasks.md
+    /// "retries", "after", "queue", "env". The run ends when all have ended. See docs/tasks.md
     #[arg(long, value_name = "FILE", help_heading = "Tasks")]
     #[arg(conflicts_with_all = ["until_finished", "journal", "steered", "spark_driver", "command"])]
     pub(crate) tasks: Option<String>,
@@ -172,6 +172,11 @@ pub(crate) struct RunArguments {
     /// How many times a task that doesn't say it is started again after it has failed [default: 0]
     #[arg(long, value_name = "N", help_heading = "Tasks")]
     pub(crate) task_retries: Option<String>,
+
+    /// The queues of tasks and their bounds, such as 'etl:max-cores=16,max-mem=32g,guaranteed-cores=4;
+    /// adhoc:max-cores=8'. A task says its queue as "queue"; guarantees are of --total-executor-cores
+    #[arg(long, value_name = "QUEUES", help_heading = "Tasks")]
+    pub(crate) queues: Option<String>,
 
     /// Run tasks in hosts: one long-lived process on each agent, in which tasks start faster than as
     /// executors of their own. On local agents and Mesos
@@ -303,6 +308,7 @@ impl RunArguments {
             "--spark-hostname" => &self.spark_hostname,
             "--constraints" => &self.constraints,
             "--placement" => &self.placement,
+            "--queues" => &self.queues,
             "--exclude-after" => &self.exclude_after,
             "--exclude-for" => &self.exclude_for,
             "--exclude-window" => &self.exclude_window,

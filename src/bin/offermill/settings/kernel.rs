@@ -36,6 +36,7 @@ pub(crate) fn config_builder(
         .refuse_durations(draft.refusals)
         .exclusion(exclusion)
         .placement(draft.placement);
+    let builder = draft.queues.queues().fold(builder, ConfigBuilder::queue);
     let builder = match draft.follows_locality.unwrap_or(draft.allocation.enabled) {
         true => builder.locality_wait(Some(draft.locality_wait)),
         false => builder,

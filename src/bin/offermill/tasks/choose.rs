@@ -11,6 +11,7 @@ use offermill::{Picks, Rooms, Task, Timestamp, Unplaced};
 
 use crate::tasks::hosting::BatchCaps;
 use crate::tasks::queue::{TaskQueue, TaskQueueState, TaskStage, TaskTerms, sums};
+use crate::tasks::quotas::QuotasLeft;
 use crate::tasks::results::ResultState;
 
 impl TaskChooser for TaskQueue {
@@ -29,13 +30,15 @@ impl TaskChooser for TaskQueue {
                 state.grown_at = Some(now);
             }
         }
-        let first = state.ready.first(list);
+        let queues = state.quotas.left(self.terms.most.cores);
+        let first = state.ready.first(list, &queues);
         let task = |number: &u32| {
             let task = &self.list.tasks[*number as usize];
-            Task { gpus: task.gpus, ..Task::new((*number).into(), task.cores, task.memory) }
+            let (gpus, queue) = (task.gpus, task.queue);
+            Task { gpus, queue, ..Task::new((*number).into(), task.cores, task.memory) }
         };
-        let wanted: Vec<Task> = first.iter().map(task).collect();
-        let wanted = self.within_caps(state, &wanted);
+        let wanted = self.within_caps(state, queues, first.iter().map(task));
+        let wanted = &wanted[..];
         match self.terms.placement {
             Placement::Consolidate => state.chooser.consolidate(list, wanted, picks),
             _ => state.chooser.round_robin(list, wanted, picks),
@@ -97,17 +100,25 @@ impl TaskQueue {
         tag >= self.list.tasks.len() as u64
     }
 
-    /// The first of these tasks that the caps admit: the kernel would cut off the others.
-    fn within_caps<'t>(&self, state: &TaskQueueState, wanted: &'t [Task]) -> &'t [Task] {
+    /// The first of these tasks that the caps admit, without those whose queues have no room: the kernel would cut off
+    /// or leave out the others.
+    fn within_caps(
+        &self,
+        state: &TaskQueueState,
+        mut queues: QuotasLeft<'_>,
+        wanted: impl Iterator<Item = Task>,
+    ) -> Vec<Task> {
         let BatchCaps { executors: room, mut left } = self.caps_left(state);
-        let is_admitted = |task: &&Task| {
-            let own = sums(&self.list.tasks[task.tag as usize]);
+        let own = |task: &Task| sums(&self.list.tasks[task.tag as usize]);
+        let in_queue = wanted.filter(|task| queues.take(task.queue, own(task)));
+        let is_admitted = |task: &Task| {
+            let own = own(task);
             let fits = own.cores <= left.cores && own.gpus <= left.gpus;
             left = left.saturating_sub(own);
             fits
         };
-        let admitted = wanted.iter().take(usize::try_from(room).unwrap_or(usize::MAX));
-        &wanted[..admitted.take_while(is_admitted).count()]
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
+        in_queue.take(room).take_while(is_admitted).collect()
     }
 
     /// A task is about to start an attempt on this agent, of this host name.
@@ -119,9 +130,11 @@ impl TaskQueue {
         at: SystemTime,
     ) {
         self.take_out(state, number);
-        let own = sums(&self.list.tasks[number as usize]);
+        let task = &self.list.tasks[number as usize];
+        let own = sums(task);
         state.counts.running += 1;
         state.taken = state.taken.saturating_add(own);
+        state.quotas.take(task.queue, own);
         state.agents.taken(place.0, own);
         let progress = &mut state.progress[number as usize];
         progress.stage = TaskStage::InFlight;
@@ -143,7 +156,7 @@ impl TaskQueue {
         let progress = &mut state.progress[number as usize];
         progress.attempts -= 1;
         progress.started = None;
-        state.land(number, sums(task));
+        state.land(number, task);
         self.put_back(state, number);
         true
     }

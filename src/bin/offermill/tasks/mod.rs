@@ -11,6 +11,7 @@ pub(crate) mod hosting;
 pub(crate) mod order;
 pub(crate) mod parse;
 pub(crate) mod queue;
+pub(crate) mod quotas;
 pub(crate) mod read;
 pub(crate) mod ready;
 pub(crate) mod results;

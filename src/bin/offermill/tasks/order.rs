@@ -3,6 +3,10 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use offermill::ResourceSums;
+use offermill::config::QueueId;
+
+use crate::tasks::quotas::TaskQuotas;
 use crate::tasks::task::TaskSpec;
 
 /// The most tasks of a cycle that are named.
@@ -63,6 +67,26 @@ impl TaskList {
             Some(cycle) => Err(list.cycle_sentence(&cycle)),
             None => Ok(list),
         }
+    }
+
+    /// Finds the queue of each task.
+    ///
+    /// # Errors
+    /// With a sentence about the first task whose queue doesn't exist, or never has room for it.
+    pub(crate) fn find_queues(&mut self, quotas: &TaskQuotas) -> Result<(), String> {
+        for task in &mut self.tasks {
+            let found = match task.queue_name.take() {
+                Some(name) => quotas.find(&name),
+                None => Ok(QueueId::DEFAULT),
+            };
+            let own = ResourceSums { cores: task.cores, memory: task.memory, gpus: task.gpus };
+            let checked = found.and_then(|queue| {
+                quotas.too_large(queue, own).map_or(Ok(queue), |why| Err(why.to_owned()))
+            });
+            let (source, line) = (&self.source, task.line);
+            task.queue = checked.map_err(|why| format!("{source}, line {line}: it {why}"))?;
+        }
+        Ok(())
     }
 
     /// Tasks that wait for each other, if there are such: each for the one before, the first for the last.

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Formatter};
 
+use offermill::config::QueueId;
 use offermill::config::text::{parse_cores, parse_memory};
 use offermill::limits::{EXECUTOR_CORES_MAX, EXECUTOR_MEMORY_MAX};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
@@ -18,7 +19,8 @@ const ARGUMENT_BYTES_MAX: usize = 128 * 1024 - 1;
 /// The most retries of a task.
 pub(crate) const RETRIES_MAX: u64 = 1_000_000;
 /// The keys of a task.
-const KEYS: [&str; 8] = ["id", "command", "cores", "memory", "gpus", "retries", "after", "env"];
+const KEYS: [&str; 9] =
+    ["id", "command", "cores", "memory", "gpus", "retries", "after", "queue", "env"];
 
 /// Parses a line. `None` if it has no task: it is empty, or a comment that begins with `#`.
 ///
@@ -105,8 +107,19 @@ fn shell(line: &str) -> Vec<String> {
 /// A task with this command and the defaults, whose id is its line.
 fn plain(argv: Vec<String>, line: u64, defaults: &TaskDefaults) -> TaskSpec {
     let TaskDefaults { cores, memory, retries } = *defaults;
-    let (id, gpus) = (line.to_string(), Gpus::ZERO);
-    TaskSpec { id, line, argv, cores, memory, gpus, retries, after: vec![], env: vec![] }
+    TaskSpec {
+        id: line.to_string(),
+        line,
+        argv,
+        cores,
+        memory,
+        gpus: Gpus::ZERO,
+        retries,
+        after: Vec::new(),
+        queue_name: None,
+        queue: QueueId::DEFAULT,
+        env: Vec::new(),
+    }
 }
 
 fn from_object(
@@ -143,6 +156,10 @@ fn from_object(
             Value::Array(ids) => ids.iter().map(id_text).collect::<Result<_, _>>()?,
             id => vec![id_text(id)?],
         };
+    }
+    if let Some(queue) = value("queue") {
+        let name = queue.as_str().ok_or_else(|| must("queue", queue, "the name of a queue"))?;
+        task.queue_name = Some(name.to_owned());
     }
     if let Some(env) = value("env") {
         let object = env.as_object().ok_or_else(|| must("env", env, "an object of texts"))?;
@@ -252,10 +269,11 @@ mod tests {
         assert_eq!((task.id.as_str(), task.line, task.retries), ("7", 7, 2));
         assert_eq!(task.argv, ["/bin/sh", "-c", "echo a && true"]);
         let text = r#"{"id": "a", "command": ["x", "1 2"], "cores": 0.5, "memory": "1g", "gpus": 1,
-            "retries": 0, "after": ["b", 3], "env": {"A": "1"}}"#;
+            "retries": 0, "after": ["b", 3], "queue": "etl", "env": {"A": "1"}}"#;
         let task = parse(text).unwrap().unwrap();
         assert_eq!((task.id.as_str(), task.cores.millis(), task.memory.get()), ("a", 500, 1024));
         assert_eq!((task.gpus.get(), task.retries), (1, 0));
+        assert_eq!(task.queue_name.as_deref(), Some("etl"));
         assert_eq!(
             (task.after, task.argv),
             (vec!["b".into(), "3".into()], vec!["x".into(), "1 2".into()])
@@ -283,6 +301,7 @@ mod tests {
             (r#"{"command": "x", "command": "y"}"#, "the key \"command\" twice"),
             (r#"{"command": "x", "gpus": -1}"#, "gpus"),
             (r#"{"command": "x", "retries": "many"}"#, "retries"),
+            (r#"{"command": "x", "queue": 1}"#, "\"queue\", which must be the name of a queue"),
             (r#"{"command": "x", "color": 1}"#, "unknown key \"color\""),
             (r#"{"command": ""}"#, "command"),
             (r#"{"command": []}"#, "command"),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use offermill::choosers::Chooser;
-use offermill::config::Placement;
+use offermill::config::{Placement, QueueId};
 use offermill::launch::{CommandForm, Setup};
 use offermill::{ProcessExit, ResourceSums, TaskHost, Timestamp};
 
@@ -15,6 +15,7 @@ use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
 use crate::tasks::hosting::{HostLedger, HostTerms};
 use crate::tasks::order::TaskList;
+use crate::tasks::quotas::{QuotaLedger, TaskQuotas};
 use crate::tasks::ready::{ReadyTasks, SeenAgents, TaskSize};
 use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult};
 use crate::tasks::task::TaskSpec;
@@ -32,6 +33,7 @@ pub(crate) struct TaskTerms {
     pub(crate) setup: Option<Arc<Setup>>,
     pub(crate) variables: Vec<(String, String)>,
     pub(crate) placement: Placement,
+    pub(crate) queues: TaskQuotas,
     /// The most tasks in flight, and the most that they may take together: the caps of the run.
     pub(crate) tasks_max: u32,
     pub(crate) most: ResourceSums,
@@ -59,6 +61,7 @@ pub(super) struct TaskQueueState {
     pub(super) counts: TaskCounts,
     /// What the tasks in flight take.
     pub(super) taken: ResourceSums,
+    pub(super) quotas: QuotaLedger,
     pub(super) chooser: Chooser,
     pub(super) hosts: Option<HostLedger>,
     /// `None` before it is opened.
@@ -123,6 +126,7 @@ impl TaskQueue {
             grown_at: None,
             counts,
             taken: ResourceSums::NONE,
+            quotas: QuotaLedger::new(terms.queues.clone(), list.tasks.iter().map(|it| it.queue)),
             chooser: Chooser::new(),
             hosts: terms.hosts.clone().map(|hosts| HostLedger::new(hosts, list.tasks.len() as u64)),
             results: None,
@@ -220,21 +224,30 @@ impl TaskQueue {
             let progress = &mut state.progress[number as usize];
             if progress.waits == 0 && progress.stage == TaskStage::Waiting {
                 progress.stage = TaskStage::Ready;
-                state.ready.insert(number, TaskSize::of(task));
+                state.ready.insert(number, task.queue, TaskSize::of(task));
             }
         }
     }
 
     /// Puts a task back to those that are ready.
     pub(super) fn put_back(&self, state: &mut TaskQueueState, number: u32) {
-        state.progress[number as usize].stage = TaskStage::Ready;
-        state.ready.insert(number, TaskSize::of(&self.list.tasks[number as usize]));
+        let task = &self.list.tasks[number as usize];
+        let stage = &mut state.progress[number as usize].stage;
+        if std::mem::replace(stage, TaskStage::Ready) == TaskStage::InFlight {
+            state.quotas.await_task(task.queue);
+        }
+        state.ready.insert(number, task.queue, TaskSize::of(task));
     }
 
     /// A task has come to its end, or is not to be run.
     pub(super) fn take_out(&self, state: &mut TaskQueueState, number: u32) {
-        state.ready.remove(number, TaskSize::of(&self.list.tasks[number as usize]));
-        state.progress[number as usize].stage = TaskStage::Over;
+        let task = &self.list.tasks[number as usize];
+        state.ready.remove(number, task.queue, TaskSize::of(task));
+        let stage = &mut state.progress[number as usize].stage;
+        let before = std::mem::replace(stage, TaskStage::Over);
+        if matches!(before, TaskStage::Waiting | TaskStage::Ready) {
+            state.quotas.settle_task(task.queue);
+        }
     }
 
     /// A task has succeeded: those that waited for it alone are ready.
@@ -307,6 +320,11 @@ impl TaskQueue {
         })
     }
 
+    /// The queues whose demand has changed, and whether they have some: tasks that are yet to start.
+    pub(crate) fn demand_changes(&self) -> Vec<(QueueId, bool)> {
+        self.lock().quotas.demand_changes()
+    }
+
     /// Ends the hosts that have been idle for long enough. Returns their executors, which are to be ended.
     pub(crate) fn end_idle_hosts(&self, now: Timestamp) -> Vec<String> {
         self.lock().hosts.as_mut().map(|hosts| hosts.end_idle(now)).unwrap_or_default()
@@ -324,7 +342,7 @@ impl TaskQueue {
             return Vec::new();
         }
         let task = &self.list.tasks[number as usize];
-        state.land(number, sums(task));
+        state.land(number, task);
         let progress = &mut state.progress[number as usize];
         let is_lost = is_lost(record);
         progress.losses += u32::from(is_lost);
@@ -416,10 +434,12 @@ impl TaskQueue {
 }
 
 impl TaskQueueState {
-    /// A task that takes this is in flight no more.
-    pub(super) fn land(&mut self, number: u32, own: ResourceSums) {
+    /// A task is in flight no more.
+    pub(super) fn land(&mut self, number: u32, task: &TaskSpec) {
+        let own = sums(task);
         self.counts.running -= 1;
         self.taken = self.taken.saturating_sub(own);
+        self.quotas.give_back(task.queue, own);
         let progress = &mut self.progress[number as usize];
         let _left = progress.in_host.take().map(|host| host.leave());
         self.agents.freed(&progress.agent_id, own);
@@ -478,6 +498,7 @@ mod tests {
             setup: None,
             variables: Vec::new(),
             placement: Placement::RoundRobin,
+            queues: TaskQuotas::default(),
             tasks_max: 1,
             hosts: None,
             most: ResourceSums { cores, memory, gpus: Gpus::ZERO },

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use offermill::config::QueueId;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{ResourceSums, Room};
 
+use crate::tasks::quotas::QuotasLeft;
 use crate::tasks::task::TaskSpec;
 
 /// What a task takes. Tasks of one size have room together.
@@ -14,6 +16,9 @@ pub(crate) struct TaskSize {
     pub(super) memory: Mebibytes,
     pub(super) gpus: Gpus,
 }
+
+/// The queue and the size of tasks that are alike to a batch.
+type TaskKind = (QueueId, TaskSize);
 
 impl TaskSize {
     pub(crate) fn of(task: &TaskSpec) -> TaskSize {
@@ -41,34 +46,36 @@ impl TaskSize {
 /// The tasks that are ready to start.
 #[derive(Debug, Default)]
 pub(super) struct ReadyTasks {
-    /// The positions of tasks, by size.
-    by_size: BTreeMap<TaskSize, BTreeSet<u32>>,
+    /// The positions of tasks, by queue and size.
+    by_kind: BTreeMap<TaskKind, BTreeSet<u32>>,
 }
 
 impl ReadyTasks {
     pub(super) fn is_empty(&self) -> bool {
-        self.by_size.is_empty()
+        self.by_kind.is_empty()
     }
 
-    pub(super) fn insert(&mut self, task: u32, size: TaskSize) {
-        self.by_size.entry(size).or_default().insert(task);
+    pub(super) fn insert(&mut self, task: u32, queue: QueueId, size: TaskSize) {
+        self.by_kind.entry((queue, size)).or_default().insert(task);
     }
 
-    pub(super) fn remove(&mut self, task: u32, size: TaskSize) {
-        if let Some(tasks) = self.by_size.get_mut(&size) {
+    pub(super) fn remove(&mut self, task: u32, queue: QueueId, size: TaskSize) {
+        let kind = (queue, size);
+        if let Some(tasks) = self.by_kind.get_mut(&kind) {
             tasks.remove(&task);
             if tasks.is_empty() {
-                self.by_size.remove(&size);
+                self.by_kind.remove(&kind);
             }
         }
     }
 
-    /// The first tasks, in their order, of each size that fits: as many as have room if those of other sizes get none.
-    pub(super) fn first(&self, rooms: &[Room]) -> Vec<u32> {
+    /// The first tasks, in their order, of each queue and size that fits: as many as have room if others get none.
+    pub(super) fn first(&self, rooms: &[Room], queues: &QuotasLeft<'_>) -> Vec<u32> {
         let mut first = Vec::new();
-        for (size, tasks) in &self.by_size {
+        for ((queue, size), tasks) in &self.by_kind {
             let fitting = |room: &Room| size.fitting(room.left()).min(room.tasks().into());
             let most: u64 = rooms.iter().map(fitting).fold(0, u64::saturating_add);
+            let most = most.min(size.fitting(queues.room(*queue)));
             first.extend(tasks.iter().take(usize::try_from(most).unwrap_or(usize::MAX)));
         }
         first.sort_unstable();
@@ -77,8 +84,8 @@ impl ReadyTasks {
 
     /// Tasks of the sizes that fit on no agent, and the sizes.
     pub(super) fn too_large(&self, agents: &SeenAgents) -> Vec<(u32, TaskSize)> {
-        let sizes = self.by_size.iter().filter(|(size, _)| !agents.have_room(size));
-        sizes.flat_map(|(size, tasks)| tasks.iter().map(|task| (*task, *size))).collect()
+        let kinds = self.by_kind.iter().filter(|((_, size), _)| !agents.have_room(size));
+        kinds.flat_map(|((_, size), tasks)| tasks.iter().map(|task| (*task, *size))).collect()
     }
 }
 
@@ -171,6 +178,7 @@ impl SeenAgents {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tasks::quotas::{QuotaLedger, TaskQuotas};
 
     fn sums(cores: u64, memory: u64) -> ResourceSums {
         let (cores, memory) = (MilliCpus::from_cores(cores), Mebibytes::new(memory));
@@ -187,15 +195,32 @@ mod tests {
     #[test]
     fn the_first_of_each_size_are_taken() {
         let mut ready = ReadyTasks::default();
+        let queue = QueueId::DEFAULT;
         for task in 0..10 {
-            ready.insert(task, if task % 2 == 0 { size(3, 10) } else { size(1, 10) });
+            ready.insert(task, queue, if task % 2 == 0 { size(3, 10) } else { size(1, 10) });
         }
+        let ledger = QuotaLedger::new(TaskQuotas::default(), [queue; 10].into_iter());
+        let left = ledger.left(MilliCpus::from_cores(100));
         let rooms = [Room::new(0, sums(2, 100), 9), Room::new(1, sums(3, 100), 9)];
-        assert_eq!(ready.first(&rooms), [0, 1, 3, 5, 7, 9]);
+        assert_eq!(ready.first(&rooms, &left), [0, 1, 3, 5, 7, 9]);
         let one = [Room::new(0, sums(2, 100), 1)];
-        assert_eq!(ready.first(&one), [1]);
-        ready.remove(1, size(1, 10));
-        assert_eq!(ready.first(&one), [3]);
+        assert_eq!(ready.first(&one, &left), [1]);
+        ready.remove(1, queue, size(1, 10));
+        assert_eq!(ready.first(&one, &left), [3]);
+    }
+
+    /// Goal: tasks of a full queue don't stand before those of another one. Method: two of a queue with room for one,
+    /// then two without bounds, all of one size, and room for three.
+    #[test]
+    fn full_queues_hold_up_no_other() {
+        let quotas = TaskQuotas::parse("q:max-cores=1").unwrap();
+        let queues = [QueueId::new(1), QueueId::new(1), QueueId::DEFAULT, QueueId::DEFAULT];
+        let mut ready = ReadyTasks::default();
+        (0..).zip(queues).for_each(|(task, queue)| ready.insert(task, queue, size(1, 10)));
+        let ledger = QuotaLedger::new(quotas, queues.into_iter());
+        let rooms = [Room::new(0, sums(3, 100), 9)];
+        let left = ledger.left(MilliCpus::from_cores(100));
+        assert_eq!(ready.first(&rooms, &left), [0, 2, 3]);
     }
 
     /// Goal: a task is too large only if it fits on no agent, even without the tasks there. Method: two agents, one of
@@ -209,7 +234,7 @@ mod tests {
         agents.taken("S2", sums(2, 100));
         agents.offered("S2", "h2", sums(2, 400));
         for (task, size) in [size(2, 100), size(4, 500), size(5, 1)].into_iter().enumerate() {
-            ready.insert(task as u32, size);
+            ready.insert(task as u32, QueueId::DEFAULT, size);
         }
         let too_large: Vec<u32> = ready.too_large(&agents).iter().map(|(task, _)| *task).collect();
         assert_eq!(too_large, [2]);

@@ -1,5 +1,6 @@
 //! A task as its line in the file says it.
 
+use offermill::config::QueueId;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 
 /// A task of the file.
@@ -18,6 +19,10 @@ pub(crate) struct TaskSpec {
     pub(crate) retries: u32,
     /// The ids of the tasks that must have succeeded before it starts.
     pub(crate) after: Vec<String>,
+    /// The queue that it names.
+    pub(crate) queue_name: Option<String>,
+    /// The same queue by number, once that is known.
+    pub(crate) queue: QueueId,
     /// Variables of its environment.
     pub(crate) env: Vec<(String, String)>,
 }

@@ -27,6 +27,7 @@ fn executor(id: &str, agent: &str) -> RecoveredExecutor {
             port: id.len().is_multiple_of(2).then_some(31_000),
         },
         binding: Binding::Immediate,
+        queue: None,
     }
 }
 

@@ -28,10 +28,10 @@ const KINDS: [(u64, u64, u32); 6] =
 /// gets new tasks of the smallest size alone.
 pub(super) struct SimulatedTasks {
     kernel: Kernel,
-    queue: Mutex<Queue>,
+    supply: Mutex<TaskSupply>,
 }
 
-struct Queue {
+struct TaskSupply {
     /// The cores, memory and GPUs of the smallest task.
     smallest: (MilliCpus, Mebibytes, u32),
     /// Tasks that were picked and not placed.
@@ -47,32 +47,32 @@ struct Queue {
 impl SimulatedTasks {
     pub(super) fn new(kernel: Kernel, scenario: &Scenario) -> SimulatedTasks {
         let cores = FrameworkSettings::of(scenario).executor_cores_min();
-        let queue = Queue {
+        let supply = TaskSupply {
             smallest: (cores, scenario.memory_taken(), scenario.executor_gpus),
             returned: VecDeque::new(),
             created: 0,
             picked: Vec::new(),
             is_cut: false,
         };
-        SimulatedTasks { kernel, queue: Mutex::new(queue) }
+        SimulatedTasks { kernel, supply: Mutex::new(supply) }
     }
 
     /// The cores of an executor were changed: from now on, new tasks have multiples of these.
     pub(super) fn set_cores(&self, settings: FrameworkSettings) {
-        self.queue().smallest.0 = settings.executor_cores_min();
+        self.supply().smallest.0 = settings.executor_cores_min();
     }
 
     /// Takes what the last batch picked; the members of a gang are together.
     pub(super) fn take_picked(&self) -> Vec<Vec<Task>> {
-        std::mem::take(&mut self.queue().picked)
+        std::mem::take(&mut self.supply().picked)
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    fn supply(&self) -> MutexGuard<'_, TaskSupply> {
+        self.supply.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Queue {
+impl TaskSupply {
     /// A task for what is left of a room: one that came back, the next new one or, if both are too large, the smallest.
     fn next_for(&mut self, room: &mut Room) -> Option<Task> {
         let tried = self.returned.iter().take(if self.is_cut { 0 } else { TRIED_MAX });
@@ -91,12 +91,9 @@ impl Queue {
     fn task(&self, kind: usize) -> Task {
         let (times_cores, times_memory, times_gpus) = KINDS[kind];
         let (cores, memory, gpus) = self.smallest;
-        Task {
-            cores: MilliCpus::from_millis(cores.millis() * times_cores),
-            memory: Mebibytes::new(memory.get() * times_memory),
-            gpus: Gpus::new(gpus * times_gpus),
-            tag: self.created,
-        }
+        let cores = MilliCpus::from_millis(cores.millis() * times_cores);
+        let memory = Mebibytes::new(memory.get() * times_memory);
+        Task { gpus: Gpus::new(gpus * times_gpus), ..Task::new(self.created, cores, memory) }
     }
 
     /// Picks these tasks together.
@@ -112,8 +109,8 @@ impl Queue {
 
 impl TaskChooser for SimulatedTasks {
     fn choose(&self, rooms: &Rooms<'_>, _now: Timestamp, picks: &mut Picks) {
-        let mut queue = self.queue();
-        queue.picked.clear();
+        let mut supply = self.supply();
+        supply.picked.clear();
         let most = self.kernel.wanted().saturating_add(BEYOND_WANTED) as usize;
         let mut left: Vec<Room> = rooms.list().to_vec();
         let mut gang: Vec<(u32, Task)> = Vec::new();
@@ -125,25 +122,25 @@ impl TaskChooser for SimulatedTasks {
                 if chosen == most {
                     break;
                 }
-                let Some(task) = queue.next_for(room) else { continue };
+                let Some(task) = supply.next_for(room) else { continue };
                 chosen += 1;
-                let begins_gang = task.tag % GANG_EVERY == 3 && !queue.is_cut;
+                let begins_gang = task.tag % GANG_EVERY == 3 && !supply.is_cut;
                 gang.push((position, task));
                 if gang.len() == GANG || gang.len() == 1 && !begins_gang {
-                    queue.push(&mut gang, picks);
+                    supply.push(&mut gang, picks);
                 }
             }
         }
-        queue.push(&mut gang, picks);
-        queue.is_cut = false;
+        supply.push(&mut gang, picks);
+        supply.is_cut = false;
     }
 
     fn unplaced(&self, unplaced: &[Unplaced]) {
-        let mut queue = self.queue();
-        queue.is_cut = unplaced.iter().any(|it| it.reason.is_cap());
-        let picked = std::mem::take(&mut queue.picked);
+        let mut supply = self.supply();
+        supply.is_cut = unplaced.iter().any(|it| it.reason.is_cap());
+        let picked = std::mem::take(&mut supply.picked);
         let is_back = |task: &&Task| unplaced.iter().any(|it| it.tag == task.tag);
-        queue.returned.extend(picked.iter().flatten().filter(is_back));
-        queue.picked = picked;
+        supply.returned.extend(picked.iter().flatten().filter(is_back));
+        supply.picked = picked;
     }
 }

@@ -1,7 +1,7 @@
 //! Commits of plans that were made for an earlier state of the kernel, and of plans beyond a cap.
 
 use super::*;
-use crate::config::{ConfigBuilder, ExecutorCores};
+use crate::config::{ConfigBuilder, ExecutorCores, Queue};
 use crate::kernel::offers::agent_cache::AgentCache;
 use crate::{Config, IdScheme, Kernel, Offer, Resource};
 
@@ -95,6 +95,33 @@ fn a_plan_that_is_too_late_gives_everything_back() {
             kernel.check().unwrap();
         }
     }
+}
+
+/// Goal: a plan whose queue has less room than it was made for is made again a few times, then placed as far as there
+/// is room, and marked for a revive. Method: plans of three executors in a queue with room for two, of which another
+/// takes one.
+#[test]
+fn a_plan_that_loses_too_often_takes_what_there_is() {
+    let queue = Queue::new("q").max_cores(Some(MilliCpus::from_cores(2)));
+    let config = builder().queue(queue).executor_queue(QueueId::new(1)).build().unwrap();
+    let kernel = Kernel::new(config, IdScheme::plain());
+    let policy = kernel.0.policy.load();
+    let mut late = MadePlan::new(&kernel, 3);
+    assert_eq!(MadePlan::new(&kernel, 1).commit(&kernel, &policy), Committed::Done(None));
+    for _ in 0..8 {
+        assert_eq!(late.commit(&kernel, &policy), Committed::Outdated);
+        assert_eq!((late.plan.order.len(), late.held(&kernel)), (0, (1, 1)));
+        kernel.check().unwrap();
+        late.plan.clear();
+        late.plan.order.resize(3, 0);
+    }
+    assert_eq!(late.commit(&kernel, &policy), Committed::Done(None));
+    assert_eq!((late.plan.order.len(), late.held(&kernel)), (1, (2, 2)));
+    assert!(late.plan.contended);
+    kernel.check().unwrap();
+    late.plan.clear();
+    late.plan.order.resize(1, 0);
+    assert_eq!(late.commit(&kernel, &policy), Committed::Outdated, "it is counted from 0 again");
 }
 
 /// Goal: a plan beyond the GPU cap is cut off there, which is told only then. Method: plans around a cap of two GPUs.

@@ -1,12 +1,15 @@
 //! Checking picks against rooms and caps: from picks to a plan.
 
-use super::picks::{Pick, Picks};
+use super::picks::{Pick, Picks, Task};
 use super::planned_task::PlannedTask;
 use super::room::{Room, TaskSupplies};
 use super::scratch::{GONE, NOT_PICKED, PICKED, TaskScratch};
+use crate::config::QueueId;
+use crate::kernel::Core;
 use crate::kernel::reason::Reason;
 use crate::kernel::state::admission::AdmissionState;
 use crate::kernel::state::policy::Policy;
+use crate::kernel::state::queues::QueueAmount;
 use crate::limits::EXECUTORS_MAX;
 use crate::resources::{Gpus, MilliCpus};
 
@@ -58,10 +61,21 @@ pub(super) struct Caps<'p> {
     pub(super) gpus_taken: u64,
 }
 
+/// What a task takes of its queue.
+fn booked(task: &Task) -> (QueueId, QueueAmount) {
+    (task.queue, QueueAmount::new(task.cores, task.memory))
+}
+
 impl TaskScratch {
-    /// Makes the plan: the picks whose rooms have what they need, in their order, up to the first one that the caps
-    /// don't admit. The others are rejected. `closed` is the reason for which nothing is placed at all.
-    pub(super) fn plan(&mut self, picks: &Picks, closed: Option<Reason>, caps: &Caps<'_>) {
+    /// Makes the plan: the picks whose rooms and queues have what they need, in their order, up to the first one that
+    /// the caps don't admit. The others are rejected. `closed` is the reason for which nothing is placed at all.
+    pub(super) fn plan(
+        &mut self,
+        core: &Core,
+        picks: &Picks,
+        closed: Option<Reason>,
+        caps: &Caps<'_>,
+    ) {
         self.plan.clear();
         self.rejected.clear();
         self.picked.clear();
@@ -69,6 +83,7 @@ impl TaskScratch {
         self.left.clear();
         self.left.extend_from_slice(&self.rooms);
         self.cut = closed;
+        self.queues.load(core, &caps.policy.config);
         let headroom = caps.policy.headroom(caps.admission);
         let gpu_cap = u64::from(caps.policy.config.gpu_cap.get());
         let mut left = CapsLeft { tasks: 0, cores: MilliCpus::ZERO, gpus: 0 };
@@ -100,7 +115,7 @@ impl TaskScratch {
         for (pick, position) in group.iter().zip(first..) {
             let taken = match self.cut {
                 Some(reason) => Err(reason),
-                None => self.take(pick, group.len() > 1),
+                None => self.take_in_queue(pick, group.len() > 1, caps.policy),
             };
             let admitted = taken.and_then(|(room, supplies)| {
                 left.take(pick, caps).inspect_err(|reason| self.cut = Some(*reason))?;
@@ -125,6 +140,26 @@ impl TaskScratch {
             *left = before;
             self.reject(group, first, planned, reason);
         }
+    }
+
+    /// [`TaskScratch::take`], and the same of the task's queue.
+    #[inline]
+    fn take_in_queue(
+        &mut self,
+        pick: &Pick,
+        keep: bool,
+        policy: &Policy,
+    ) -> Result<(usize, TaskSupplies), Reason> {
+        if policy.config.queues.is_empty() {
+            return self.take(pick, keep);
+        }
+        let (queue, amount) = booked(&pick.task);
+        self.queues.take(&policy.config, queue, amount)?;
+        let taken = self.take(pick, keep);
+        if taken.is_err() {
+            self.queues.give_back(queue, amount);
+        }
+        taken
     }
 
     /// Takes what a pick needs of its room. Returns the room's position and the supplies.
@@ -163,7 +198,10 @@ impl TaskScratch {
     /// Rejects a pick, or a gang of which one has this reason. What was planned for it is taken back.
     #[cold]
     fn reject(&mut self, group: &[Pick], first: u32, planned: usize, reason: Reason) {
-        self.plan.order.truncate(planned);
+        for planned in self.plan.order.drain(planned..) {
+            let (queue, amount) = booked(&planned.task);
+            self.queues.give_back(queue, amount);
+        }
         while let Some((room, before, picked)) = self.undo.pop() {
             self.left[room as usize] = before;
             self.picked[room as usize] = picked;

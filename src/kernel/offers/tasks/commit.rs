@@ -47,7 +47,7 @@ impl Scratch {
         let Scratch { candidates, tasks, .. } = self;
         let closed = core.reason_for_all(policy, admission);
         let caps = Caps { policy, admission, gpus_taken: core.gpus.taken() };
-        tasks.plan(picks, closed, &caps);
+        tasks.plan(core, picks, closed, &caps);
         let reached = if tasks.plan.order.is_empty() {
             closed
         } else {
@@ -65,6 +65,9 @@ impl Scratch {
         decisions.at_cap = tasks.at_cap;
         if reached.is_some_and(Reason::calls_for_suppress) && !tasks.rooms.is_empty() {
             core.record_refused_at_cap(decisions);
+        }
+        if !policy.config.queues.is_empty() {
+            core.record_refused_by_queue(&tasks.queues, tasks.plan.contended, decisions);
         }
         let batch = TaskBatch { policy, offers, reached, now };
         decisions.declines.append(&mut tasks.declines);

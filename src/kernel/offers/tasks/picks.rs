@@ -1,5 +1,6 @@
 //! [`Task`] and [`Picks`]: what a framework wants to be placed, and where.
 
+use crate::config::QueueId;
 use crate::kernel::reason::Reason;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
@@ -26,13 +27,23 @@ pub struct Task {
     pub gpus: Gpus,
     /// The framework's own number for it, which the kernel keeps and returns. Tags needn't be unique.
     pub tag: u64,
+    /// The [queue](crate::ConfigBuilder::queue) that it is in, if there are queues.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub queue: QueueId,
 }
 
 impl Task {
-    /// Creates a task without GPUs.
+    /// Creates a task without GPUs, in the default queue.
     #[must_use]
     pub const fn new(tag: u64, cores: MilliCpus, memory: Mebibytes) -> Task {
-        Task { cores, memory, gpus: Gpus::ZERO, tag }
+        Task { cores, memory, gpus: Gpus::ZERO, tag, queue: QueueId::DEFAULT }
+    }
+
+    /// The same task in this queue.
+    #[must_use]
+    pub const fn in_queue(mut self, queue: QueueId) -> Task {
+        self.queue = queue;
+        self
     }
 }
 
@@ -141,10 +152,11 @@ pub struct Unplaced {
     ///
     /// | reason | |
     /// |---|---|
-    /// | [`Malformed`](Reason::Malformed) | there is no such room, or the task takes no cores |
+    /// | [`Malformed`](Reason::Malformed) | there is no such room or no such queue, or the task takes no cores |
     /// | [`Cpus`](Reason::Cpus), [`Memory`](Reason::Memory), [`Gpus`](Reason::Gpus) | the room has less, after the picks before |
     /// | [`AgentFull`](Reason::AgentFull) | the room takes no more tasks |
     /// | [`ExecutorLimit`](Reason::ExecutorLimit), [`CoreCap`](Reason::CoreCap), [`GpuCap`](Reason::GpuCap) | this task, or one before, is more than the cap leaves |
+    /// | [`QueueCores`](Reason::QueueCores), [`QueueMemory`](Reason::QueueMemory), [`QueueGuarantees`](Reason::QueueGuarantees) | its queue has no room; tasks of other queues aren't concerned |
     /// | [`AgentExcluded`](Reason::AgentExcluded), [`AgentSuspect`](Reason::AgentSuspect), [`ConstraintUnmet`](Reason::ConstraintUnmet) and others of agents | since the proposal, the agent can't be used any more |
     /// | [`Stopping`](Reason::Stopping), [`Disconnected`](Reason::Disconnected) | the kernel was closed, or the subscription ended |
     /// | [`Contended`](Reason::Contended) | another thread was faster; or a member of its gang was not placed |

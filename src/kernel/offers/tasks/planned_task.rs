@@ -2,12 +2,13 @@
 
 use super::picks::Task;
 use super::room::TaskSupplies;
-use crate::config::Config;
+use crate::config::{Config, QueueId};
 use crate::kernel::Core;
 use crate::kernel::offers::candidates::CandidateSet;
 use crate::kernel::offers::commit::{Plan, Planned};
 use crate::kernel::reason::Reason;
 use crate::kernel::state::policy::Policy;
+use crate::kernel::state::queues::QueueAmount;
 use crate::resources::{ExecutorResources, Gpus, MilliCpus};
 
 /// A task in a plan.
@@ -37,6 +38,14 @@ impl Planned for PlannedTask {
     fn allocate(self, _: &mut CandidateSet, _: &Config) -> ExecutorResources {
         let Task { cores, memory, gpus, .. } = self.task;
         ExecutorResources { cores, memory, gpus, port: None }
+    }
+
+    fn queue(self, _: &Config) -> QueueId {
+        self.task.queue
+    }
+
+    fn amount(self, _: &CandidateSet, _: &Config) -> QueueAmount {
+        QueueAmount::new(self.task.cores, self.task.memory)
     }
 
     fn tag(self) -> Option<u64> {
@@ -83,6 +92,13 @@ impl Planned for PlannedTask {
         short
     }
 
+    /// The rest of a gang.
+    fn group(order: &[PlannedTask]) -> usize {
+        let Some(first) = order.first() else { return 1 };
+        let same = |planned: &&PlannedTask| first.gang > 0 && planned.gang == first.gang;
+        order.iter().take_while(same).count().max(1)
+    }
+
     /// A gang is not cut in two.
     fn boundary(order: &[PlannedTask], keep: usize) -> usize {
         match order.get(keep) {
@@ -99,8 +115,7 @@ impl Planned for PlannedTask {
         let order = &mut plan.order;
         let (mut kept, mut at) = (0, 0);
         while let Some(first) = order.get(at).copied() {
-            let same = |planned: &&PlannedTask| first.gang > 0 && planned.gang == first.gang;
-            let count = order[at..].iter().take_while(same).count().max(1);
+            let count = Self::group(&order[at..]);
             if first.gang > 0 && count < first.members as usize {
                 for member in &order[at..at + count] {
                     let candidate = &mut candidates.list[member.candidate()];
@@ -121,9 +136,11 @@ impl Planned for PlannedTask {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
+    use crate::config::Queue;
     use crate::kernel::Kernel;
     use crate::kernel::offers::agent_cache::AgentCache;
     use crate::kernel::offers::eligibility::Supply;
+    use crate::kernel::state::agents::AgentKey;
     use crate::resources::Mebibytes;
     use crate::{IdScheme, Offer, Resource, Timestamp};
 
@@ -147,6 +164,13 @@ mod tests {
         candidates
     }
 
+    /// The candidate, on this agent.
+    fn candidates_on(core: &Core, agent: AgentKey) -> CandidateSet {
+        let mut candidates = candidates(core);
+        candidates.list[0].agent = agent;
+        candidates
+    }
+
     /// Goal: when agents have refused some tasks of a plan, the gangs that miss one are removed, their other members
     /// are counted off their agent, and all else stays in order. Method: each subset of a plan of single tasks, two
     /// gangs and a gang of one, on an agent that counts what is left and more.
@@ -157,9 +181,9 @@ mod tests {
         const OTHERS: u32 = 5;
         let kernel = Kernel::new(Config::builder().build().unwrap(), IdScheme::plain());
         let (core, now) = (&*kernel.0, Timestamp::ORIGIN);
-        let (mut candidates, agents) = (candidates(core), &core.agents);
+        let agents = &core.agents;
         let agent = agents.find_or_insert("S1", "host", now).unwrap();
-        candidates.list[0].agent = agent;
+        let mut candidates = candidates_on(core, agent);
         for subset in 0..1_u32 << GANGS.len() {
             let is_left = |pick: &u32| subset & 1 << pick != 0;
             let left: Vec<u32> = (0..GANGS.len() as u32).filter(is_left).collect();
@@ -182,6 +206,41 @@ mod tests {
             assert_eq!((agents.executors(agent), candidates.list[0].placed), (counted, counted));
             agents.release(agent.index(), counted);
         }
+    }
+
+    /// Goal: a plan that is booked one by one keeps what its queues have room for: single tasks, and gangs as a whole.
+    /// Method: tasks of one core of two queues with room for two and three of them, after too many plans of which the
+    /// queues had no room for all.
+    #[test]
+    fn gangs_are_booked_as_a_whole() {
+        let cores = MilliCpus::from_cores;
+        let queue = |name, most| Queue::new(name).max_cores(Some(cores(most)));
+        let config = Config::builder().queue(queue("a", 2)).queue(queue("b", 3)).build().unwrap();
+        let kernel = Kernel::new(config, IdScheme::plain());
+        let (core, now) = (&*kernel.0, Timestamp::ORIGIN);
+        let agent = core.agents.find_or_insert("S1", "host", now).unwrap();
+        let (mut candidates, policy) = (candidates_on(core, agent), core.policy.load());
+        let tasks = [(1, 1, 2), (1, 2, 2), (2, 1, 2), (2, 1, 2), (0, 1, 1), (3, 2, 2), (3, 2, 2)];
+        let mut plan = Plan::new(0);
+        for round in 0.. {
+            plan.clear();
+            core.agents.reserve(agent, tasks.len() as u32, now).unwrap();
+            candidates.list[0].placed = tasks.len() as u32;
+            for ((gang, queue, members), pick) in tasks.iter().zip(0..) {
+                let planned = planned(pick, *gang, *members);
+                let task = Task::new(0, cores(1), Mebibytes::new(1)).in_queue(QueueId::new(*queue));
+                plan.order.push(PlannedTask { task, ..planned });
+            }
+            if core.claim_queues(&policy, &mut candidates, &mut plan) {
+                break;
+            }
+            assert!(round < 100, "it is tried for ever");
+            core.release_agents(&mut candidates, &mut plan, 0);
+        }
+        let kept: Vec<u32> = plan.order.iter().map(|planned| planned.pick).collect();
+        assert_eq!(kept, [0, 1, 4, 5, 6], "the second gang found room for one of its two");
+        assert_eq!((core.agents.executors(agent), candidates.list[0].placed), (5, 5));
+        assert_eq!([1, 2].map(|queue| kernel.queues()[queue].cores), [cores(2), cores(3)]);
     }
 
     /// Goal: a gang is cut off as a whole, and nothing else with it. Method: for plans of a few gangs, the number of

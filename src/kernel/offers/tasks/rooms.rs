@@ -5,10 +5,15 @@ use std::fmt;
 use super::commit::PickedBatch;
 use super::picks::Picks;
 use super::room::Room;
+use crate::config::QueueId;
+use crate::kernel::ResourceSums;
 use crate::kernel::offers::decision::Decisions;
 use crate::kernel::offers::handler::Handler;
+use crate::kernel::offers::queues::QueueDraft;
 use crate::kernel::reason::Decline;
+use crate::kernel::state::queues::QueueAmount;
 use crate::offer::Offer;
+use crate::resources::Gpus;
 use crate::time::Timestamp;
 
 /// What is left of a batch of offers, by agent and role, for tasks that the framework chooses itself; from
@@ -113,6 +118,18 @@ impl Rooms<'_> {
         self.offers.get(room.offer() as usize)
     }
 
+    /// The most cores, and the most memory, that a queue may take now, whatever the rooms have; GPUs have no quotas.
+    /// Other threads may be faster: the commit checks again.
+    #[must_use]
+    pub fn queue_left(&self, queue: QueueId) -> ResourceSums {
+        let core = &*self.handler.core;
+        let policy = core.policy.load();
+        let mut draft = QueueDraft::default();
+        draft.load(core, &policy.config);
+        let QueueAmount { cores, memory } = draft.room(&policy.config, queue);
+        ResourceSums { cores, memory, gpus: Gpus::new(u32::MAX) }
+    }
+
     /// Places the picked tasks, in their order, and answers each offer exactly once. Replaces the content of
     /// `decisions`.
     ///
@@ -120,6 +137,8 @@ impl Rooms<'_> {
     ///   first one that is too much, and all after it, are not placed. Nothing is placed that wasn't picked.
     /// * A pick that its room can't take after the picks before is left out; the others aren't concerned. A
     ///   [gang](Picks::push_gang) is left out or cut off as a whole.
+    /// * With [queues](crate::ConfigBuilder::queue), a pick that its queue has no room for is left out, too; tasks of
+    ///   other queues aren't concerned.
     /// * Each pick that isn't placed is [returned](Decisions::unplaced) with the reason.
     /// * Each task that is placed is an executor with its own amounts ([`Placed::resources`](crate::Placed)) and
     ///   [tag](crate::Accepted::tasks). Its end frees exactly these. It counts as one executor for the executor limit.

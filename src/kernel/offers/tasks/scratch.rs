@@ -3,6 +3,7 @@
 use super::planned_task::PlannedTask;
 use super::room::Room;
 use crate::kernel::offers::commit::Plan;
+use crate::kernel::offers::queues::QueueDraft;
 use crate::kernel::reason::{Decline, Reason};
 
 /// No room was picked there.
@@ -44,6 +45,8 @@ pub(crate) struct TaskScratch {
     pub(super) cut: Option<Reason>,
     /// The rooms before the picks of the present gang, with what `picked` says of them.
     pub(super) undo: Vec<(u32, Room, u32)>,
+    /// What the picks leave of the queues.
+    pub(super) queues: QueueDraft,
 }
 
 impl TaskScratch {
@@ -66,6 +69,7 @@ impl TaskScratch {
             picked: Vec::new(),
             cut: None,
             undo: Vec::new(),
+            queues: QueueDraft::default(),
         }
     }
 }

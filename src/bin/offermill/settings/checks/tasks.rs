@@ -27,6 +27,8 @@ use crate::text::format::count;
 
 /// The key of the number of failures that exclude an agent.
 const EXCLUDE_AFTER: &str = "spark.excludeOnFailure.application.maxFailedExecutorsPerNode";
+/// The key of the queues of tasks.
+const QUEUES: &str = "offermill.queues";
 /// The least time between two revives: tasks become ready at any time.
 const REVIVE_INTERVAL: Duration = Duration::from_secs(1);
 /// How long offers without a task are refused.
@@ -58,7 +60,11 @@ pub(crate) fn task_program(
         }
         (None, name) => format!("{name}.results"),
     };
-    let list = read_tasks(name, &defaults).map_err(|why| draft.problems.push(why)).ok()?;
+    let mut list = read_tasks(name, &defaults).map_err(|why| draft.problems.push(why)).ok()?;
+    // If queues are wrong, which tasks name them is of no interest.
+    if draft.queues.are_given() || draft.given(QUEUES).is_none() {
+        list.find_queues(&draft.queues).map_err(|why| draft.problems.push(why)).ok()?;
+    }
     let hosts = host_terms(arguments, draft).map_err(|why| draft.problems.push(why)).ok()?;
     report_too_large(draft, &list, hosts.as_ref());
     derive(draft, &list);
@@ -67,6 +73,7 @@ pub(crate) fn task_program(
         setup: draft.container.setup().map(Arc::new),
         variables: draft.variables.clone().into_iter().collect(),
         placement: draft.placement,
+        queues: draft.queues.clone(),
         tasks_max: draft.executors.unwrap_or(EXECUTORS_MAX),
         most: ResourceSums {
             cores: draft.core_cap.unwrap_or(TOTAL_CORES_MAX),
@@ -97,6 +104,10 @@ pub(crate) fn refuse_without_tasks(arguments: &RunArguments, draft: &mut Setting
     ];
     for (flag, _) in flags.into_iter().filter(|(_, is_given)| *is_given) {
         draft.problems.push(format!("{flag} is for tasks: it needs --tasks FILE"));
+    }
+    if draft.queues.are_given() {
+        let name = draft.name_of(QUEUES);
+        draft.problems.push(format!("{name} is for tasks: it needs --tasks FILE"));
     }
 }
 
@@ -136,6 +147,10 @@ fn host_terms(
     if is_standalone || draft.is_on(ClusterKind::Kubernetes) {
         let why = "--task-hosts is for local agents and Mesos: other clusters have no hosts";
         return Err(why.to_owned());
+    }
+    if draft.queues.are_given() {
+        let queues = draft.name_of(QUEUES);
+        return Err(format!("{queues} doesn't go with --task-hosts: queues would share hosts"));
     }
     let named = |flag: &str, why: String| format!("{flag}: it {why}");
     let cores = cores_of("cores", host_cores.as_deref().unwrap_or("0.1"));
@@ -189,6 +204,10 @@ fn host_program(
 
 /// Reports settings that contradict tasks.
 fn refuse_conflicts(draft: &mut SettingsDraft) {
+    if let Some(why) = draft.queues.problem(draft.core_cap) {
+        let name = draft.name_of(QUEUES);
+        draft.problems.push(format!("{name}: {why}"));
+    }
     let mut conflicts: Vec<(&str, &str)> = Vec::new();
     if draft.is_on(ClusterKind::Kubernetes) {
         conflicts.push((

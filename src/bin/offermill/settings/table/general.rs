@@ -14,6 +14,7 @@ use crate::settings::master::ClusterKind;
 use crate::settings::sources::{REDACTION_KEY, Sourced};
 use crate::settings::table::row::OptionRow;
 use crate::settings::values::constraints::expression_hint;
+use crate::tasks::quotas::TaskQuotas;
 
 /// The cluster, executors, placement, failures and the end.
 pub(super) const GENERAL_ROWS: &[OptionRow] = &[
@@ -56,6 +57,16 @@ pub(super) const GENERAL_ROWS: &[OptionRow] = &[
         .derived("the command's")
         .read(|draft, given| {
             draft.name = Some(given.text.clone());
+            Ok(())
+        }),
+    OptionRow::offermill("offermill.queues", "queues of tasks")
+        .flag("--queues")
+        .derived("none")
+        .read(|draft, given| {
+            match TaskQuotas::parse(&given.text) {
+                Ok(queues) => draft.queues = queues,
+                Err(why) => draft.problems.push(format!("{}: {why}", given.name)),
+            }
             Ok(())
         }),
     OptionRow::spark("spark.executor.instances", "number")

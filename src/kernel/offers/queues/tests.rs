@@ -1,0 +1,81 @@
+//! Offers that are refused because of a claim that is given back.
+
+use super::*;
+use crate::config::Queue;
+use crate::{DemandCall, Handler, IdScheme, Kernel, Offer, Picks, Resource, Task, Timestamp};
+
+const ETL: QueueId = QueueId::new(1);
+const ONE: QueueAmount = QueueAmount::new(MilliCpus::from_cores(1), Mebibytes::new(1));
+
+fn at(seconds: u64) -> Timestamp {
+    Timestamp::from_millis(seconds * 1000)
+}
+
+/// Executors of one core in a queue with room for one of them.
+fn kernel() -> Kernel {
+    let etl = Queue::new("etl").max_cores(Some(MilliCpus::from_cores(1)));
+    let config = Config::builder().queue(etl).executor_queue(ETL);
+    Kernel::new(config.build().unwrap(), IdScheme::unique("q", 1).unwrap())
+}
+
+fn claim(kernel: &Kernel) {
+    let queues = kernel.0.queues.get().unwrap();
+    queues.claim(&kernel.config(), ETL, ONE).unwrap();
+}
+
+fn offer(handler: &mut Handler, is_picked: bool, now: Timestamp) -> Decisions {
+    let mut decisions = Decisions::new();
+    let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 9000.0)];
+    let offers = [Offer::new("o", "S1", "host", &resources, &[])];
+    if is_picked {
+        let mut picks = Picks::new();
+        picks.push(0, Task::new(1, ONE.cores, ONE.memory).in_queue(ETL));
+        handler.propose(&offers, now).commit(&picks, now, &mut decisions);
+    } else {
+        handler.resource_offers(&offers, now, &mut decisions);
+    }
+    decisions
+}
+
+/// Goal: offers that were refused because of a claim that another batch gives back are asked for again, also if they
+/// were refused after the revive. Method: such a claim beside a batch of either kind; a revive that is sent before the
+/// answers are.
+#[test]
+fn refusals_for_claims_that_are_given_back_are_revived() {
+    for is_picked in [false, true] {
+        let kernel = kernel();
+        let mut handler = kernel.handler();
+        claim(&kernel);
+        let decisions = offer(&mut handler, is_picked, at(10));
+        let reason = decisions.declines()[0].reason;
+        assert!(matches!(reason, Reason::QueueCores { .. }), "{reason}");
+        assert_eq!(kernel.poll_demand(at(10)), None, "the queue is full");
+        kernel.0.give_back_claim(Some(ETL), ONE);
+        assert_eq!(kernel.poll_demand(at(20)), Some(DemandCall::Revive));
+        kernel.answers_sent(&decisions);
+        assert_eq!(kernel.poll_demand(at(30)), Some(DemandCall::Revive));
+        kernel.0.give_back_claim(None, ONE);
+        assert_eq!(kernel.poll_demand(at(40)), None, "nothing was refused since");
+        kernel.check().unwrap();
+    }
+}
+
+/// Goal: a claim that is given back while a batch is answered is noticed by that batch. Method: a batch of executors
+/// that is planned before a claim is given back, and refuses offers after that.
+#[test]
+fn claims_that_are_given_back_during_a_batch_revive() {
+    let kernel = kernel();
+    let core = &*kernel.0;
+    let config = kernel.config();
+    let (mut plan, mut candidates) = (Plan::new(0), CandidateSet::default());
+    claim(&kernel);
+    assert_eq!(core.executor_queue_room(&config, &mut plan).cores, MilliCpus::ZERO);
+    core.refuse_by_queue(&config, &mut candidates, &plan, &mut Decisions::new());
+    assert_eq!(kernel.poll_demand(at(10)), None);
+    core.give_back_claim(Some(ETL), ONE);
+    assert_eq!(kernel.poll_demand(at(20)), Some(DemandCall::Revive));
+    let mut decisions = Decisions::new();
+    core.refuse_by_queue(&config, &mut candidates, &plan, &mut decisions);
+    assert!(decisions.at_queue);
+    assert_eq!(kernel.poll_demand(at(30)), Some(DemandCall::Revive));
+}

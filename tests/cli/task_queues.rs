@@ -1,0 +1,173 @@
+//! Tests of the queues of tasks: `offermill run --tasks FILE --queues QUEUES`.
+
+use std::collections::HashMap;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{Ended, Folder, finish};
+
+/// Four cores on two agents, and tasks of one core and 16 MiB.
+const RUN: [&str; 7] =
+    ["run", "--master", "local-cluster[2,2,64]", "--task-memory", "16m", "--tasks", "tasks"];
+
+fn run_in_queues(folder: &Folder, tasks: &str, more: &[&str]) -> Ended {
+    folder.write("tasks", tasks);
+    finish(folder, &[&RUN[..], more].concat())
+}
+
+/// A line of a task.
+fn task(id: &str, command: &str, queue: &str, after: &[&str]) -> String {
+    let task = serde_json::json!({ "id": id, "command": command, "queue": queue, "after": after });
+    format!("{task}\n")
+}
+
+/// When a task started or ended, by the results.
+struct Moment {
+    at: String,
+    id: String,
+    is_start: bool,
+}
+
+/// All starts and ends in their order. Of those at the same millisecond, ends come first.
+fn moments(folder: &Folder) -> Vec<Moment> {
+    let text = fs::read_to_string(folder.0.join("tasks.results")).unwrap();
+    let mut moments = Vec::new();
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let text = |key: &str| line[key].as_str().unwrap().to_owned();
+        match line["state"].as_str().unwrap() {
+            "started" => {}
+            "succeeded" => {
+                for (key, is_start) in [("started", true), ("ended", false)] {
+                    moments.push(Moment { at: text(key), id: text("id"), is_start });
+                }
+            }
+            other => panic!("{other}: {line}"),
+        }
+    }
+    moments.sort_by(|a, b| (&a.at, a.is_start).cmp(&(&b.at, b.is_start)));
+    moments
+}
+
+/// How many tasks, whose ids begin so, are in flight after each moment.
+fn in_flight(moments: &[Moment], prefix: &str) -> Vec<u32> {
+    let mut count = 0;
+    let change = |moment: &Moment| {
+        if moment.id.starts_with(prefix) {
+            count = if moment.is_start { count + 1 } else { count - 1 };
+        }
+        count
+    };
+    moments.iter().map(change).collect()
+}
+
+/// Goal: the tasks of a queue never take more than its maximum, and those of other queues behind them aren't held up.
+/// Method: ten tasks of a queue with one core, then ten of a queue without bounds; the intervals of all.
+#[test]
+fn a_maximum_holds_over_the_whole_run() {
+    let folder = Folder::new();
+    let tasks: String = (0..10)
+        .map(|n| task(&format!("slow-{n}"), "sleep 0.05", "slow", &[]))
+        .chain((0..10).map(|n| task(&format!("other-{n}"), "sleep 0.05", "other", &[])))
+        .collect();
+    let ended = run_in_queues(&folder, &tasks, &["--queues", "slow:max-cores=1,max-mem=1g;other"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    let moments = moments(&folder);
+    assert_eq!(moments.len(), 40);
+    assert_eq!(in_flight(&moments, "slow").iter().max(), Some(&1));
+    let place = |id: &str| moments.iter().position(|moment| moment.id == id).unwrap();
+    assert!(place("other-0") < place("slow-1"), "it waited for a queue that is full");
+    folder.assert_deserted();
+}
+
+/// Goal: what is guaranteed to a queue is left to it while it has tasks that are yet to start, whatever floods the
+/// cluster; then others use it. Method: many tasks before five that wait for each other; then four more.
+#[test]
+fn a_guarantee_holds_while_another_queue_floods() {
+    let folder = Folder::new();
+    let mut tasks: String =
+        (0..24).map(|n| task(&format!("flood-{n}"), "sleep 0.1", "default", &[])).collect();
+    tasks.push_str(&task("few-0", "true", "few", &[]));
+    for n in 1..5 {
+        let before = format!("few-{}", n - 1);
+        tasks.push_str(&task(&format!("few-{n}"), "true", "few", &[&before]));
+    }
+    let last: Vec<String> =
+        (0..4).map(|n| task(&format!("last-{n}"), "sleep 2", "default", &["few-4"])).collect();
+    // The first lines have precedence: these four start together once they may.
+    let tasks = last.concat() + &tasks;
+    let flags = ["--total-executor-cores", "4", "--queues", "few:guaranteed-cores=1"];
+    let ended = run_in_queues(&folder, &tasks, &flags);
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    let moments = moments(&folder);
+    let place = moments.iter().position(|it| it.id == "few-4" && it.is_start).unwrap();
+    let counts = in_flight(&moments, "flood");
+    assert_eq!(counts[..place].iter().max(), Some(&3), "one core is kept");
+    assert_eq!(in_flight(&moments, "last").iter().max(), Some(&4), "it isn't kept any more");
+    folder.assert_deserted();
+}
+
+/// Goal: a file of settings can say the queues, and `--print-config` shows them. Method: a file; a run without tasks.
+#[test]
+fn settings_files_have_queues() {
+    let folder = Folder::new();
+    folder.write("settings", "offermill.queues  etl:max-cores=1; adhoc\n");
+    let tasks = task("a", "true", "etl", &[]) + &task("b", "true", "adhoc", &["a"]);
+    let settings = ["--properties-file", "settings"];
+    let ended = run_in_queues(&folder, &tasks, &settings);
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    let shown = run_in_queues(&folder, &tasks, &[&settings[..], &["--print-config"]].concat());
+    assert!(shown.output.contains("etl:max-cores=1; adhoc"), "{}", shown.output);
+    let without = finish(&folder, &[&["run"][..], &settings, &["--", "true"]].concat());
+    let why = "offermill.queues (settings, line 1) is for tasks: it needs --tasks FILE";
+    assert_eq!(without.code, Some(2), "{}", without.errors);
+    assert!(without.errors.contains(why), "{}", without.errors);
+}
+
+/// Goal: wrong queues are refused with one sentence before anything starts. Method: one of each mistake, in the setting
+/// and in a task.
+#[test]
+fn wrong_queues_are_refused() {
+    let folder = Folder::new();
+    let cases: HashMap<&[&str], &str> = HashMap::from([
+        (&["--queues", "q:max-core=1"][..], "--queues: \"max-core\" of the queue q is no bound; "),
+        (
+            &["--queues", "q:max-cores"],
+            "--queues: \"max-cores\" of the queue q must be BOUND=VALUE",
+        ),
+        (
+            &["--queues", "q:max-cores=x"],
+            "--queues: max-cores of the queue q is \"x\", but must be",
+        ),
+        (&["--queues", ""], "--queues: it names no queue"),
+        (&["--queues", "q;q"], "--queues: the queue \"q\" stands there twice"),
+        (&["--queues", "q r"], "--queues: the queue name \"q r\" must have 1 to 64 letters"),
+        (
+            &["--queues", "q:guaranteed-cores=1"],
+            "--queues: guaranteed-cores needs --total-executor-cores",
+        ),
+        (
+            &["-c", "offermill.queues=q;q"],
+            "offermill.queues (--conf): the queue \"q\" stands there",
+        ),
+        (
+            &["--queues", "r"],
+            "tasks, line 1: it is of the queue \"q\", which is none of --queues: default, r",
+        ),
+        (
+            &["--queues", "q:max-mem=8m"],
+            "tasks, line 1: it takes 16 MiB; the queue q has at most 8 MiB",
+        ),
+        (&[], "tasks, line 1: it is of the queue \"q\", but there are no --queues"),
+        (&["--queues", "q", "--task-hosts"], "--queues doesn't go with --task-hosts: queues would"),
+    ]);
+    for (flags, expected) in cases {
+        let ended = run_in_queues(&folder, &task("a", "true", "q", &[]), flags);
+        assert_eq!(ended.code, Some(2), "{flags:?}: {}", ended.errors);
+        assert!(ended.errors.contains(expected), "{flags:?}: {}", ended.errors);
+        let sentences = ended.errors.lines().filter(|line| line.starts_with("offermill: ")).count();
+        assert_eq!(sentences, 1, "{flags:?}: {}", ended.errors);
+        assert!(!folder.0.join("tasks.results").exists(), "{flags:?}");
+    }
+}
