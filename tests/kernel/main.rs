@@ -9,6 +9,7 @@
 //! | [`batched_updates`] | does a batch of updates have the effect of its updates one by one? |
 //! | [`spark`] | what would Spark's own backend answer? |
 //! | [`tasks`] | are picked tasks of unequal sizes placed, left out and freed as naive books say? |
+//! | [`hosts`] | are hosts for tasks added, joined, ended and lost as the books say? |
 //! | [`queues`] | do maxima and guarantees hold, and is what is booked in queues released once? |
 //! | [`threads`] | do its guarantees hold while threads race? |
 //! | [`linearizability`] | are the answers of concurrent calls those of some sequential order? |
@@ -24,6 +25,7 @@ mod bad_input;
 mod batched_updates;
 mod behaviour;
 mod history;
+mod hosts;
 mod linearizability;
 mod memory;
 #[path = "../support/placement/mod.rs"]
