@@ -118,6 +118,28 @@ pub(crate) fn all(criterion: &mut Criterion) {
         bench.run("mutex", &mut locked, |(), batch| record(&amounts, batch), copy);
     }
     group.finish();
+    explain(criterion, &kernel, &amounts);
+}
+
+/// An explanation why nothing is placed on any of the agents, with a picture of them that is there. Beside it a search
+/// of the map for the agent with the most cores.
+fn explain(criterion: &mut Criterion, kernel: &Kernel, amounts: &Amounts) {
+    let keeps_pictures = config(TOO_MANY_CORES).to_builder();
+    let keeps_pictures = keeps_pictures.capacity_refresh(Duration::from_secs(60)).build();
+    kernel.reconfigure(keeps_pictures.expect("settings"));
+    assert!(kernel.explain(NOW).to_string().contains("cores"), "{}", kernel.explain(NOW));
+    let mut group = support::group(criterion, "reports/explain all agents");
+    group.bench_function("offermill", |bencher| bencher.iter(|| kernel.explain(NOW)));
+    let cores = |it: &[Value<'static>; 2]| match it[0] {
+        Value::Scalar(cores) => cores.thousandths(),
+        _ => 0,
+    };
+    let largest = || {
+        let amounts = amounts.lock().unwrap_or_else(PoisonError::into_inner);
+        amounts.iter().max_by_key(|(_, it)| cores(it)).map(|(agent, _)| Arc::clone(agent))
+    };
+    group.bench_function("mutex", |bencher| bencher.iter(largest));
+    group.finish();
 }
 
 fn config(cores: MilliCpus) -> Config {
