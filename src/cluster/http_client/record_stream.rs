@@ -48,6 +48,8 @@ pub(crate) struct RecordStream {
     records: RecordReader,
     /// When bytes arrived last, or, if that is later, when waiting for more began.
     last_received: Instant,
+    /// When that waiting began, while it lasts.
+    waits_since: Option<Instant>,
     /// The record that has begun to arrive, if there is one.
     partial: Option<PartialRecord>,
     /// The maximum time without a record from the master.
@@ -71,6 +73,7 @@ impl RecordStream {
             body,
             records: RecordReader::new(record_bytes_max),
             last_received: Instant::now(),
+            waits_since: None,
             partial: None,
             silence_max: HEARTBEAT * heartbeats_max,
             heartbeats_max,
@@ -91,7 +94,8 @@ impl RecordStream {
     /// Returns the next record, or that one is skipped. Fails with the reason for which there are no more.
     ///
     /// The master's silence and the time for a record are measured while this waits, and not between two calls:
-    /// handling an event may take any time, and the connection is not read in it.
+    /// handling an event may take any time, and the connection is not read in it. A call that is dropped before it
+    /// returns goes on with the next one.
     pub(crate) async fn next(&mut self) -> Result<StreamItem, String> {
         loop {
             match self.records.next() {
@@ -105,14 +109,18 @@ impl RecordStream {
                 }
             }
             let now = Instant::now();
-            if let Some(partial) = &mut self.partial {
-                partial.began += now.saturating_duration_since(self.last_received);
-            }
-            let silent_at = now + self.silence_max;
-            self.last_received = now;
+            let waits_since = *self.waits_since.get_or_insert_with(|| {
+                if let Some(partial) = &mut self.partial {
+                    partial.began += now.saturating_duration_since(self.last_received);
+                }
+                self.last_received = now;
+                now
+            });
+            let silent_at = waits_since + self.silence_max;
             let late_at = self.partial.map(|partial| partial.deadline(self.silence_max));
             let deadline = late_at.map_or(silent_at, |late_at| late_at.min(silent_at));
             let frame = timeout_at(deadline, self.body.frame()).await;
+            self.waits_since = None;
             match frame.map_err(|_| self.silence(deadline == silent_at))? {
                 Some(Ok(frame)) => self.receive(frame.data_ref().map_or(&[], |data| data)),
                 Some(Err(error)) => return Err(plain(&error)),

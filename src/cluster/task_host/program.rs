@@ -80,7 +80,8 @@ impl<O: ReportOutput> TaskLoop<O> {
                 Ok(HostMessage::Request(request)) => self.follow(request)?,
                 Ok(HostMessage::ChildEnded) => {
                     let reports = self.tasks.reap().map_err(|error| error.to_string())?;
-                    for report in reports {
+                    let others = self.tasks.reap_others().map_err(|error| error.to_string())?;
+                    for report in reports.into_iter().chain(others) {
                         self.report(report)?;
                     }
                     let _waiting = wake.try_send(());

@@ -95,6 +95,11 @@ impl Sweeper {
         self.groups.write_all(format!("- {}\n", group.as_raw_pid()).as_bytes())
     }
 
+    /// Whether this is its process.
+    pub(super) fn is(&self, pid: Pid) -> bool {
+        Pid::from_child(&self.child) == pid
+    }
+
     /// Whether it has ended, which it shouldn't.
     pub(super) fn has_ended(&self) -> bool {
         let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;

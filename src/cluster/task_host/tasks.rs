@@ -75,7 +75,14 @@ impl RunningTasks {
         let (pid, folder) = match self.spawn(&name, argv, environment) {
             Ok(spawned) => spawned,
             Err((why, error)) => {
-                let busy = [Errno::MFILE, Errno::NFILE, Errno::AGAIN];
+                let busy = [
+                    Errno::MFILE,
+                    Errno::NFILE,
+                    Errno::AGAIN,
+                    Errno::NOMEM,
+                    Errno::NOSPC,
+                    Errno::DQUOT,
+                ];
                 let errno = Errno::from_io_error(&error);
                 let is_busy = errno.is_some_and(|errno| busy.contains(&errno));
                 let why = format!("{why}: {error}");
@@ -172,7 +179,7 @@ impl RunningTasks {
     /// If the sweeper doesn't run any more.
     pub(super) fn reap(&mut self) -> io::Result<Vec<HostReport>> {
         if self.sweeper.has_ended() {
-            return Err(io::Error::other("its sweeper has ended"));
+            return Err(sweeper_has_ended());
         }
         let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         let has_ended = |pid: &Pid| !matches!(waitid(WaitId::Pid(*pid), how), Ok(None));
@@ -186,11 +193,41 @@ impl RunningTasks {
                 Ok(Some((_, status))) => Exit::from_status(status),
                 _ => Exit::Unknown,
             };
-            if let Some(task) = self.tasks.remove(&pid) {
-                self.pids.remove(&task.name);
-                reports.push(HostReport::Ended { task: task.name, exit });
+            reports.extend(self.ended(pid, exit));
+        }
+        Ok(reports)
+    }
+
+    /// Reaps the other children that have ended: what tasks leave becomes the host's own if it is the first process of
+    /// a container. Returns what is to be reported if a task ends in this very moment.
+    ///
+    /// The caller must be a process of its own: all its children are meant.
+    ///
+    /// # Errors
+    /// If the sweeper doesn't run any more.
+    pub(super) fn reap_others(&mut self) -> io::Result<Vec<HostReport>> {
+        let mut reports = Vec::new();
+        while let Ok(Some((pid, status))) = waitpid(None, WaitOptions::NOHANG) {
+            if self.sweeper.is(pid) {
+                return Err(sweeper_has_ended());
+            }
+            if self.tasks.contains_key(&pid) {
+                // Its number can't be another's yet: numbers are given out in turn.
+                let _ = kill_process_group(pid, Signal::KILL);
+                let _ended = self.sweeper.remove(pid);
+                reports.extend(self.ended(pid, Exit::from_status(status)));
             }
         }
         Ok(reports)
     }
+
+    fn ended(&mut self, pid: Pid, exit: Exit) -> Option<HostReport> {
+        let task = self.tasks.remove(&pid)?;
+        self.pids.remove(&task.name);
+        Some(HostReport::Ended { task: task.name, exit })
+    }
+}
+
+fn sweeper_has_ended() -> io::Error {
+    io::Error::other("its sweeper has ended")
 }

@@ -22,8 +22,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 const RETRY_WAIT: Duration = Duration::from_millis(200);
 /// The longest event, in bytes.
 const EVENT_BYTES_MAX: usize = 64 << 20;
-/// The number of heartbeat intervals without an event after which a host subscribes again. Agents of Mesos send no
-/// heartbeats, or one each 30 min: this is 2 h.
+/// The number of heartbeat intervals in which an event must have come whole: 2 h, longer than an agent may be silent.
 const SILENCE_INTERVALS: u32 = 480;
 
 /// The agent: its address, and what it has told in environment variables.
@@ -119,10 +118,19 @@ fn is_final(status: StatusCode) -> bool {
     status.is_client_error() && !later.contains(&status)
 }
 
+/// A call that isn't sent yet.
+#[derive(Debug)]
+struct QueuedCall {
+    call: Vec<u8>,
+    _token: Arc<()>,
+}
+
 /// The calls of one subscription, which are sent in their order, one at a time. Dropping it ends that.
 #[derive(Debug)]
 pub(super) struct AgentCalls {
-    calls: UnboundedSender<Vec<u8>>,
+    calls: UnboundedSender<QueuedCall>,
+    /// Each call that is queued or being sent has another one.
+    token: Arc<()>,
     sender: JoinHandle<()>,
     /// Tells once that the agent has refused a call for good, and why.
     pub(super) refused: oneshot::Receiver<String>,
@@ -137,13 +145,18 @@ impl AgentCalls {
                 let _told = refuse.send(why);
             }
         });
-        AgentCalls { calls, sender, refused }
+        AgentCalls { calls, token: Arc::default(), sender, refused }
+    }
+
+    /// Whether the agent has taken all calls so far.
+    pub(super) fn are_sent(&self) -> bool {
+        Arc::strong_count(&self.token) == 1
     }
 
     /// Queues a call.
     pub(super) fn send(&self, call: Vec<u8>) {
         // After a refusal nothing is sent any more.
-        let _queued = self.calls.send(call);
+        let _queued = self.calls.send(QueuedCall { call, _token: Arc::clone(&self.token) });
     }
 }
 
@@ -155,11 +168,12 @@ impl Drop for AgentCalls {
 
 /// Sends calls until there are no more. A call that has no effect is sent again and again: a next one must not overtake
 /// it. What the agent misses all the same comes with the next subscription.
-async fn send_calls(agent: &Agent, mut calls: UnboundedReceiver<Vec<u8>>) -> Result<(), String> {
+async fn send_calls(agent: &Agent, mut calls: UnboundedReceiver<QueuedCall>) -> Result<(), String> {
     let mut kept: Option<Connection> = None;
-    while let Some(call) = calls.recv().await {
+    while let Some(queued) = calls.recv().await {
         loop {
-            let (is_accepted, connection) = send_call(agent, kept.take(), call.clone()).await?;
+            let call = queued.call.clone();
+            let (is_accepted, connection) = send_call(agent, kept.take(), call).await?;
             kept = connection;
             if is_accepted {
                 break;

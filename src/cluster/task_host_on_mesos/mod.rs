@@ -94,13 +94,26 @@ fn speak(
     reports: tokio::sync::mpsc::UnboundedReceiver<HostReport>,
     tasks: Sender<HostMessage>,
 ) -> Result<(), String> {
+    let mut end = SpeakerEnd { tasks, ended: Err("the thread of the agent panicked".to_owned()) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
-    let ended = match runtime {
-        Ok(runtime) => runtime.block_on(AgentSession::new(agent, reports, tasks.clone()).run()),
+    end.ended = match runtime {
+        Ok(runtime) => runtime.block_on(AgentSession::new(agent, reports, end.tasks.clone()).run()),
         Err(error) => Err(format!("no event loop: {error}")),
     };
-    if let Err(why) = &ended {
-        let _ended = tasks.send(HostMessage::Closed(why.clone()));
+    end.ended.clone()
+}
+
+/// Tells the task loop of an end that the agent hasn't asked for, also if that is a panic: without anybody who speaks
+/// with the agent, the host would run for ever.
+struct SpeakerEnd {
+    tasks: Sender<HostMessage>,
+    ended: Result<(), String>,
+}
+
+impl Drop for SpeakerEnd {
+    fn drop(&mut self) {
+        if let Err(why) = &self.ended {
+            let _ended = self.tasks.send(HostMessage::Closed(why.clone()));
+        }
     }
-    ended
 }

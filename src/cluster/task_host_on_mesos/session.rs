@@ -1,6 +1,8 @@
 //! The conversation with the agent: subscriptions one after the other, their events, and the updates of tasks.
 
+use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
@@ -23,6 +25,9 @@ use crate::mesos_v1::messages::executor::{Event, EventType, Subscribed};
 const SUBSCRIBED_WAIT: Duration = Duration::from_secs(10);
 /// How long a host whose tasks have ended waits for the agent to acknowledge that.
 const ACKNOWLEDGED_WAIT: Duration = Duration::from_secs(30);
+
+/// How long the agent may say nothing until the host subscribes again. Agents send no heartbeats, or one each 30 min.
+const SILENCE_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// The shortest wait before another subscription.
 const BACKOFF_MIN: Duration = Duration::from_millis(50);
@@ -47,6 +52,8 @@ enum SubscriptionEnd {
     Over,
     /// The agent is away.
     Away(String),
+    /// The agent has said nothing for [`SILENCE_MAX`].
+    Silent,
     /// The host must end.
     Final(String),
 }
@@ -78,13 +85,14 @@ impl AgentSession {
                     match ended {
                         SubscriptionEnd::Over => return Ok(()),
                         SubscriptionEnd::Final(why) => return Err(why),
+                        SubscriptionEnd::Silent => continue,
                         SubscriptionEnd::Away(why) => why,
                     }
                 }
                 Err(SubscribeError::Refused(why)) => return Err(why),
                 Err(SubscribeError::Later(why)) => why,
             };
-            eprintln!("offermill: no subscription with the agent: {why}");
+            say(format_args!("no subscription with the agent: {why}"));
             let environment = &self.agent.environment;
             if was_subscribed && !environment.is_checkpointing {
                 return Err(format!(
@@ -118,7 +126,7 @@ impl AgentSession {
         let killing = CapabilityType::TaskKillingState.into();
         self.tasks.knows_killing =
             framework_info.capabilities.iter().any(|it| it.r#type == Some(killing));
-        eprintln!("offermill: subscribed with the agent {}", self.agent.environment.agent);
+        say(format_args!("subscribed with the agent {}", self.agent.environment.agent));
         Ok(stream)
     }
 
@@ -127,12 +135,14 @@ impl AgentSession {
         let mut calls = AgentCalls::start(Arc::clone(&self.agent));
         let mut ticks = interval(Duration::from_secs(1));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut heard_at = Instant::now();
         loop {
             if self.is_over() {
                 return SubscriptionEnd::Over;
             }
             tokio::select! {
                 item = stream.next() => {
+                    heard_at = Instant::now();
                     let event = match item {
                         Ok(item) => read(item),
                         Err(why) => return SubscriptionEnd::Away(why),
@@ -146,8 +156,15 @@ impl AgentSession {
                     self.react(reaction, Some(&calls));
                 }
                 _ = ticks.tick() => {
-                    for update in self.updates.overdue(Instant::now()) {
-                        calls.send(self.agent.update(update));
+                    let now = Instant::now();
+                    if now.saturating_duration_since(heard_at) > SILENCE_MAX {
+                        return SubscriptionEnd::Silent;
+                    }
+                    // What the agent has not taken yet would be sent twice.
+                    if calls.are_sent() {
+                        for update in self.updates.overdue(now) {
+                            calls.send(self.agent.update(update));
+                        }
                     }
                 }
                 Ok(why) = &mut calls.refused => return SubscriptionEnd::Final(why),
@@ -185,7 +202,9 @@ impl AgentSession {
             EventType::Launch => {
                 let task = event.launch.as_ref().ok_or_else(without)?.task.clone();
                 let reaction = self.tasks.launch(&task);
-                self.updates.launched(task);
+                if reaction.is_some() {
+                    self.updates.launched(task);
+                }
                 self.react(reaction, Some(calls));
             }
             EventType::Kill => {
@@ -249,6 +268,11 @@ impl AgentSession {
     fn is_over(&self) -> bool {
         self.ends_by.is_some_and(|by| self.updates.is_empty() || by <= Instant::now())
     }
+}
+
+/// Writes a sentence to standard error, which may be a file on a full disk.
+fn say(sentence: fmt::Arguments<'_>) {
+    let _unwritten = writeln!(io::stderr(), "offermill: {sentence}");
 }
 
 /// The next report; `None` is the end of the loop, once.

@@ -26,7 +26,9 @@ impl UnacknowledgedUpdates {
     /// The agent has launched a task.
     pub(super) fn launched(&mut self, task: TaskInfo) {
         let number = self.number();
-        self.by_task.insert(task.task_id.value.clone(), number);
+        if let Some(older) = self.by_task.insert(task.task_id.value.clone(), number) {
+            self.tasks.remove(&older);
+        }
         self.tasks.insert(number, task);
     }
 
@@ -121,6 +123,20 @@ mod tests {
         updates.acknowledge(&[0; 16]);
         all.iter().for_each(|update| updates.acknowledge(&uuid(update)));
         assert!(updates.is_empty());
+        assert_eq!(ids(&updates.subscribe(now)), (vec![], vec![]));
+    }
+
+    /// Goal: a task that the agent launches once more is carried once, and not at all once an update of it is
+    /// acknowledged. Method: the same launch twice.
+    #[test]
+    fn a_repeated_launch_is_carried_once() {
+        let (mut updates, now) = (UnacknowledgedUpdates::default(), Instant::now());
+        for _ in 0..2 {
+            updates.launched(TaskInfo { task_id: "a".into(), ..TaskInfo::default() });
+        }
+        assert_eq!(ids(&updates.subscribe(now)), (vec!["a"], vec![]));
+        let update = updates.add(status("a"), now);
+        updates.acknowledge(&update.status.uuid.unwrap());
         assert_eq!(ids(&updates.subscribe(now)), (vec![], vec![]));
     }
 

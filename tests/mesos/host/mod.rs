@@ -221,3 +221,35 @@ fn a_host_that_is_refused_ends() {
     let (code, said) = HostProcess::start(&agent, &[("MESOS_SLAVE_PID", "nobody")]).end();
     assert!(code == Some(2) && said.contains("names no agent"), "{said}");
 }
+
+/// Goal: a host whose standard error can't be written, since its disk is full, goes on, and ends when it must. Method:
+/// one whose agent never comes, with a standard error that is always full.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_host_outlives_a_full_disk() {
+    let sandbox = tempfile::TempDir::new().unwrap();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut host = Command::new(env!("CARGO_BIN_EXE_offermill"))
+        .arg("task-host")
+        .env("MESOS_FRAMEWORK_ID", "F-1")
+        .env("MESOS_EXECUTOR_ID", "h-1")
+        .env("MESOS_SLAVE_PID", "slave(1)@127.0.0.1:1")
+        .env("MESOS_DIRECTORY", sandbox.path())
+        .env("MESOS_CHECKPOINT", "1")
+        .env("MESOS_SUBSCRIPTION_BACKOFF_MAX", "100ms")
+        .env("MESOS_RECOVERY_TIMEOUT", "1secs")
+        .current_dir(sandbox.path())
+        .stdin(std::process::Stdio::null())
+        .stderr(full)
+        .spawn()
+        .unwrap();
+    let give_up = Instant::now() + Duration::from_secs(20);
+    while host.try_wait().unwrap().is_none() {
+        if Instant::now() > give_up {
+            host.kill().unwrap();
+            host.wait().unwrap();
+            panic!("the host neither speaks with its agent nor ends");
+        }
+        sleep(Duration::from_millis(20));
+    }
+}
