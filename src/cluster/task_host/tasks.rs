@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, waitid, waitpid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, wait, waitid, waitpid,
 };
 
 use super::message::HostReport;
@@ -207,7 +207,7 @@ impl RunningTasks {
     /// If the sweeper doesn't run any more.
     pub(super) fn reap_others(&mut self) -> io::Result<Vec<HostReport>> {
         let mut reports = Vec::new();
-        while let Ok(Some((pid, status))) = waitpid(None, WaitOptions::NOHANG) {
+        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             if self.sweeper.is(pid) {
                 return Err(sweeper_has_ended());
             }

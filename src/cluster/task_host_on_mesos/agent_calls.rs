@@ -120,7 +120,7 @@ fn is_final(status: StatusCode) -> bool {
 
 /// A call that isn't sent yet.
 #[derive(Debug)]
-struct QueuedCall {
+struct UnsentCall {
     call: Vec<u8>,
     _token: Arc<()>,
 }
@@ -128,7 +128,7 @@ struct QueuedCall {
 /// The calls of one subscription, which are sent in their order, one at a time. Dropping it ends that.
 #[derive(Debug)]
 pub(super) struct AgentCalls {
-    calls: UnboundedSender<QueuedCall>,
+    calls: UnboundedSender<UnsentCall>,
     /// Each call that is queued or being sent has another one.
     token: Arc<()>,
     sender: JoinHandle<()>,
@@ -156,7 +156,7 @@ impl AgentCalls {
     /// Queues a call.
     pub(super) fn send(&self, call: Vec<u8>) {
         // After a refusal nothing is sent any more.
-        let _queued = self.calls.send(QueuedCall { call, _token: Arc::clone(&self.token) });
+        let _queued = self.calls.send(UnsentCall { call, _token: Arc::clone(&self.token) });
     }
 }
 
@@ -168,7 +168,7 @@ impl Drop for AgentCalls {
 
 /// Sends calls until there are no more. A call that has no effect is sent again and again: a next one must not overtake
 /// it. What the agent misses all the same comes with the next subscription.
-async fn send_calls(agent: &Agent, mut calls: UnboundedReceiver<QueuedCall>) -> Result<(), String> {
+async fn send_calls(agent: &Agent, mut calls: UnboundedReceiver<UnsentCall>) -> Result<(), String> {
     let mut kept: Option<Connection> = None;
     while let Some(queued) = calls.recv().await {
         loop {

@@ -205,11 +205,22 @@ pub(crate) fn shell(id: &str, line: &str) -> TaskInfo {
 impl HostProcess {
     /// Starts a host of this agent, whose environment has these variables besides.
     pub(crate) fn start(agent: &FakeAgent, variables: &[(&str, &str)]) -> HostProcess {
+        HostProcess::start_by(&[], agent, variables)
+    }
+
+    /// Starts it by another program, which is at the head of its command.
+    pub(crate) fn start_by(
+        starter: &[&str],
+        agent: &FakeAgent,
+        variables: &[(&str, &str)],
+    ) -> HostProcess {
         let sandbox = TempDir::new().unwrap();
         fs::write(sandbox.path().join("fetched"), "from a URI").unwrap();
         let address = format!("slave(1)@127.0.0.1:{}", agent.port);
-        let child = Command::new(env!("CARGO_BIN_EXE_offermill"))
-            .arg("task-host")
+        let argv: Vec<&str> =
+            starter.iter().copied().chain([env!("CARGO_BIN_EXE_offermill"), "task-host"]).collect();
+        let child = Command::new(argv[0])
+            .args(&argv[1..])
             .env("MESOS_FRAMEWORK_ID", "F-1")
             .env("MESOS_EXECUTOR_ID", HOST)
             .env("MESOS_SLAVE_PID", address)

@@ -13,8 +13,16 @@ use offermill::mesos_v1::messages::{Reason, TaskInfo, TaskState};
 
 /// A host whose anchor runs, which the agent has acknowledged.
 fn running_host(variables: &[(&str, &str)]) -> (FakeAgent, HostProcess, AgentStream) {
+    running_host_by(&[], variables)
+}
+
+/// The same, started by another program.
+fn running_host_by(
+    starter: &[&str],
+    variables: &[(&str, &str)],
+) -> (FakeAgent, HostProcess, AgentStream) {
     let agent = FakeAgent::start();
-    let host = HostProcess::start(&agent, variables);
+    let host = HostProcess::start_by(starter, &agent, variables);
     let mut stream = agent.accept();
     assert_eq!(stream.carried(), (vec![], vec![]));
     stream.launch(TaskInfo { task_id: HOST.into(), ..TaskInfo::default() });
@@ -252,4 +260,20 @@ fn a_host_outlives_a_full_disk() {
         }
         sleep(Duration::from_millis(20));
     }
+}
+
+/// Goal: a host that is the first process of a container reaps what its tasks leave. Method: such a host, a task that
+/// leaves a process in its group, and one that ends once it sees no process that waits to be reaped.
+#[test]
+#[ignore = "needs root"]
+fn as_root_a_host_reaps_what_tasks_leave() {
+    let container = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];
+    let (agent, _host, mut stream) = running_host_by(&container, &[]);
+    stream.launch(shell("leaves", "sleep 1000 & exit 0"));
+    stream.expect(&agent, "leaves", TaskState::Running);
+    stream.expect(&agent, "leaves", TaskState::Finished);
+    let looks = "while grep -qs '^State:.Z' /proc/[0-9]*/status; do sleep 0.05; done";
+    stream.launch(shell("looks", looks));
+    stream.expect(&agent, "looks", TaskState::Running);
+    stream.expect(&agent, "looks", TaskState::Finished);
 }
