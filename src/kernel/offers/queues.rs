@@ -87,6 +87,12 @@ impl QueueDraft {
         taken.map_err(|short| reason(config, queue, short, before, amount))
     }
 
+    /// Has this count as a draft of which an amount was refused, when the number of returns was `returns`.
+    pub(crate) fn refuse(&mut self, returns: u64) {
+        self.returns = returns;
+        self.has_refused = true;
+    }
+
     /// Undoes [`QueueDraft::take`].
     pub(crate) fn give_back(&mut self, queue: QueueId, amount: QueueAmount) {
         if let Some(quotas) = self.quotas.get_mut(queue.index()) {

@@ -82,6 +82,55 @@ fn claims_that_are_given_back_during_a_batch_revive() {
     assert_eq!(kernel.poll_demand(at(30)), Some(DemandCall::Revive));
 }
 
+/// Goal: a framework that picks by what [`Rooms::queue_left`](crate::Rooms::queue_left) says is offered again what it
+/// left unpicked because of a claim that is given back, also if it was declined after the revive; one that hasn't asked
+/// or was told of all there is isn't. Method: such a claim while the framework looks, and without a look; a revive that
+/// is sent before the answers are; a look at a queue that is empty.
+#[test]
+fn rooms_that_are_not_picked_for_a_claim_are_revived() {
+    for (is_claimed, looks) in [(true, true), (true, false), (false, true)] {
+        let kernel = kernel();
+        let mut handler = kernel.handler();
+        if is_claimed {
+            claim(&kernel);
+        }
+        let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 9000.0)];
+        let offers = [Offer::new("o", "S1", "host", &resources, &[])];
+        let (picks, mut decisions) = (Picks::new(), Decisions::new());
+        let rooms = handler.propose(&offers, at(10));
+        if looks {
+            let left = if is_claimed { MilliCpus::ZERO } else { ONE.cores };
+            assert_eq!(rooms.queue_left(ETL).cores, left);
+        }
+        rooms.commit(&picks, at(10), &mut decisions);
+        assert_eq!(decisions.declines()[0].reason, Reason::NotPicked);
+        assert_eq!(kernel.poll_demand(at(10)), None);
+        if is_claimed {
+            kernel.0.give_back_claim(Some(ETL), ONE);
+        }
+        let revive = (is_claimed && looks).then_some(DemandCall::Revive);
+        assert_eq!(kernel.poll_demand(at(20)), revive);
+        kernel.answers_sent(&decisions);
+        assert_eq!(kernel.poll_demand(at(30)), revive);
+    }
+}
+
+/// Goal: a claim that is given back between a look at a queue and the commit is noticed by that commit. Method: such a
+/// claim, a look before it is given back, and no picks.
+#[test]
+fn claims_that_are_given_back_before_the_commit_revive() {
+    let kernel = kernel();
+    let mut handler = kernel.handler();
+    claim(&kernel);
+    let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 9000.0)];
+    let offers = [Offer::new("o", "S1", "host", &resources, &[])];
+    let rooms = handler.propose(&offers, at(10));
+    assert_eq!(rooms.queue_left(ETL).cores, MilliCpus::ZERO);
+    kernel.0.give_back_claim(Some(ETL), ONE);
+    rooms.commit(&Picks::new(), at(10), &mut Decisions::new());
+    assert_eq!(kernel.poll_demand(at(20)), Some(DemandCall::Revive));
+}
+
 /// Goal: an executor that returns isn't killed because of a claim that another batch gives back, but asked about again;
 /// it is killed if an executor has the room. Method: one that was given up returns beside such a claim, and after it;
 /// another one beside an executor that took its place.
