@@ -7,7 +7,7 @@ use super::scenes::{config, finish, kernel, offer, offer_to};
 use super::{explore, race};
 use crate::config::{Queue, QueueId};
 use crate::kernel::state::budget::Budget;
-use crate::kernel::state::claim_returns::ClaimReturns;
+use crate::kernel::state::claim_returns::{ClaimReturns, NoRoom};
 use crate::kernel::state::quota::{QuotaWord, Shortage};
 use crate::resources::MilliCpus;
 use crate::{ConfigBuilder, Kernel};
@@ -18,7 +18,7 @@ type Words = (QuotaWord, Budget);
 type Claim = fn(&Words) -> Result<(), Shortage>;
 
 fn claim((word, footprints): &Words) -> Result<(), Shortage> {
-    word.claim(2, 3, footprints, u64::MAX)
+    word.claim(2, 3, footprints, u64::MAX).map(drop)
 }
 
 /// Two claims at once, one by `claim_there`; a third thread reads.
@@ -192,5 +192,88 @@ fn a_refusal_for_a_claim_is_revived() {
             },
         );
         assert!(refused != Some(false) || returned, "nobody revives");
+    });
+}
+
+/// A queue's word, the sum of the footprints, and the claims that were given back.
+type QueueWords = (QuotaWord, Budget, ClaimReturns);
+
+fn queue_words() -> Arc<QueueWords> {
+    Arc::new((QuotaWord::default(), Budget::new(), ClaimReturns::default()))
+}
+
+/// As [`Kernel::set_queue_demand`], a guarantee of two, set by `guarantee`; a claim of two in the same queue, which
+/// may find no room; and a batch that needs one of the three that there are, which the footprint of two leaves in any
+/// order.
+fn refuse_beside_a_guarantee(guarantee: fn(&QueueWords) -> bool) {
+    let words = queue_words();
+    let (setter, claimer) = (Arc::clone(&words), Arc::clone(&words));
+    let setting = thread::spawn(move || guarantee(&setter));
+    let claiming = thread::spawn(move || {
+        let (word, footprints, returns) = &*claimer;
+        word.claim(2, 9, footprints, 3) != Ok(false) && returns.add()
+    });
+    let (_, footprints, returns) = &*words;
+    let seen = returns.count();
+    let refused = (footprints.taken() > 2).then(|| returns.refuse(seen));
+    let set = setting.join().unwrap();
+    let returned = claiming.join().unwrap();
+    assert_eq!(footprints.taken(), 2);
+    assert!(refused != Some(false) || set || returned, "nobody revives");
+}
+
+/// Goal: if a batch is refused for what a queue's guarantee and a claim of that queue have both added to the sum of the
+/// footprints, of which one is taken back, somebody requests a revive. Method: the three at once.
+#[test]
+fn a_refusal_for_a_guarantee_that_is_being_set_is_revived() {
+    explore("queues/guarantee-claim-refuse", Some(2), || {
+        refuse_beside_a_guarantee(|(word, footprints, returns)| {
+            word.guarantee(2, footprints);
+            returns.add()
+        });
+    });
+}
+
+/// Mutant: a guarantee that counts no return.
+#[test]
+#[ignore = "mutant"]
+fn mutant_guaranteed_without_a_return() {
+    explore("mutant queues/guarantee-claim-refuse", Some(2), || {
+        refuse_beside_a_guarantee(|(word, footprints, _)| {
+            word.guarantee(2, footprints);
+            false
+        });
+    });
+}
+
+/// Goal: an executor that returns isn't refused for good because of a claim that is given back. Method: a queue with
+/// room for one; a batch that claims it, and gives it back if it got it, beside an executor that returns.
+#[test]
+fn a_return_is_not_refused_for_a_claim() {
+    explore("queues/claim-return", None, || {
+        let words = queue_words();
+        let (here, there) = (Arc::clone(&words), Arc::clone(&words));
+        let (returned, _) = race(
+            move || {
+                let (word, footprints, returns) = &*here;
+                returns.begin();
+                let claimed = returns.claim(|| word.claim(2, 2, footprints, u64::MAX).is_ok());
+                returns.end();
+                claimed
+            },
+            move || {
+                let (word, footprints, returns) = &*there;
+                returns.begin();
+                if word.claim(2, 2, footprints, u64::MAX).is_ok() {
+                    word.release(2, footprints);
+                }
+                let revives = returns.add();
+                returns.end();
+                revives
+            },
+        );
+        assert_ne!(returned, Err(NoRoom::Taken), "killed though there is room");
+        let held = if returned.is_ok() { 2 } else { 0 };
+        assert_eq!((words.0.load().held(), words.1.taken()), (held, held));
     });
 }

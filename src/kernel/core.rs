@@ -14,7 +14,7 @@ use super::state::executors::ExecutorCell;
 use super::state::locality::LocalityClock;
 use super::state::numbers::NumberTable;
 use super::state::policy::PolicyCell;
-use super::state::queues::{QueueAmount, QueueTable};
+use super::state::queues::{OpenClaims, QueueAmount, QueueTable};
 use super::state::slab::Slab;
 use super::state::subscription::Subscription;
 use super::state::tags::{ExecutorMark, TagTable};
@@ -121,6 +121,12 @@ impl Core {
         if let (Some(queue), Some(queues)) = (queue, self.queues.get()) {
             queues.release(queue, amount);
         }
+    }
+
+    /// Called before claims are made; none if there are no queues.
+    #[inline]
+    pub(super) fn open_claims(&self) -> Option<OpenClaims<'_>> {
+        self.queues.get().map(|queues| OpenClaims::new(queues))
     }
 
     /// Releases what was booked for an executor that isn't counted.

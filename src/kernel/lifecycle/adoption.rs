@@ -42,7 +42,8 @@ pub struct Recovered<'a> {
     /// Its [tag](crate::Task::tag), if it is a task.
     pub tag: Option<u64>,
     /// The [queue](crate::ConfigBuilder::queue) that it is in, if there are queues. `None` is
-    /// [that of executors](crate::ConfigBuilder::executor_queue).
+    /// [that of executors](crate::ConfigBuilder::executor_queue): no cluster manager of this crate knows the queue, so
+    /// the engine adopts all into that one.
     pub queue: Option<QueueId>,
 }
 
@@ -115,7 +116,8 @@ impl Kernel {
     ///
     /// An executor is left out (`None`) if:
     ///
-    /// * the caps or its queue leave no room for it, or its agent is excluded, suspect or full,
+    /// * the caps or its queue leave no room for it at that moment, also because of what a batch of another thread has
+    ///   booked and gives back, or its agent is excluded, suspect or full,
     /// * another executor has the same name,
     /// * this kernel could have made its name itself; with [plain ids](crate::IdScheme::plain): its name is a number,
     /// * its name is empty or longer than [`limits::EXECUTOR_ID_BYTES_MAX`](crate::limits::EXECUTOR_ID_BYTES_MAX), its
@@ -281,7 +283,8 @@ impl Core {
         executor.reserve(sequence, &allocation, now);
         // Its state is unknown: it must be reconciled.
         let _ = executor.change(sequence, |state| Some(CellState { doubtful: true, ..state }));
-        if !self.readmit_allocation(&allocation, queue) {
+        let claims = queue.and_then(|_| self.open_claims());
+        if self.readmit_allocation(&allocation, queue, claims.as_ref()).is_err() {
             executor.withdraw(sequence);
             self.executors.free(slot);
             self.agents.release(allocation.agent, 1);

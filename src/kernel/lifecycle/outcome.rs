@@ -39,7 +39,9 @@ pub struct Outcome {
 )]
 #[non_exhaustive]
 pub enum Change {
-    /// Nothing: the update was a duplicate or came too late.
+    /// Nothing: the update was a duplicate or came too late. Or the executor was [given
+    /// up](crate::Ticked::given_up), and a batch of another thread has booked the room in its queue and may give it
+    /// back: it stays given up, and is among those that [`Scope::InDoubt`](crate::Scope::InDoubt) asks about.
     Nothing,
     /// Nothing: this kernel never placed such an executor.
     UnknownExecutor,

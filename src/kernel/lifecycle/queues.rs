@@ -11,6 +11,9 @@ impl Kernel {
     /// [guaranteed](crate::config::Queue::min_cores) to a queue without demand may be used by others; what is in use
     /// when it has demand again, it gets as their executors end.
     ///
+    /// It has no effect while the kernel has no queues: each has demand when they are made. Journals don't record it:
+    /// in a replay each queue has demand.
+    ///
     /// # Guarantees
     /// The *footprint* of a queue is what it holds or, while it has demand, what is guaranteed to it, if that is more.
     /// At every instant: if the footprints are together no more than the core cap (for memory:
@@ -27,9 +30,14 @@ impl Kernel {
     /// # Blocking
     /// Waits for other threads that set demand or settings. Handlers never wait for it.
     pub fn set_queue_demand(&self, queue: QueueId, has_demand: bool) {
-        let freed = |queues: &QueueTable| queues.set_demand(queue, has_demand) && !has_demand;
-        if self.0.queues.get().is_some_and(|queues| freed(queues)) {
-            self.0.demand.request_revive();
+        let Some(queues) = self.0.queues.get() else { return };
+        let _open = self.0.open_claims();
+        if queues.set_demand(queue, has_demand) {
+            // While it is set, more may be booked than is in the end.
+            self.0.record_claim_return();
+            if !has_demand {
+                self.0.demand.request_revive();
+            }
         }
     }
 }
@@ -45,8 +53,10 @@ impl Core {
     /// Has the guarantees of the settings in force. After they were published.
     pub(in crate::kernel) fn apply_guarantees(&self) {
         if let Some(queues) = self.queues.get() {
+            let _open = self.open_claims();
             // Loaded under the lock: of two threads that replace the settings, the later one to get it sees the last.
             queues.set_guarantees(|| Arc::clone(&self.policy.load().config.queues));
+            self.record_claim_return();
         }
     }
 }

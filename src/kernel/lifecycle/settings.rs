@@ -49,6 +49,10 @@ impl Kernel {
     /// | whether a queue has [demand](Kernel::set_queue_demand) | kept |
     /// | the close of the kernel | kept: it is permanent |
     ///
+    /// Executors know their queue by its number: settings that are built anew must have the same queues in the same
+    /// order, new ones at the end. A queue that is missing while others are there has no room: its executors are kept,
+    /// but one that was given up is killed when it returns. Demand that was set before there were queues isn't known.
+    ///
     /// # Blocking
     /// Blocks as [`Kernel::set_executor_limit`] does. Handlers never wait for it.
     ///

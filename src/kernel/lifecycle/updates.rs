@@ -5,9 +5,11 @@ use super::release::{AtOnce, Ended, Release, ReleaseBatch};
 use crate::config::QueueId;
 use crate::ids::{ExecutorId, Parsed};
 use crate::kernel::Core;
+use crate::kernel::state::claim_returns::NoRoom;
 use crate::kernel::state::executor_state::{CellStage, CellState};
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::kernel::state::numbers::Page;
+use crate::kernel::state::queues::OpenClaims;
 use crate::status::{Fate, Meaning, StatusUpdate};
 use crate::sync::Ordering;
 use crate::time::Timestamp;
@@ -357,6 +359,9 @@ impl Core {
     /// Two such updates may be applied at once, and one may find no room because of the other. Therefore a refusal
     /// counts only if it is recorded before the executor is back, and a return only if no refusal was recorded since
     /// `seen`.
+    ///
+    /// If another thread has booked the room in its queue, and may give it back, the executor stays given up:
+    /// [reconciliation](crate::Scope::InDoubt) asks about it again.
     fn readmit(
         &self,
         id: ExecutorId,
@@ -371,7 +376,12 @@ impl Core {
         let is_given_up = |state: CellState| state.stage == CellStage::GivenUp;
         // If it has ended since, what follows changes nothing in the end, whichever queue this is.
         let queue = self.read_queue(id);
-        if !self.readmit_allocation(&allocation, queue) {
+        let claims = queue.and_then(|_| self.open_claims());
+        let admitted = self.readmit_allocation(&allocation, queue, claims.as_ref());
+        if admitted == Err(NoRoom::Claimed) {
+            return Outcome::of(Some(id), Change::Nothing);
+        }
+        if admitted.is_err() {
             let marked = executor.change(id.sequence, |state| {
                 is_given_up(state)
                     .then_some(CellState { refusals: state.refusals.wrapping_add(1), ..state })
@@ -394,12 +404,13 @@ impl Core {
         Outcome::of(Some(id), Change::Nothing)
     }
 
-    /// Counts an allocation again, and books it in this queue, if the caps and the queue allow.
+    /// Counts an allocation again, and books it in this queue, as one of these claims, if the caps and the queue allow.
     pub(crate) fn readmit_allocation(
         &self,
         allocation: &Allocation,
         queue: Option<QueueId>,
-    ) -> bool {
+        claims: Option<&OpenClaims<'_>>,
+    ) -> Result<(), NoRoom> {
         let cores = allocation.resources.cores;
         let gpus = u64::from(allocation.resources.gpus.get());
         // This thread has no pinned version.
@@ -411,17 +422,18 @@ impl Core {
             let fits = !admission.closed() && policy.has_room_for(admission, cores);
             let cap = u64::from(policy.config.gpu_cap.get());
             if !fits || gpus > 0 && self.gpus.reserve(gpus, gpus, cap) < gpus {
-                return false;
+                return Err(NoRoom::Taken);
             }
-            if let (Some(queue), Some(queues)) = (queue, self.queues.get())
-                && queues.claim(&policy.config, queue, allocation.booked()).is_err()
+            let claim = |queue| self.claim_queue(&policy.config, queue, allocation.booked());
+            if let (Some(queue), Some(claims)) = (queue, claims)
+                && let Err(no_room) = claims.claim(|| claim(queue))
             {
                 self.gpus.release(gpus);
                 self.record_claim_return();
-                return false;
+                return Err(no_room);
             }
             if self.admission.commit(admission, 1, cores).is_ok() {
-                return true;
+                return Ok(());
             }
             self.give_back_claim(queue, allocation.booked());
             self.gpus.release(gpus);

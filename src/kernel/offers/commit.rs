@@ -222,7 +222,8 @@ impl Core {
     ) -> Committed {
         self.reserve_agents(candidates, plan, now);
         let short_of_gpus = P::reserve_gpus(self, policy, candidates, plan);
-        if !policy.config.queues.is_empty() && !self.claim_queues(policy, candidates, plan) {
+        let claims = if policy.config.queues.is_empty() { None } else { self.open_claims() };
+        if claims.is_some() && !self.claim_queues(policy, candidates, plan) {
             self.truncate_plan(policy, candidates, plan, 0);
             return Committed::Outdated;
         }

@@ -87,6 +87,12 @@ impl QueueDraft {
         taken.map_err(|short| reason(config, queue, short, before, amount))
     }
 
+    /// Has this count as a draft of which an amount was refused, when the number of returns was `returns`.
+    pub(crate) fn refuse(&mut self, returns: u64) {
+        self.returns = returns;
+        self.has_refused = true;
+    }
+
     /// Undoes [`QueueDraft::take`].
     pub(crate) fn give_back(&mut self, queue: QueueId, amount: QueueAmount) {
         if let Some(quotas) = self.quotas.get_mut(queue.index()) {
@@ -195,9 +201,8 @@ impl Core {
                 Err(at) => claims.insert(at, (queue, amount)),
             }
         }
-        let claim = |(queue, amount): &(QueueId, QueueAmount)| {
-            queues.claim(config, *queue, *amount).is_ok()
-        };
+        let claim =
+            |(queue, amount): &(QueueId, QueueAmount)| self.claim_queue(config, *queue, *amount);
         let claimed = claims.iter().take_while(|it| claim(it)).count();
         if claimed < claims.len() {
             claims[..claimed].iter().for_each(|(queue, amount)| queues.release(*queue, *amount));
@@ -225,7 +230,7 @@ impl Core {
             let first = claims.len();
             for planned in &order[group.clone()] {
                 let (queue, amount) = (planned.queue(config), planned.amount(candidates, config));
-                if queues.claim(config, queue, amount).is_err() {
+                if !self.claim_queue(config, queue, amount) {
                     break;
                 }
                 claims.push((queue, amount));
@@ -245,6 +250,22 @@ impl Core {
             at = group.end;
         }
         order.truncate(kept);
+    }
+
+    /// Books an amount in a queue, all or none. If it returns `false`, [`Core::record_claim_return`] must be called.
+    #[cold]
+    pub(in crate::kernel) fn claim_queue(
+        &self,
+        config: &Config,
+        queue: QueueId,
+        amount: QueueAmount,
+    ) -> bool {
+        let Some(queues) = self.queues.get() else { return true };
+        let claimed = queues.claim(config, queue, amount);
+        if claimed == Ok(true) {
+            self.record_claim_return();
+        }
+        claimed.is_ok()
     }
 
     /// Called after a claim was given back.

@@ -16,7 +16,7 @@
 use crossbeam_utils::CachePadded;
 
 use super::budget::Budget;
-use super::claim_returns::ClaimReturns;
+use super::claim_returns::{ClaimReturns, NoRoom};
 use super::quota::{Quota, QuotaWord, Shortage};
 use crate::config::{Config, QueueId, Queues};
 use crate::limits;
@@ -81,7 +81,7 @@ pub(crate) struct QueueTable {
     /// What the footprints of all queues are together.
     cores: CachePadded<Budget>,
     memory: CachePadded<Budget>,
-    /// Claims that were given back.
+    /// Claims that are open or were given back.
     pub(crate) returns: CachePadded<ClaimReturns>,
     terms: Mutex<Box<[QueueTerms]>>,
 }
@@ -111,26 +111,31 @@ impl QueueTable {
         (self.cores.taken(), self.memory.taken())
     }
 
-    /// Books an amount in a queue, all or none, under these settings.
+    /// Books an amount in a queue, all or none, under these settings. Returns whether footprints were reserved for it
+    /// and given back; see [`QuotaWord::claim`].
     pub(crate) fn claim(
         &self,
         config: &Config,
         queue: QueueId,
         amount: QueueAmount,
-    ) -> Result<(), QueueShortage> {
+    ) -> Result<bool, QueueShortage> {
         let Some(cell) = self.cells.get(queue.index()) else {
             return Err(QueueShortage::Cores(Shortage::Maximum));
         };
         let most = config.queues.bounds(queue);
         let (cores, memory) = (amount.cores.millis(), amount.memory.get());
         let (total_cores, total_memory) = totals(config);
-        cell.cores
+        let gave_back = cell
+            .cores
             .claim(cores, most.cores.millis(), &self.cores, total_cores)
             .map_err(QueueShortage::Cores)?;
-        cell.memory.claim(memory, most.memory.get(), &self.memory, total_memory).map_err(|short| {
-            cell.cores.release(cores, &self.cores);
-            QueueShortage::Memory(short)
-        })
+        match cell.memory.claim(memory, most.memory.get(), &self.memory, total_memory) {
+            Ok(too) => Ok(gave_back || too),
+            Err(short) => {
+                cell.cores.release(cores, &self.cores);
+                Err(QueueShortage::Memory(short))
+            }
+        }
     }
 
     /// Releases what was booked.
@@ -170,6 +175,29 @@ impl QueueTable {
         let Some(cell) = self.cells.get(queue.index()) else { return };
         cell.cores.guarantee(if has_demand { cores } else { 0 }, &self.cores);
         cell.memory.guarantee(if has_demand { memory } else { 0 }, &self.memory);
+    }
+}
+
+/// Claims of one thread, from before they are made until it is known which are given back.
+#[derive(Debug)]
+#[must_use = "the claims are open until it is dropped"]
+pub(crate) struct OpenClaims<'k>(&'k QueueTable);
+
+impl<'k> OpenClaims<'k> {
+    pub(crate) fn new(queues: &'k QueueTable) -> OpenClaims<'k> {
+        queues.returns.begin();
+        OpenClaims(queues)
+    }
+
+    /// Makes one claim; see [`ClaimReturns::claim`].
+    pub(crate) fn claim(&self, claim: impl FnMut() -> bool) -> Result<(), NoRoom> {
+        self.0.returns.claim(claim)
+    }
+}
+
+impl Drop for OpenClaims<'_> {
+    fn drop(&mut self) {
+        self.0.returns.end();
     }
 }
 

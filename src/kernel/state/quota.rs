@@ -111,14 +111,15 @@ impl QuotaWord {
     }
 
     /// Books an amount, all or none: if no more than `most` are held then, and the footprints are no more than `total`
-    /// together or this one doesn't grow.
+    /// together or this one doesn't grow. Returns whether more was reserved of the footprints for a moment, because the
+    /// word was changed in the meantime: then, and if it fails, the caller must [count](super::claim_returns) that.
     pub(crate) fn claim(
         &self,
         amount: u64,
         most: u64,
         footprints: &Budget,
         total: u64,
-    ) -> Result<(), Shortage> {
+    ) -> Result<bool, Shortage> {
         let mut seen = self.load();
         let mut reserved = 0;
         loop {
@@ -136,7 +137,7 @@ impl QuotaWord {
             match self.replace(seen, next) {
                 Ok(()) => {
                     footprints.release(reserved - grown);
-                    return Ok(());
+                    return Ok(reserved > grown);
                 }
                 Err(current) => seen = current,
             }
@@ -220,7 +221,7 @@ mod tests {
                     footprints.add(quota.footprint());
                     let total = quota.footprint() + left;
                     let claimed = word.claim(amount, most, &footprints, total);
-                    assert_eq!(claimed, taken);
+                    assert_eq!(claimed, taken.map(|()| false), "nothing changed in the meantime");
                     assert_eq!(footprints.taken(), word.load().footprint());
                     if taken.is_ok() {
                         assert_eq!(word.load(), copy);

@@ -67,6 +67,10 @@ impl Scratch {
             core.record_refused_at_cap(decisions);
         }
         if !policy.config.queues.is_empty() {
+            if let Some(returns) = tasks.told_less {
+                // What isn't picked may be left for that.
+                tasks.queues.refuse(returns);
+            }
             core.record_refused_by_queue(&tasks.queues, tasks.plan.contended, decisions);
         }
         let batch = TaskBatch { policy, offers, reached, now };

@@ -14,6 +14,7 @@ use crate::kernel::reason::Decline;
 use crate::kernel::state::queues::QueueAmount;
 use crate::offer::Offer;
 use crate::resources::Gpus;
+use crate::sync::UntrackedOnceLock;
 use crate::time::Timestamp;
 
 /// What is left of a batch of offers, by agent and role, for tasks that the framework chooses itself; from
@@ -23,6 +24,10 @@ use crate::time::Timestamp;
 pub struct Rooms<'h> {
     handler: &'h mut Handler,
     offers: &'h [Offer<'h>],
+    /// The [number of claims](crate::kernel::state::claim_returns) that were given back before the proposal.
+    claim_returns: u64,
+    /// Whether a queue was said to have less room than its maximum.
+    told_less: UntrackedOnceLock<()>,
 }
 
 impl fmt::Debug for Rooms<'_> {
@@ -90,12 +95,13 @@ impl Handler {
         let core = &*self.core;
         self.scratch.tasks.revives = core.demand.revives();
         self.scratch.tasks.again = false;
+        let claim_returns = core.queues.get().map_or(0, |queues| queues.returns.count());
         // The word is loaded before the policy, so the policy is at least as new as the word's version.
         let admission = core.admission.load_pinned(&mut self.pin);
         let policy = self.policy.load();
         self.scratch.propose(core, policy, admission, offers, now);
         self.pin.end_batch();
-        Rooms { handler: self, offers }
+        Rooms { handler: self, offers, claim_returns, told_less: UntrackedOnceLock::new() }
     }
 }
 
@@ -119,7 +125,8 @@ impl Rooms<'_> {
     }
 
     /// The most cores, and the most memory, that a queue may take now, whatever the rooms have; GPUs have no quotas.
-    /// Other threads may be faster: the commit checks again.
+    /// Other threads may be faster: the commit checks again. If it is less because of what another batch has booked and
+    /// gives back, offers are revived.
     #[must_use]
     pub fn queue_left(&self, queue: QueueId) -> ResourceSums {
         let core = &*self.handler.core;
@@ -127,6 +134,10 @@ impl Rooms<'_> {
         let mut draft = QueueDraft::default();
         draft.load(core, &policy.config);
         let QueueAmount { cores, memory } = draft.room(&policy.config, queue);
+        let most = policy.config.queues.bounds(queue);
+        if cores < most.cores || memory < most.memory {
+            self.told_less.get_or_init(|| ());
+        }
         ResourceSums { cores, memory, gpus: Gpus::new(u32::MAX) }
     }
 
@@ -162,8 +173,9 @@ impl Rooms<'_> {
     /// Lock-free as [`Handler::resource_offers`] is. Besides what that allocates, the table of tags grows with that of
     /// the executors: other first tasks in the same segment wait meanwhile.
     pub fn commit(self, picks: &Picks, now: Timestamp, decisions: &mut Decisions) {
-        let Rooms { handler, offers } = self;
+        let Rooms { handler, offers, claim_returns, told_less } = self;
         let Handler { core, policy, pin, scratch, .. } = handler;
+        scratch.tasks.told_less = told_less.get().map(|()| claim_returns);
         let batch = PickedBatch { offers, picks, now };
         let mut outdated = false;
         let (admission, config_version) = loop {

@@ -47,6 +47,9 @@ pub(crate) struct TaskScratch {
     pub(super) undo: Vec<(u32, Room, u32)>,
     /// What the picks leave of the queues.
     pub(super) queues: QueueDraft,
+    /// If the framework has been told that a queue has less room than its maximum: the [number of
+    /// claims](crate::kernel::state::claim_returns) that had been given back before.
+    pub(super) told_less: Option<u64>,
 }
 
 impl TaskScratch {
@@ -70,6 +73,7 @@ impl TaskScratch {
             cut: None,
             undo: Vec::new(),
             queues: QueueDraft::default(),
+            told_less: None,
         }
     }
 }
