@@ -59,6 +59,9 @@ pub struct Service {
 /// // The first executor on an agent: the registrar calls the service on the agent's host.
 /// registrar.running("agent-1", "127.0.0.1");
 /// let (_connection, _registrar) = service.accept()?;
+/// while registrar.services().is_empty() {
+///     std::thread::yield_now(); // the registrar is about to see that it is connected
+/// }
 /// assert_eq!(registrar.services()[0].state, RegistrationState::New);
 /// registrar.stop();
 /// # Ok(())
