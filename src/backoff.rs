@@ -56,10 +56,15 @@ impl Backoff {
             self.tries += 1;
         }
         let due = due.min(longest);
-        // The hasher's random keys are sufficient as jitter.
-        let chance = RandomState::new().hash_one(self.tries) as u32;
-        due / 2 + due.mul_f64(f64::from(chance) / f64::from(u32::MAX) / 2.0)
+        due / 2 + random_part(due) / 2
     }
+}
+
+/// Returns a random part of a time, from nothing to all of it.
+pub(crate) fn random_part(all: Duration) -> Duration {
+    // The hasher's random keys are sufficient as jitter.
+    let chance = RandomState::new().hash_one(all) as u32;
+    all.mul_f64(f64::from(chance) / f64::from(u32::MAX))
 }
 
 #[cfg(test)]

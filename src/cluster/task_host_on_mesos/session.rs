@@ -1,7 +1,6 @@
 //! The conversation with the agent: subscriptions one after the other, their events, and the updates of tasks.
 
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -14,6 +13,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use super::agent_calls::{Agent, AgentCalls, SubscribeError};
 use super::hosted_tasks::{HostedTasks, Reaction};
 use super::updates::UnacknowledgedUpdates;
+use crate::backoff::random_part;
 use crate::cluster::http_client::{RecordStream, StreamItem};
 use crate::cluster::task_host::{HostMessage, HostReport};
 use crate::config::text::format_duration;
@@ -298,11 +298,4 @@ fn read(item: StreamItem) -> Result<Event, String> {
 
 fn name(event: &Event) -> String {
     format!("{:?}", event.r#type()).to_uppercase()
-}
-
-/// A random part of a time.
-fn random_part(all: Duration) -> Duration {
-    // The hasher's random keys are sufficient.
-    let chance = RandomState::new().hash_one(all) as u32;
-    all.mul_f64(f64::from(chance) / f64::from(u32::MAX))
 }

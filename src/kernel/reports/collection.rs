@@ -97,7 +97,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::ORIGIN;
 
-    /// Places an executor of so many cores.
+    /// Places an executor with this number of cores.
     fn place(kernel: &Kernel, cores: f64) {
         let resources = [Resource::scalar("cpus", cores), Resource::scalar("mem", 2000.0)];
         let offers = [Offer::new("o", "S1", "host", &resources, &[])];

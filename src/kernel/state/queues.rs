@@ -10,8 +10,8 @@
 //! See [`quota`](super::quota) for the words, the footprints and the orderings. Maxima and totals are the policy's, so
 //! that a commit under older ones fails; guarantees are in the words themselves.
 //!
-//! Which queue an executor is booked in is with its [tag](super::tags): whoever ends it, or gives it up, releases it
-//! there, whatever the settings are by then.
+//! The queue in which an executor is booked is kept with its [tag](super::tags). Its end, or its being given up, is
+//! released in that queue, even if the settings have changed since.
 
 use crossbeam_utils::CachePadded;
 

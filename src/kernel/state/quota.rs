@@ -6,9 +6,9 @@
 //! | 0–30 | guaranteed | the same; 0 while the queue has no demand |
 //!
 //! A queue's *footprint* is the larger of the two. What all footprints are together is in a [`Budget`] beside, which is
-//! never below their sum: whoever makes a footprint grow reserves the difference before, and whoever makes it shrink
-//! releases it afterwards. Both fields are in one word, so the difference is always that of one instant, also while
-//! guarantees change; therefore what is added and what is taken away cancel out.
+//! never below their sum: a thread that makes a footprint grow reserves the difference before, and one that makes it
+//! shrink releases it afterwards. Both fields are in one word, so the difference is always that of one instant, also
+//! while guarantees change; therefore what is added and what is taken away cancel out.
 //!
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|

@@ -35,28 +35,22 @@ impl TaskChecker {
     }
 
     fn outcomes(&mut self, picked: &[Vec<Task>], decisions: &Decisions) -> Result<(), String> {
-        let tasks: BTreeMap<u64, &Task> =
-            picked.iter().flatten().map(|task| (task.tag, task)).collect();
-        let mut outcomes: BTreeMap<u64, PickOutcome> =
-            tasks.keys().map(|tag| (*tag, PickOutcome::Open)).collect();
+        let mut outcomes: BTreeMap<u64, (Task, PickOutcome)> =
+            picked.iter().flatten().map(|task| (task.tag, (*task, PickOutcome::Open))).collect();
         let mut end = |tag: u64, as_what: PickOutcome| match outcomes.get_mut(&tag) {
-            Some(outcome @ PickOutcome::Open) => {
+            Some((task, outcome @ PickOutcome::Open)) => {
                 *outcome = as_what;
-                Ok(())
+                Ok(*task)
             }
             Some(_) => Err(format!("task {tag} is placed and comes back, or either of it twice")),
             None => Err(format!("task {tag} was not picked for this batch")),
         };
         for accepted in decisions.accepts() {
             for (tag, placed) in accepted.tasks() {
-                end(tag, PickOutcome::Placed)?;
+                let Task { cores, memory, gpus, .. } = end(tag, PickOutcome::Placed)?;
                 if !self.placed.insert(tag) {
                     return Err(format!("task {tag} is placed again"));
                 }
-                let Some(Task { cores, memory, gpus, .. }) = tasks.get(&tag).copied().copied()
-                else {
-                    continue;
-                };
                 let asked = ExecutorResources { cores, memory, gpus, ..ExecutorResources::NONE };
                 if placed.resources != asked {
                     let found = placed.resources;
@@ -67,12 +61,12 @@ impl TaskChecker {
         for unplaced in decisions.unplaced() {
             end(unplaced.tag, PickOutcome::CameBack)?;
         }
-        let is_open = |(_, outcome): &(&u64, &PickOutcome)| **outcome == PickOutcome::Open;
-        if let Some((tag, _)) = outcomes.iter().find(is_open) {
+        let mut outcome_of = outcomes.iter().map(|(tag, (_, outcome))| (tag, outcome));
+        if let Some((tag, _)) = outcome_of.find(|(_, outcome)| **outcome == PickOutcome::Open) {
             return Err(format!("task {tag} is neither placed nor does it come back"));
         }
         for gang in picked {
-            let mut fates = gang.iter().map(|task| outcomes.get(&task.tag));
+            let mut fates = gang.iter().map(|task| outcomes.get(&task.tag).map(|it| it.1));
             let first = fates.next();
             if fates.any(|fate| Some(fate) != first) {
                 let tags: Vec<u64> = gang.iter().map(|task| task.tag).collect();

@@ -14,7 +14,7 @@ use crate::time::Timestamp;
 const BEYOND_WANTED: u32 = 3;
 /// The members of a gang.
 const GANG: usize = 2;
-/// One of so many tasks begins a gang.
+/// One of this number of tasks begins a gang.
 const GANG_EVERY: u64 = 7;
 /// How many of the tasks that came back are tried for a room.
 const TRIED_MAX: usize = 8;
