@@ -54,7 +54,8 @@ pub fn open_lock(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Takes the lock of a file. Waits up to a second if it is held, because the other program may just be ending.
+/// Takes the lock of a file. Waits up to a second if it is held, because the other program may just be ending, or a
+/// process that it forked may have yet to execute a program: until then such a process holds the lock too.
 ///
 /// # Errors
 /// If the lock is still held then, or can't be taken.

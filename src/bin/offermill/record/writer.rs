@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use offermill::engine::journal::{Journal, JournalEntry};
-use offermill::private_files::{create_file, open_output, resolve};
+use offermill::private_files::{create_file, lock_with_retry, open_output, resolve};
 use offermill::{Config, Timestamp};
 use serde::Serialize;
 
@@ -155,7 +155,7 @@ impl JournalFile {
 
 /// Locks a file against other runs, and makes it readable by its owner only.
 fn lock(file: &File) -> io::Result<()> {
-    file.try_lock().map_err(|error| match error {
+    lock_with_retry(file).map_err(|error| match error {
         TryLockError::WouldBlock => io::Error::other("another run is writing it"),
         TryLockError::Error(error) => error,
     })?;

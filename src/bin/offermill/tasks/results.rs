@@ -9,6 +9,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileTypeExt;
 
+use offermill::private_files::lock_with_retry;
 use serde::{Deserialize, Serialize};
 
 /// The longest line that is read, in bytes. Messages of clusters are shorter.
@@ -107,7 +108,7 @@ impl ResultsFile {
         let failed = |error: io::Error| format!("the results file {name} can't be used: {error}");
         let mut options = OpenOptions::new();
         let mut file = options.read(true).append(true).create(true).open(name).map_err(failed)?;
-        match file.try_lock() {
+        match lock_with_retry(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(format!("the results file {name} is in use by another run"));
