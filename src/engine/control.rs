@@ -39,6 +39,8 @@ const ITEMS_TAKEN_MAX: usize = if cfg!(shuttle) { 2 } else { PLACED_ROWS_MAX };
 struct ControlCalls {
     shared: Arc<EngineState>,
     observer: Box<dyn Observer>,
+    /// Whether anybody makes use of notices.
+    is_observed: bool,
     now: Timestamp,
     /// Whether a subscriber of `tracing` has panicked, which is reported once.
     has_subscriber_panicked: bool,
@@ -84,6 +86,7 @@ impl ControlThread {
             .with_late_binding(shared.manager.binds_late());
         let calls = ControlCalls {
             shared,
+            is_observed: observer.is_observing() || cfg!(feature = "tracing"),
             observer,
             now: Timestamp::ORIGIN,
             has_subscriber_panicked: false,
@@ -132,6 +135,8 @@ impl ControlThread {
         match message {
             ControlMessage::Started => self.is_started = true,
             ControlMessage::Event(event) => controller.handle(event, now, calls),
+            // Each notice has three texts of its own.
+            ControlMessage::Placed(_, _) if !calls.is_observed => {}
             ControlMessage::Placed(placed, rows) => {
                 placed.executors(rows).for_each(|placed| calls.notice(Notice::Placed(placed)));
             }

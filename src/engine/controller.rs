@@ -258,8 +258,8 @@ impl Controller {
     /// cluster itself may name no agent.
     fn is_misattributed(&mut self, update: &Update, out: &mut dyn CallSink) -> bool {
         let Some(agent_id) = update.named_agent() else { return false };
-        let kernel = self.recorded_kernel.kernel();
-        let Some(actual) = kernel.other_agent(&update.executor, agent_id) else { return false };
+        let actual = self.updater.other_agent(&update.executor, agent_id);
+        let Some(actual) = actual else { return false };
         let report = self.misattributed_updates.count(&update.executor, agent_id, &actual);
         if let Some(why) = report {
             out.notice(Notice::CallFailed { why });

@@ -14,6 +14,12 @@ use crate::time::Timestamp;
 pub trait Observer: Send {
     /// Receives a notice; `at` is the engine's time.
     fn notice(&mut self, at: Timestamp, notice: Notice);
+
+    /// Whether it makes use of notices. If `false`, the engine need not make them, and may leave out calls of
+    /// [`notice`](Observer::notice). Asked once, when the engine starts.
+    fn is_observing(&self) -> bool {
+        true
+    }
 }
 
 /// An observer that ignores all notices.
@@ -22,6 +28,10 @@ pub struct Unobserved;
 
 impl Observer for Unobserved {
     fn notice(&mut self, _at: Timestamp, _notice: Notice) {}
+
+    fn is_observing(&self) -> bool {
+        false
+    }
 }
 
 /// A notice of something that happened in the engine.

@@ -44,6 +44,11 @@ impl PlaceholderText {
         PlaceholderText { parts, rest: before }
     }
 
+    /// The positions of its placeholders' names, in the order of the text.
+    pub(super) fn positions(&self) -> impl Iterator<Item = usize> {
+        self.parts.iter().map(|(_, placeholder)| placeholder.position)
+    }
+
     /// The text with the values of its placeholders, by the positions of their names. A placeholder without a value
     /// stays as it is.
     pub(super) fn fill(&self, values: &[Option<&str>]) -> String {

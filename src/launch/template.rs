@@ -51,6 +51,8 @@ const VARIABLES: [&str; 7] = [
 pub struct CommandTemplate {
     argv: Vec<PlaceholderText>,
     environment: Vec<(String, PlaceholderText)>,
+    /// Which of [`PLACEHOLDERS`] the texts contain.
+    contained: [bool; PLACEHOLDERS.len()],
     form: CommandForm,
     setup: Option<Arc<Setup>>,
 }
@@ -59,15 +61,31 @@ impl CommandTemplate {
     /// Creates a template of `argv` without variables of its own.
     #[must_use]
     pub fn new(argv: Vec<String>) -> CommandTemplate {
-        let argv = argv.iter().map(|argument| PlaceholderText::new(argument, &PLACEHOLDERS));
-        let (environment, form) = (Vec::new(), CommandForm::default());
-        CommandTemplate { argv: argv.collect(), environment, form, setup: None }
+        let mut template = CommandTemplate {
+            argv: Vec::with_capacity(argv.len()),
+            environment: Vec::new(),
+            contained: [false; PLACEHOLDERS.len()],
+            form: CommandForm::default(),
+            setup: None,
+        };
+        for argument in argv {
+            let argument = template.text(&argument);
+            template.argv.push(argument);
+        }
+        template
+    }
+
+    /// Splits a text of this template.
+    fn text(&mut self, text: &str) -> PlaceholderText {
+        let text = PlaceholderText::new(text, &PLACEHOLDERS);
+        text.positions().for_each(|position| self.contained[position] = true);
+        text
     }
 
     /// Adds an environment variable. Placeholders in its value are filled in.
     #[must_use]
     pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        let value = PlaceholderText::new(&value.into(), &PLACEHOLDERS);
+        let value = self.text(&value.into());
         self.environment.push((name.into(), value));
         self
     }
@@ -108,7 +126,13 @@ impl Launcher for CommandTemplate {
                 environment.push((Cow::Borrowed(*name), value.to_owned()));
             }
         }
-        let [app, agent_id, hostname] = [context.app, context.agent_id, context.hostname].map(word);
+        let word_at = |position: usize, text| match self.contained[position] {
+            true => word(text),
+            // No text takes it.
+            false => Cow::Borrowed(""),
+        };
+        let app = word_at(1, context.app);
+        let (agent_id, hostname) = (word_at(2, context.agent_id), word_at(3, context.hostname));
         let filled = [
             Some(context.executor),
             Some(&*app),
@@ -133,8 +157,9 @@ fn word(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed("_");
     }
     // Most are ASCII, and are compared byte by byte.
-    let is_ascii_word =
-        text.bytes().zip(0..).all(|(byte, at)| is_plain(at, byte.into()) && byte.is_ascii());
+    let is_ascii_word = text.is_ascii()
+        && text.starts_with(|first| is_plain(0, first))
+        && text.bytes().all(|byte| is_plain(1, byte.into()));
     if is_ascii_word || text.char_indices().all(|(at, c)| is_plain(at, c)) {
         return Cow::Borrowed(text);
     }

@@ -1,6 +1,5 @@
 //! Reported losses of agents and executors, kills, and reconciliation: which executors to ask the cluster about.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ids::ExecutorId;
@@ -54,26 +53,9 @@ impl Kernel {
     pub(crate) fn reconcile_all(&self, now: Timestamp) -> Vec<Target> {
         self.0.reconcile(Scope::All, Duration::ZERO, now)
     }
-
-    /// Returns the agent of an executor, if the executor is on another one than `agent_id`. Returns none if it is
-    /// there, has ended, or is unknown.
-    pub(crate) fn other_agent(&self, executor: &str, agent_id: &str) -> Option<Arc<str>> {
-        self.0.other_agent(executor, agent_id)
-    }
 }
 
 impl Core {
-    fn other_agent(&self, executor: &str, agent_id: &str) -> Option<Arc<str>> {
-        let id = self.find_executor(executor)?;
-        let executor = self.executors.get(id.slot)?;
-        // If the cell has another executor by now, the one that is meant has ended, and this agent doesn't matter.
-        if self.agents.is_named(executor.agent(), agent_id)? {
-            return None;
-        }
-        let target = self.target(id, executor)?;
-        (*target.agent_id != *agent_id).then_some(target.agent_id)
-    }
-
     /// All live executors, with their cells and current states.
     pub(crate) fn live(&self) -> impl Iterator<Item = (ExecutorId, &ExecutorCell, CellState)> {
         self.executors.iter().filter_map(|(slot, executor)| {

@@ -1,6 +1,7 @@
 //! What happens to executors after placement: status updates, losses, timeouts, kills, adoption, drain.
 
 pub(crate) mod adoption;
+pub(crate) mod agent_ids;
 pub(crate) mod binding;
 pub(crate) mod doubt;
 pub(crate) mod drain;

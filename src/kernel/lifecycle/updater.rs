@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::agent_ids::AgentIds;
 use super::outcome::{LimitRule, Outcome, ReturnedOutcome};
 use super::release::KeptCells;
 use crate::kernel::state::slab::FreedChain;
@@ -41,6 +42,7 @@ use crate::time::Timestamp;
 pub struct Updater {
     core: Arc<Core>,
     freed: FreedChain,
+    agent_ids: AgentIds,
 }
 
 impl fmt::Debug for Updater {
@@ -59,7 +61,8 @@ impl Kernel {
     /// Creates an updater, with which one thread applies status updates one by one. It allocates nothing.
     #[must_use]
     pub fn updater(&self) -> Updater {
-        Updater { core: Arc::clone(&self.0), freed: FreedChain::EMPTY }
+        let core = Arc::clone(&self.0);
+        Updater { core, freed: FreedChain::EMPTY, agent_ids: AgentIds::default() }
     }
 }
 
@@ -76,8 +79,22 @@ impl Updater {
         limit: LimitRule,
         now: Timestamp,
     ) -> Outcome {
-        let Updater { core, freed } = self;
+        let Updater { core, freed, .. } = self;
         let (found, page) = core.find_with_number(update.executor);
         core.apply(update, found, limit, now, &mut KeptCells { page, freed }, ReturnedOutcome)
+    }
+
+    /// Returns the agent of an executor, if the executor is on another one than `agent_id`. Returns none if it is
+    /// there, has ended, or is unknown.
+    pub(crate) fn other_agent(&mut self, executor: &str, agent_id: &str) -> Option<Arc<str>> {
+        let Updater { core, agent_ids, .. } = self;
+        let id = core.find_executor(executor)?;
+        let executor = core.executors.get(id.slot)?;
+        // If the cell has another executor by now, the one that is meant has ended, and this agent doesn't matter.
+        if agent_ids.is_named(&core.agents, executor.agent(), agent_id)? {
+            return None;
+        }
+        let target = core.target(id, executor)?;
+        (*target.agent_id != *agent_id).then_some(target.agent_id)
     }
 }

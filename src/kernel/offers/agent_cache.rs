@@ -11,10 +11,10 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::inline_id::InlineId;
 use crate::constraint::Memo;
 use crate::kernel::state::agent::seconds;
 use crate::kernel::state::agents::{AgentCapacity, AgentKey, AgentRefusal, AgentTable};
+use crate::kernel::state::inline_id::InlineId;
 use crate::kernel::state::offered::NOT_RECORDED;
 use crate::offer::Offer;
 use crate::time::Timestamp;

@@ -8,7 +8,6 @@ pub(crate) mod decision;
 pub(crate) mod eligibility;
 pub(crate) mod fingerprint;
 pub(crate) mod handler;
-mod inline_id;
 pub(crate) mod locality;
 pub(crate) mod offered;
 pub(crate) mod piece;

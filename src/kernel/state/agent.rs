@@ -155,8 +155,10 @@ impl AgentCell {
         lock(&self.cold).name.clone()
     }
 
-    pub(crate) fn is_named(&self, id: &str) -> Option<bool> {
-        lock(&self.cold).name.as_ref().map(|name| *name.id == *id)
+    /// The generation of the agent in the cell, if there is one.
+    pub(crate) fn generation(&self) -> Option<u64> {
+        let word = self.word.load(Ordering::Acquire);
+        (word & LIVE != 0).then_some(word >> GENERATION_SHIFT)
     }
 
     pub(crate) fn id(&self) -> Option<Arc<str>> {
@@ -302,8 +304,7 @@ impl AgentCell {
 
     /// Whether the cell still belongs to the agent.
     pub(crate) fn is_current(&self, generation: u64) -> bool {
-        let word = self.word.load(Ordering::Acquire);
-        word & LIVE != 0 && word >> GENERATION_SHIFT == generation
+        self.generation() == Some(generation)
     }
 
     /// The generation and name of the agent in the cell, if it holds executors.
@@ -421,10 +422,8 @@ impl AgentCell {
 
     /// The id and the host name of the agent in the cell, if it is still of this generation.
     pub(crate) fn names_of(&self, generation: u64) -> Option<(Arc<str>, Arc<str>)> {
-        let cold = lock(&self.cold);
-        let name = cold.name.as_ref()?;
-        let names = (Arc::clone(&name.id), Arc::clone(&name.hostname));
-        drop(cold);
+        let copied = |name: &Arc<AgentName>| (Arc::clone(&name.id), Arc::clone(&name.hostname));
+        let names = lock(&self.cold).name.as_ref().map(copied)?;
         // As in `name_of`.
         self.is_current(generation).then_some(names)
     }

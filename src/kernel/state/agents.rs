@@ -175,6 +175,15 @@ impl AgentTable {
         )
     }
 
+    /// Reads of the agent's record only what loads its lines, before it is rewritten.
+    pub(crate) fn prefetch_record(&self, key: AgentKey) {
+        if let (Some((_, record)), Some(line)) =
+            (self.cells.get_with_hint(key.index()), self.offered.get_or_make(key.index()))
+        {
+            std::hint::black_box((record.is_unnamed(), line.begun()));
+        }
+    }
+
     /// All cells that were ever in use, with what is recorded of their agents' offers, in the order of their indices.
     /// None for a cell whose segment is being allocated: no agent is there yet.
     pub(crate) fn records(&self) -> impl Iterator<Item = Option<(&AgentCell, OfferedRecord<'_>)>> {
@@ -345,9 +354,15 @@ impl AgentTable {
         stale.filter(|key| self.forget(*key, before, now, names_stay)).count()
     }
 
-    /// Whether the agent in the cell has this id; `None` if there is no agent.
-    pub(crate) fn is_named(&self, index: u32, id: &str) -> Option<bool> {
-        self.cells.get(index)?.is_named(id)
+    /// The generation of the agent in the cell, if there is one.
+    #[inline]
+    pub(crate) fn generation(&self, index: u32) -> Option<u64> {
+        self.cells.get(index)?.generation()
+    }
+
+    /// The name of the agent in the cell, if it is of this generation.
+    pub(crate) fn name_of(&self, index: u32, generation: u64) -> Option<Arc<AgentName>> {
+        self.cells.get(index)?.name_of(generation)
     }
 
     /// The id of the agent in the cell.

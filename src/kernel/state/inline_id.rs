@@ -7,13 +7,13 @@ const INLINE_BYTES: usize = 54;
 /// A copy of an agent's id. It lies beside what is known of the agent, so that no pointer has to be followed before the
 /// two ids are compared; a long one lies elsewhere.
 #[derive(Debug)]
-pub(super) enum InlineId {
+pub(crate) enum InlineId {
     Short { length: u8, bytes: [u8; INLINE_BYTES] },
     Long(Box<[u8]>),
 }
 
 impl InlineId {
-    pub(super) fn new(id: &str) -> InlineId {
+    pub(crate) fn new(id: &str) -> InlineId {
         let mut bytes = [0; INLINE_BYTES];
         match (bytes.get_mut(..id.len()), u8::try_from(id.len())) {
             (Some(beginning), Ok(length)) => {
@@ -26,13 +26,13 @@ impl InlineId {
 
     /// Whether length and last byte are those of `id`.
     #[inline]
-    pub(super) fn ends_as(&self, id: &[u8]) -> bool {
+    pub(crate) fn ends_as(&self, id: &[u8]) -> bool {
         let bytes = self.as_bytes();
         bytes.len() == id.len() && bytes.last() == id.last()
     }
 
     #[inline]
-    pub(super) fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         match self {
             InlineId::Short { length, bytes } => {
                 bytes.get(..usize::from(*length)).unwrap_or_default()

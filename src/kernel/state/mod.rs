@@ -18,6 +18,7 @@ pub(crate) mod drain;
 pub(crate) mod executor_state;
 pub(crate) mod executors;
 pub(crate) mod host_state;
+pub(crate) mod inline_id;
 pub(crate) mod lazy;
 pub(crate) mod locality;
 pub(crate) mod near_miss;
