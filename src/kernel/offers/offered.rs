@@ -65,12 +65,6 @@ impl Core {
             let fingerprint = OfferFingerprint::new(policy);
             self.record_parts(&batch, candidates, agent_cache, fingerprint);
         } else {
-            if candidates.unrecorded.len() > 1 {
-                // The processor waits for many lines at a time, instead of for one after the other.
-                let agents = candidates.unrecorded.iter();
-                let agents = agents.filter_map(|it| candidates.list.get(it.candidate as usize));
-                agents.for_each(|it| self.agents.prefetch_record(it.agent));
-            }
             for Unrecorded { candidate, offered, .. } in &candidates.unrecorded {
                 self.record_agent(&batch, candidates, agent_cache, &[*candidate], *offered);
             }

@@ -9,7 +9,7 @@
 //! | the details of the record | handler, with [`try_lock`]; a report, likewise | under the lock | the lock's | |
 //! | the numbers of the record | the handler that records, under the lock; a report | those of the [`seqlock`](super::seqlock) | its | its |
 //! | `unnamed` | the thread that inserts the agent; the one that learns its host name, under the name's lock | store | Relaxed | nothing: a hint; a stale one causes a needless look at the name, or delays it to the next report |
-//! | the same | any that looks an agent up by its id; a report; a handler about to rewrite several records, for which it isn't used | load | Relaxed | the same |
+//! | the same | any that looks an agent up by its id; a report | load | Relaxed | the same |
 //!
 //! No thread waits for the lock, nor for the memory of the numbers, which the first handler allocates. A handler that
 //! finds the lock taken, or the memory being allocated, leaves the fingerprint as it is, marks the agent in its own
@@ -54,11 +54,6 @@ pub(crate) struct OfferedRecord<'a> {
 }
 
 impl OfferedCell {
-    /// Whether the agent was never offered with a host name, as a hint.
-    pub(crate) fn is_unnamed(&self) -> bool {
-        self.unnamed.load(Ordering::Relaxed) != 0
-    }
-
     /// Has the record with these numbers rewritten by `write`, which gets empty numbers and the last details and
     /// returns whether it has filled them in, and then calls `done` under the same lock. Returns `false`, and has done
     /// nothing, if the lock is taken.
@@ -93,9 +88,9 @@ impl<'a> OfferedRecord<'a> {
         self.numbers.is_some_and(|line| self.cell.rewrite(line, write, || ()))
     }
 
-    /// [`OfferedCell::is_unnamed`].
+    /// Whether the agent was never offered with a host name, as a hint.
     pub(crate) fn is_unnamed(&self) -> bool {
-        self.cell.is_unnamed()
+        self.cell.unnamed.load(Ordering::Relaxed) != 0
     }
 
     /// The number of the last record whose writing has begun; 0 if there is none.

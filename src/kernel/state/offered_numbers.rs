@@ -121,7 +121,7 @@ impl NumberLine {
 
     /// The number of the last record whose writing has begun; 0 if there is none.
     #[inline]
-    pub(crate) fn begun(&self) -> u64 {
+    pub(super) fn begun(&self) -> u64 {
         self.0.begun()
     }
 }
