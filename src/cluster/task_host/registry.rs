@@ -548,8 +548,8 @@ mod tests {
         assert_eq!((registry.next_due(), registry.run_due(now + READY_WAIT).len()), (None, 0));
     }
 
-    /// Goal: a task is told from others by what its host calls it, and each state once; a host that tells of tasks which
-    /// it doesn't have, or repeats itself, is ended. Method: reports of two tasks, also repeated ones.
+    /// Goal: a task is told from others by what its host calls it, and each state once; a host that tells of tasks
+    /// which it doesn't have, or repeats itself, is ended. Method: reports of two tasks, also repeated ones.
     #[test]
     fn reports_are_of_known_tasks() {
         let (mut registry, _input) = started(Instant::now());
