@@ -155,7 +155,7 @@ fn tasks_run_in_a_host() {
 }
 
 /// Goal: a host that is killed takes its tasks with it, whatever they did to their groups; each is told once, as lost,
-/// when it is gone, and then the host; another task isn't started there. Method: a task with a child in a session of its
+/// when it is gone, after the host; another task isn't started there. Method: a task with a child in a session of its
 /// own; SIGKILL to the host.
 #[test]
 #[cfg(target_os = "linux")]
@@ -172,9 +172,9 @@ fn a_killed_host_takes_its_tasks_along() {
     let pid = i32::try_from(of_host.pid.unwrap()).unwrap();
     wait_for(&worker.folder.path().join("sandboxes/framework-1/w-1/a/stdout"));
     kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
-    let seen = until(&mut connection, "h", ReportedState::Failed);
+    let seen = until(&mut connection, "a", ReportedState::Failed);
     assert_eq!(processes_with(&mark), [] as [i32; 0]);
-    let [lost, ended] = &seen[..] else { panic!("{seen:?}") };
+    let [ended, lost] = &seen[..] else { panic!("{seen:?}") };
     assert_eq!((&*lost.key.executor, lost.state, lost.is_lost), ("a", ReportedState::Failed, true));
     let why = "its host h is gone: killed by signal 9 (SIGKILL)";
     assert_eq!(lost.message.as_deref(), Some(why));
@@ -234,8 +234,11 @@ fn impostors_are_ended() {
         let message = seen.last().unwrap().message.clone().unwrap();
         assert!(message.starts_with(sentence), "{sentence}: {message}");
         let is_end = |it: &&ExecutorUpdate| it.key.executor == waiting && it.state.is_end();
-        if !seen.iter().any(|it| is_end(&it)) {
-            seen.extend(until(&mut connection, &waiting, ReportedState::Dropped));
+        while !seen.iter().any(|it| is_end(&it)) {
+            let update = connection.update();
+            let (key, uuid) = (update.key.clone(), update.uuid.clone());
+            connection.send(&WorkerEvent::Ack { key, uuid });
+            seen.push(update);
         }
         let ends: Vec<&ExecutorUpdate> = seen.iter().filter(is_end).collect();
         let [lost] = &ends[..] else { panic!("{sentence}: {seen:?}") };

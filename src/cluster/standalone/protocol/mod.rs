@@ -31,7 +31,7 @@
 //!   in one. Host and tasks are executors, with updates of their own. A task is launched after its host; one whose host
 //!   the worker doesn't hold, or that is about to end, is `DROPPED`. The updates of a task name its host. If a task ends
 //!   with its host, and not by a failure of its own, it is `FAILED` with `is_lost`, once its processes are gone, and
-//!   before its host's end.
+//!   after its host's end.
 //! * **Bounds.** A worker holds at most [`EXECUTORS_MAX`] executors, and answers a launch beyond that with `DROPPED`,
 //!   once.
 //! * **Updates** of an executor are sent in their order, at once, and again with the next `SUBSCRIBE`, until they are

@@ -77,13 +77,18 @@ impl WorkerProcesses {
         })
     }
 
-    /// What the outcomes mean for the worker's executors.
+    /// What the outcomes mean for the worker's executors. A host's end is told before those of its tasks: a framework
+    /// that hears of a lost task first would start it in the same host again.
     pub(super) fn follow(
         &mut self,
         outcomes: Vec<HostOutcome<ExecutorKey>>,
         now: Instant,
     ) -> Vec<WorkerInput> {
-        outcomes.into_iter().filter_map(|outcome| self.follow_outcome(outcome, now)).collect()
+        let is_host_end =
+            |outcome: &HostOutcome<ExecutorKey>| matches!(outcome, HostOutcome::HostEnded { .. });
+        let (hosts, others): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(is_host_end);
+        let all = hosts.into_iter().chain(others);
+        all.filter_map(|outcome| self.follow_outcome(outcome, now)).collect()
     }
 
     fn follow_outcome(
