@@ -191,8 +191,8 @@ fn a_killed_host_takes_its_tasks_along() {
 }
 
 /// Goal: a host that sends what makes no sense, that is none, or that can't be started ends with a clear sentence, and
-/// its tasks are lost once. Method: shells that write to the connection, one that only exits, one that closes it, and no
-/// program.
+/// its tasks are lost once. Method: shells that write to the connection, one that only exits, one that closes it, and
+/// no program.
 #[test]
 fn impostors_are_ended() {
     let master = FakeMaster::new();

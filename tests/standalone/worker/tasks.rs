@@ -221,10 +221,10 @@ fn tasks_run_in_hosts() {
     run.assert_deserted();
 }
 
-/// Goal: whatever ends in the middle, each task succeeds, nothing runs twice unless a record says that the first attempt
-/// was lost, and nothing is left. Method: 1000 tasks in hosts on two workers; while they run, SIGKILL to a host, SIGKILL
-/// to the master, which is started again with its journal, SIGTERM to a worker, which is started again, and SIGKILL to
-/// the other one, which is started again.
+/// Goal: whatever ends in the middle, each task succeeds, nothing runs twice unless a record says that the first
+/// attempt was lost, and nothing is left. Method: 1000 tasks in hosts on two workers; while they run, SIGKILL to a
+/// host, SIGKILL to the master, which is started again with its journal, SIGTERM to a worker, which is started again,
+/// and SIGKILL to the other one, which is started again.
 #[test]
 #[cfg(target_os = "linux")]
 fn nothing_is_lost_in_hosts() {
@@ -260,8 +260,8 @@ fn nothing_is_lost_in_hosts() {
 }
 
 /// Goal: Ctrl-C ends tasks and hosts within the grace period, what was in flight is on record, and a run that resumes
-/// does the rest, and no more. Method: 200 tasks in hosts, of which 20 sleep as long as a file isn't there; SIGINT while
-/// some of those run; then the file, and a run with --resume.
+/// does the rest, and no more. Method: 200 tasks in hosts, of which 20 sleep as long as a file isn't there; SIGINT
+/// while some of those run; then the file, and a run with --resume.
 #[test]
 fn a_stopped_run_is_resumed() {
     let slow = TASK.replace("sleep 0.1", "[ -e $LOG-go ] || sleep 600");

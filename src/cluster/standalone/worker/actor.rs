@@ -145,7 +145,8 @@ impl WorkerActor {
         }
     }
 
-    /// The first message of a connection. If it is too long, sentences for people and the folders of tasks are left out.
+    /// The first message of a connection. If it is too long, sentences for people and the folders of tasks are left
+    /// out.
     fn registration(&mut self) -> Vec<u8> {
         let now = self.now();
         let mut call = self.state.subscribe(now);

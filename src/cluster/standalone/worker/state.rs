@@ -9,7 +9,8 @@
 //!
 //! An executor is held from its launch until its last update is acknowledged. Updates are kept until then and listed in
 //! each SUBSCRIBE. Launches come only while the worker is subscribed; one that repeats a sequence number or names an
-//! executor that is held is ignored. One of a task in a host is dropped unless the host is held, and not about to end. Once a framework was shut down, nothing of it is started under the same term.
+//! executor that is held is ignored. One of a task in a host is dropped unless the host is held, and not about to end.
+//! Once a framework was shut down, nothing of it is started under the same term.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

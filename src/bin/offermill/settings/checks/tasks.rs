@@ -165,8 +165,8 @@ fn host_terms(
     }))
 }
 
-/// The program of hosts on their agents, and the setup of hosts: on Mesos and a standalone master that of tasks, with the program if it is to
-/// be fetched.
+/// The program of hosts on their agents, and the setup of hosts: on Mesos and a standalone master that of tasks, with
+/// the program if it is to be fetched.
 fn host_program(
     arguments: &RunArguments,
     draft: &SettingsDraft,

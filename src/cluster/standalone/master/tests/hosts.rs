@@ -74,8 +74,8 @@ fn told(master: &mut StandaloneMaster, connection: u64, update: ExecutorUpdate) 
 }
 
 /// Goal: a host takes what its task and its executor ask for, once, and a task in it only its own; the worker is told
-/// which is which, with the commands of both. Method: a host with two tasks in one accept; what is launched, and what is
-/// used then.
+/// which is which, with the commands of both. Method: a host with two tasks in one accept, a third one later; what is
+/// launched, and what is used then.
 #[test]
 fn hosts_and_their_tasks_are_launched() {
     let mut world = with_worker(1);

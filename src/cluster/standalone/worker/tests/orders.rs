@@ -321,8 +321,9 @@ impl OrderWorld {
 proptest! {
     /// Goal: in whatever order connections break and come back, launches repeat and acknowledgements are lost, no
     /// executor is started twice, no update is lost, an executor's updates arrive in their order, nothing runs of a
-    /// framework that was shut down, no task is started without its host, and a lower term is refused. Method: random orders against a model of a master,
-    /// judged at each step and after all messages have arrived. proptest prints the seed of an order that fails.
+    /// framework that was shut down, no task is started without its host, and a lower term is refused. Method: random
+    /// orders against a model of a master, judged at each step and after all messages have arrived. proptest prints the
+    /// seed of an order that fails.
     #[test]
     fn nothing_is_lost_or_doubled(order in prop::collection::vec(steps(), 1..120)) {
         let mut world = OrderWorld::new();
