@@ -3,8 +3,9 @@
 use super::task_host::{mark_of_pipe, run_on_pipe};
 
 /// Runs tasks for the cluster that has started this process as a [host](crate::launch::Hosting), until it says that
-/// they are to end, or is gone. The connection to the embedded cluster is standard input; an agent of Mesos says in
-/// environment variables where it is (with the feature `mesos`). The process should do nothing else, before or after.
+/// they are to end, or is gone. The connection to the embedded cluster, or to a worker of a standalone master, is
+/// standard input; an agent of Mesos says in environment variables where it is (with the feature `mesos`). The process
+/// should do nothing else, before or after.
 ///
 /// # Errors
 /// With a sentence: if this process was not started by a cluster, or the connection breaks. Tasks are ended then.

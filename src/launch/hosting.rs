@@ -11,8 +11,9 @@ use crate::error::Error;
 /// [`Hosts`](crate::Hosts). Its program is `offermill task-host`, or any other one that does nothing but call
 /// `offermill::cluster::run_task_host`.
 ///
-/// The embedded cluster and Mesos have hosts; others refuse such launches, with an error. On Mesos a host is an
-/// executor with a task of the same id, which begins and ends with it. Its [setup](crate::launch::Setup) holds for its
+/// The embedded cluster, Mesos and the standalone cluster have hosts; others refuse such launches, with an error. On
+/// Mesos a host is an executor with a task of the same id, which begins and ends with it, and so a framework describes
+/// it to a standalone master as well. Its [setup](crate::launch::Setup) holds for its
 /// tasks, of whose own setups only labels and the grace period of kills do. A task can only be put into the host that
 /// was started on its agent last, by the same cluster manager.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -192,20 +192,23 @@ fn wrong_settings_are_refused() {
             "--host-cores is for hosts: it needs --task-hosts",
         ),
         (
-            mesos("offermill://127.0.0.1:1", &[]),
-            "--task-hosts is for local agents and Mesos: other clusters have no hosts",
+            mesos("offermill://127.0.0.1:1", &["--host-program", "http://h/offermill"]),
+            "--host-program: workers of a standalone master fetch no files",
         ),
         (
             mesos("mesos://127.0.0.1:1", &["--host-program", "http://h/"]),
             "--host-program: \"http://h/\" names no file",
         ),
         (mesos("mesos://127.0.0.1:1", &["--host-program", ""]), "--host-program: it is empty"),
-        (hosts(&["--host-program", "x"]), "--host-program is for Mesos: hosts on local agents"),
+        (
+            hosts(&["--host-program", "x"]),
+            "--host-program is for Mesos and a standalone master: hosts",
+        ),
         (
             with(&["--tasks", "tasks", "--host-program", "x"]),
             "--host-program is for hosts: it needs --task-hosts",
         ),
-        (kubernetes.to_vec(), "--task-hosts is for local agents and Mesos"),
+        (kubernetes.to_vec(), "--task-hosts is for local agents, Mesos and a standalone master"),
         (kubernetes.to_vec(), "Kubernetes places pods itself"),
         (hosts(&["--host-cores", "0"]), "--host-cores: it "),
         (hosts(&["--host-memory", "much"]), "--host-memory: it "),

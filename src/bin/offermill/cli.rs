@@ -158,7 +158,8 @@ pub(crate) enum Action {
         #[command(subcommand)]
         action: ConstraintsAction,
     },
-    /// Run tasks on a local agent or on Mesos, for `offermill run --task-hosts`, which has it started
+    /// Run tasks on a local agent, on Mesos or on a standalone worker, for `offermill run
+    /// --task-hosts`, which has it started
     #[command(hide = true)]
     TaskHost,
     /// Print a shell's completion script

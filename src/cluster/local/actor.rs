@@ -1,23 +1,21 @@
 //! The embedded cluster's thread: receives messages, makes offers, starts and ends executors, sends events.
 
-use std::hash::{BuildHasher, RandomState};
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use super::event_reporter::EventReporter;
 use super::launch_queue::{LaunchQueue, QueuedLaunch};
 use super::message::{AcceptRequest, ActorMessage, AgentShare, LaunchRequest};
 use super::stop_flag::StopFlag;
-use super::task_hosts::TaskHosts;
 use crate::cluster::process::{
     Exit, ProcessEvent, ProcessGroup, RunPhase, RunningExecutor, RunningExecutors, Sandboxes,
     StartError, StartErrorKind, StartRequest, StartingExecutor, StartingExecutors, discard,
     is_valid_name,
 };
-use crate::cluster::task_host::MARK_VARIABLE;
+use crate::cluster::task_host::HostRegistry;
 use crate::cluster::worker_offers::{CpuMemory, WorkerOffers};
 use crate::engine::cluster_manager::Event;
 use crate::launch::Hosting;
@@ -40,13 +38,15 @@ const STOPPING: &str = "not started: the cluster stops";
 /// The state of the thread.
 pub(super) struct Actor {
     pub(super) inbox: Receiver<ActorMessage>,
+    /// Where the events of hosts' connections go: to the inbox.
+    pub(super) own_inbox: Sender<ActorMessage>,
     pub(super) reporter: EventReporter,
     pub(super) offers: WorkerOffers,
     pub(super) sandboxes: Arc<Sandboxes>,
     pub(super) starting: StartingExecutors<AgentShare>,
     pub(super) running: RunningExecutors<AgentShare>,
     pub(super) queue: LaunchQueue,
-    pub(super) hosts: TaskHosts,
+    pub(super) hosts: HostRegistry<AgentShare>,
     pub(super) grace: Duration,
     pub(super) stopping: StopFlag,
 }
@@ -195,9 +195,10 @@ impl Actor {
         let now = Instant::now();
         while self.starting.has_room(now) && !self.stopping.is_set() {
             let Some(launch) = self.queue.pop() else { return };
-            let id = &launch.request.executor;
-            self.reporter.executor_update(id, &launch.agent_id, TaskState::Starting, String::new());
-            let input = self.hosts.open(id);
+            let id = launch.request.executor.clone();
+            let (state, message) = (TaskState::Starting, String::new());
+            self.reporter.executor_update(&id, &launch.agent_id, state, message);
+            let input = self.open_host(&id);
             if let Err(failed) = self.starting.begin(self.start_request(launch, input), now) {
                 let (executor, error) = *failed;
                 self.on_start_failed(&executor, error);
@@ -213,10 +214,7 @@ impl Actor {
         let QueuedLaunch { request, agent, agent_id } = launch;
         let LaunchRequest { executor, amounts, port, mut command, .. } = request;
         if input.is_some() {
-            // Frameworks' ids are unique in their work folder, but this is looked for in all of the machine.
-            let random = RandomState::new().hash_one(&executor);
-            let mark = format!("{}/{executor}/{random:016x}", self.sandboxes.framework_id());
-            command.environment.push((MARK_VARIABLE.into(), mark));
+            self.mark_host(&executor, &mut command);
         }
         StartRequest {
             id: executor.clone(),
@@ -249,7 +247,7 @@ impl Actor {
         self.running.get(id).is_some()
             || self.starting.get(id).is_some()
             || self.queue.get(id).is_some()
-            || self.hosts.has_task(id)
+            || self.hosts.record(id).is_some()
             || fitting.iter().any(|other| other.executor == *id)
     }
 
@@ -311,7 +309,7 @@ impl Actor {
             );
             return;
         }
-        if self.kill_in_host(id, grace) {
+        if self.kill_in_host(id, grace, now) {
             return;
         }
         self.hosts.finish(id, grace);
@@ -348,9 +346,7 @@ impl Actor {
             return;
         }
         let Some((executor, exit)) = self.running.reap(number) else { return };
-        if self.is_host(&executor.id) {
-            return self.on_host_gone(executor, exit);
-        }
+        let Some(executor) = self.on_host_gone(executor, exit) else { return };
         let RunningExecutor { id, record, phase, .. } = &executor;
         let AgentShare { agent, agent_id, amounts, port } = record;
         self.offers.release(*agent, agent_id, *amounts, *port);
@@ -379,7 +375,7 @@ impl Actor {
         let given_up = self.starting.give_up_matching(is_on_it);
         executors.extend(given_up.into_iter().map(|executor| executor.id));
         executors.extend(self.queue.remove_agent(&lost.id));
-        let hosted = self.hosts.remove_agent(&lost.id, &executors);
+        let hosted = self.hosts.forget(&executors, is_on_it);
         executors.extend(hosted);
         if let Some(offer_id) = lost.offer {
             self.reporter.send(Event::Rescinded { offer_id });

@@ -11,10 +11,10 @@ use super::event_reporter::EventReporter;
 use super::launch_queue::LaunchQueue;
 use super::message::ActorMessage;
 use super::stop_flag::StopFlag;
-use super::task_hosts::TaskHosts;
 use crate::cluster::process::{
     ProcessEventSink, ProcessOptions, RunningExecutors, Sandboxes, StartingExecutors,
 };
+use crate::cluster::task_host::HostRegistry;
 use crate::cluster::worker_offers::{CpuMemory, WorkerOffers, WorkerSpec};
 use crate::engine::cluster_manager::{Call, ClusterManager, EventSink};
 use crate::error::Error;
@@ -132,7 +132,8 @@ impl ClusterManager for LocalCluster {
             starting: StartingExecutors::new(options.clone(), process_events.clone()),
             running: RunningExecutors::new(options, process_events),
             queue: LaunchQueue::default(),
-            hosts: TaskHosts::new(sender.clone()),
+            own_inbox: sender.clone(),
+            hosts: HostRegistry::new(),
             grace: self.config.grace,
             stopping: self.stopping.clone(),
         };

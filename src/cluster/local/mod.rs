@@ -28,7 +28,6 @@ mod master;
 mod message;
 mod reconciliation;
 mod stop_flag;
-mod task_hosts;
 
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,8 @@ use prost::Message as _;
 
 use crate::engine::cluster_manager::{Amount, TakenResource};
 use crate::error::Error;
-use crate::mesos_v1::messages::{CommandInfo, ExecutorInfo, ExecutorType, TaskInfo};
+use crate::mesos_v1::host_labels::HOST_LABEL;
+use crate::mesos_v1::messages::{CommandInfo, ExecutorInfo, ExecutorType, Label, Labels, TaskInfo};
 use crate::resources::Scalar;
 
 /// The cores of an anchor, which Mesos wants to have some: the rest of the host's resources is the executor's.
@@ -42,7 +43,7 @@ impl HostExecutors {
             container: anchor.container.take(),
             resources: executors.iter().map(&resource).collect(),
             name: Some(anchor.name.clone()),
-            labels: anchor.labels.clone(),
+            labels: Some(host_labels(anchor.labels.clone())),
             ..ExecutorInfo::default()
         };
         anchor.resources = own.iter().map(resource).collect();
@@ -72,6 +73,13 @@ impl HostExecutors {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, ExecutorInfo>> {
         self.by_agent.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The labels of an executor that is a host: those of its anchor, and one of its own.
+fn host_labels(labels: Option<Labels>) -> Labels {
+    let mut labels = labels.unwrap_or_default();
+    labels.labels.push(Label { key: HOST_LABEL.to_owned(), value: None });
+    labels
 }
 
 /// Splits what a host takes into the anchor's part and the executor's. If it takes no cores, all is the anchor's.

@@ -1,11 +1,11 @@
 //! Hosts of tasks: long-lived processes in which tasks start at less cost than executors of their own.
 //!
 //! The cluster that starts a host gives it one end of a pair of sockets as standard input (`on_pipe`). What they say to
-//! each other is in `message`, in bounded `frame`s. On Mesos a host speaks with its agent instead
-//! (`task_host_on_mesos`). The host (`program`) runs each task as a process that leads a group of its
-//! own, with its output in a folder of its own (`tasks`), and reports how it ended. It has no watchdog a task: when the
-//! host ends, whatever the way, its *sweeper* kills its tasks (`sweeper`), and then the connection ends, by which the
-//! cluster knows that they are gone.
+//! each other is in `message`, in bounded `frame`s. What a cluster knows of its hosts and their tasks, and what follows
+//! from what it is told, is in `registry`. On Mesos a host speaks with its agent instead (`task_host_on_mesos`). The
+//! host (`program`) runs each task as a process that leads a group of its own, with its output in a folder of its own
+//! (`tasks`), and reports how it ended. It has no watchdog a task: when the host ends, whatever the way, its *sweeper*
+//! kills its tasks (`sweeper`), and then the connection ends, by which the cluster knows that they are gone.
 //!
 //! | what happens | tasks | host |
 //! |---|---|---|
@@ -20,14 +20,19 @@ mod frame;
 mod message;
 mod on_pipe;
 mod program;
+mod registry;
 mod sweeper;
 mod tasks;
 
-pub(crate) use connection::{HostConnection, HostEvent};
+pub(crate) use connection::HostEvent;
+#[cfg(feature = "mesos")]
 pub(crate) use message::{HostReport, HostRequest};
 pub(crate) use on_pipe::{mark_of_pipe, run_on_pipe};
 #[cfg(feature = "mesos")]
 pub(crate) use program::{HostMessage, ReportOutput, TaskLoop};
+pub(crate) use registry::{
+    HostEnd, HostOutcome, HostRegistry, HostedEnd, HostedKill, NewHostedTask,
+};
 pub(crate) use sweeper::MARK_VARIABLE;
 #[cfg(feature = "mesos")]
 pub(crate) use sweeper::Sweeper;

@@ -217,15 +217,10 @@ fn workers_and_executors_on_paper() {
     for (i, worker) in workers.iter_mut().enumerate() {
         for j in 0..EXECUTORS_PER_WORKER {
             let WorkerEvent::Launch(launch) = worker.event() else { panic!("no launch") };
-            let update = WorkerCall::Update(ExecutorUpdate {
-                key: launch.key,
-                uuid: format!("{:032x}", i * EXECUTORS_PER_WORKER + j),
-                state: ReportedState::Running,
-                timestamp: 1.0,
-                message: None,
-                pid: Some(1),
-            });
-            worker.say(&frame_call(&update));
+            let uuid = format!("{:032x}", i * EXECUTORS_PER_WORKER + j);
+            let update = ExecutorUpdate::new(launch.key, uuid, ReportedState::Running, 1.0);
+            let update = ExecutorUpdate { pid: Some(1), ..update };
+            worker.say(&frame_call(&WorkerCall::Update(update)));
         }
     }
     let all = workers_all * EXECUTORS_PER_WORKER;

@@ -84,15 +84,10 @@ fn paper_worker(address: &str, i: usize, problems: Sender<String>) {
             };
             for key in changed {
                 updates += 1;
-                let update = WorkerCall::Update(ExecutorUpdate {
-                    key,
-                    uuid: format!("{:032x}", (i << 32) + updates as usize),
-                    state,
-                    timestamp: 1.0,
-                    message: None,
-                    pid: Some(1),
-                });
-                stream.say(&frame_call(&update));
+                let uuid = format!("{:032x}", (i << 32) + updates as usize);
+                let update = ExecutorUpdate::new(key, uuid, state, 1.0);
+                let update = ExecutorUpdate { pid: Some(1), ..update };
+                stream.say(&frame_call(&WorkerCall::Update(update)));
             }
         }
     });

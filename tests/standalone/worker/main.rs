@@ -11,13 +11,15 @@ mod fake;
 mod faults;
 mod frameworks;
 mod half_open;
+mod hosts;
 mod relay;
+mod tasks;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use offermill::cluster::standalone::protocol::{
-    ExecutorCommand, ExecutorKey, ExecutorLaunch, WorkerEvent, WorkerResources,
+    ExecutorCommand, ExecutorKey, ExecutorLaunch, LaunchHosting, WorkerEvent, WorkerResources,
 };
 use offermill::cluster::standalone::worker::{
     StandaloneWorker, WorkerConfig, WorkerEnd, WorkerHandle, WorkerNotice,
@@ -97,6 +99,7 @@ fn launch_of(executor: &str, sequence: u64, term: u64, argv: Vec<String>) -> Wor
             environment: environment.into_iter().collect(),
             user: None,
         },
+        hosting: LaunchHosting::Alone,
         grace: 60_000,
         tag: String::new(),
     }))

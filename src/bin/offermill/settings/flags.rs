@@ -179,7 +179,7 @@ pub(crate) struct RunArguments {
     pub(crate) queues: Option<String>,
 
     /// Run tasks in hosts: one long-lived process on each agent, in which tasks start faster than as
-    /// executors of their own. On local agents and Mesos
+    /// executors of their own. On local agents, Mesos and a standalone master
     #[arg(long, help_heading = "Tasks")]
     pub(crate) task_hosts: bool,
 
@@ -195,8 +195,9 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "DURATION", help_heading = "Tasks")]
     pub(crate) host_idle_timeout: Option<String>,
 
-    /// On Mesos, the program of hosts: the path of offermill on the agents, or a URI (file://,
-    /// http://, ...) from which it is fetched [default: the path of this program]
+    /// On Mesos and a standalone master, the program of hosts: the path of offermill on the agents,
+    /// or, on Mesos, a URI (file://, http://, ...) from which it is fetched [default: the path of
+    /// this program]
     #[arg(long, value_name = "PATH", help_heading = "Tasks")]
     pub(crate) host_program: Option<String>,
 

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::launch_tag::LaunchOrder;
 use super::registered::{MasterTask, OutstandingOffer};
-use super::task_info::{grace, read_task};
+use super::task_info::{RequestedExecutor, grace, read_task};
 use super::{MasterNotice, RefusedCall, StandaloneMaster};
 use crate::cluster::process::is_valid_name;
 use crate::cluster::standalone::protocol::{
-    EXECUTORS_MAX, ExecutorCommand, ExecutorKey, ExecutorLaunch, WorkerEvent, WorkerResources,
+    EXECUTORS_MAX, ExecutorKey, ExecutorLaunch, WorkerEvent, WorkerResources,
 };
 use crate::foreign_text::cut;
 use crate::mesos_v1::messages::call::Accept;
@@ -121,8 +121,9 @@ impl StandaloneMaster {
         number: u64,
         worker: &str,
         task: &TaskInfo,
-        (resources, mut command): (WorkerResources, ExecutorCommand),
+        asked: RequestedExecutor,
     ) -> Result<Box<ExecutorLaunch>, String> {
+        let RequestedExecutor { resources, mut command, hosting } = asked;
         let info = self.frameworks.get(&number).map(|it| &it.info);
         let name = info.map(|it| it.name.clone());
         if command.user.is_none() {
@@ -137,6 +138,7 @@ impl StandaloneMaster {
             name: cut(name.unwrap_or_default(), NAME_BYTES_MAX),
             resources,
             command,
+            hosting,
             grace: grace(task.kill_policy.as_ref()),
         });
         let event = WorkerEvent::Launch(launch.clone());
@@ -169,7 +171,7 @@ impl StandaloneMaster {
         key: &ExecutorKey,
         task: &TaskInfo,
         rest: &WorkerResources,
-    ) -> Result<(WorkerResources, ExecutorCommand), String> {
+    ) -> Result<RequestedExecutor, String> {
         if key.executor.is_empty() {
             return Err("the task has no id".to_owned());
         }
@@ -182,10 +184,17 @@ impl StandaloneMaster {
         if task.agent_id.value != worker {
             return Err("the task names another agent than its offers do".to_owned());
         }
-        let (resources, command) = read_task(task)?;
-        if !rest.covers(&resources) {
+        let asked = read_task(task)?;
+        let has_hosts = self.workers.get(worker).is_some_and(|it| it.has_hosts);
+        if !asked.hosting.is_alone() && !has_hosts {
+            return Err(
+                "its worker is of an earlier version, which has no hosts of tasks".to_owned()
+            );
+        }
+        let resources = &asked.resources;
+        if !rest.covers(resources) {
             return Err(format!("the task asks for {resources}, but the offers have {rest} left"));
         }
-        Ok((resources, command))
+        Ok(asked)
     }
 }

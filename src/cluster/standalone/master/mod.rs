@@ -18,6 +18,7 @@
 //! | Cap | Offers and executors of a framework have at most as many cores as the cap says |
 //! | Refusals | Declined resources are held back from the framework for the time that it asked for, at least 1 s, unless more than these is free. Offers that aren't answered within 60 s are rescinded, and held back for 5 s |
 //! | Executors | One that its worker doesn't list when it subscribes again was dropped, if it was never reported, and otherwise is gone. One that a worker lists and the master didn't launch ends, unless the worker was registered by the master's predecessor, is back for the first time, and proves by the launch's tag that it was launched there. If two workers prove that of an executor, it is the one of the later launch |
+//! | Hosts of tasks | A host, and a task in one, is an executor of its own. Workers that don't say that they have hosts get neither. Whether a task's host is there its worker knows; a task that has ended with its host is gone |
 //! | Bounds | A worker has at most 1024 executors, and a framework half of them; more are dropped. Ends that the framework hasn't acknowledged count |
 //! | Identity | An id of a worker is used only with the credentials that it was registered with, and so is its address until the worker is forgotten |
 //! | Workers | Unreachable after 60 s of silence, forgotten after 16 min. Of those without a connection and without executors, 256 of an owner and 4096 in all are remembered; of more, those that were heard of longest ago are forgotten. Time in which the master itself stood still doesn't count |

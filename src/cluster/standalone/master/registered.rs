@@ -89,6 +89,8 @@ pub(super) struct RegisteredWorker {
     pub(super) is_draining: bool,
     /// It ends its executors, because it leaves.
     pub(super) ends_executors: bool,
+    /// It has hosts of tasks.
+    pub(super) has_hosts: bool,
     /// The drain that it was told, or will be once its executors have ended.
     pub(super) drain: Option<WorkerDrain>,
     /// The number of launches on this connection.
@@ -115,6 +117,7 @@ impl RegisteredWorker {
             is_unreachable: false,
             is_draining: said.leaving,
             ends_executors: said.leaving,
+            has_hosts: said.has_hosts,
             drain: None,
             launches: 0,
             tasks: BTreeMap::new(),
@@ -195,9 +198,10 @@ impl MasterTask {
     }
 }
 
-/// Returns a state under its name in Mesos.
-pub(super) fn task_state(state: ReportedState) -> TaskState {
+/// Returns a state under its name in Mesos. What is lost with its host is gone.
+pub(super) fn task_state(state: ReportedState, is_lost: bool) -> TaskState {
     match state {
+        ReportedState::Failed if is_lost => TaskState::Gone,
         ReportedState::Starting => TaskState::Starting,
         ReportedState::Running => TaskState::Running,
         ReportedState::Killing => TaskState::Killing,

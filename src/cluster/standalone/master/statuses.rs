@@ -5,8 +5,11 @@ use super::{MasterNotice, StandaloneMaster};
 use crate::cluster::standalone::protocol::{
     ExecutorKey, ExecutorUpdate, ReportedState, WorkerEvent,
 };
+use crate::mesos_v1::host_labels::{FOLDER_LABEL, PID_LABEL};
 use crate::mesos_v1::messages::event::{Type, Update};
-use crate::mesos_v1::messages::{ContainerStatus, Event, Reason, Source, TaskState, TaskStatus};
+use crate::mesos_v1::messages::{
+    ContainerStatus, Event, Label, Labels, Reason, Source, TaskState, TaskStatus,
+};
 
 /// An event of this type, with nothing else set.
 pub(super) fn event(of: Type) -> Event {
@@ -58,7 +61,7 @@ impl StandaloneMaster {
     /// Takes a worker's update: its resources are free if it is an end, and the framework is told. Returns whether
     /// something has become free: workers repeat ends until they are acknowledged.
     pub(super) fn take_update(&mut self, worker: &str, update: ExecutorUpdate) -> bool {
-        let state = task_state(update.state);
+        let state = task_state(update.state, update.is_lost);
         let own = self.workers.get_mut(worker).and_then(|it| it.tasks.get_mut(&update.key));
         let Some(task) = own else {
             // It was launched by somebody else, or its end is acknowledged: the framework isn't told.
@@ -105,13 +108,14 @@ impl StandaloneMaster {
             source: Some(Source::Executor.into()),
             reason: is_drained.then(|| Reason::AgentDraining.into()),
             agent_id: Some(worker.into()),
-            executor_id: Some(update.key.executor.as_str().into()),
+            executor_id: Some(update.host.as_ref().unwrap_or(&update.key.executor).as_str().into()),
             timestamp: Some(update.timestamp),
             uuid: uuid_bytes(&update.uuid),
             container_status: update.pid.map(|pid| ContainerStatus {
                 executor_pid: Some(pid),
                 ..ContainerStatus::default()
             }),
+            labels: hosted_labels(update.host.is_some(), update.pid, update.folder),
             ..TaskStatus::default()
         };
         let update = Some(Update { status });
@@ -143,6 +147,15 @@ impl StandaloneMaster {
         }
         self.end_decommission(worker);
     }
+}
+
+/// The labels by which the hosts of tasks on Mesos tell of a task's process; none of other executors.
+fn hosted_labels(is_hosted: bool, pid: Option<u32>, folder: Option<String>) -> Option<Labels> {
+    let told = [(PID_LABEL, pid.map(|pid| pid.to_string())), (FOLDER_LABEL, folder)];
+    let told = told.into_iter().filter(|(_, value)| is_hosted && value.is_some());
+    let labels: Vec<Label> =
+        told.map(|(key, value)| Label { key: key.to_owned(), value }).collect();
+    (!labels.is_empty()).then_some(Labels { labels })
 }
 
 /// The bytes of 32 hexadecimal digits.

@@ -2,22 +2,35 @@
 
 use std::time::Duration;
 
-use crate::cluster::standalone::protocol::{ExecutorCommand, WorkerResources};
+use prost::Message as _;
+
+use crate::cluster::standalone::protocol::{ExecutorCommand, LaunchHosting, WorkerResources};
+use crate::mesos_v1::host_labels::HOST_LABEL;
 use crate::mesos_v1::messages::{
-    CommandInfo, KillPolicy, Resource, TaskInfo, ValueType, VariableType,
+    CommandInfo, ExecutorInfo, ExecutorType, KillPolicy, Resource, TaskInfo, ValueType,
+    VariableType,
 };
 use crate::resources::{PortRange, PortSet, Scalar};
 
 /// The time from a request to end until an executor is ended by force, if the framework names none.
 const GRACE_DEFAULT: Duration = Duration::from_secs(3);
 
-/// The resources and the command of a task.
+/// What a task asks for.
+#[derive(Debug)]
+pub(super) struct RequestedExecutor {
+    pub(super) resources: WorkerResources,
+    pub(super) command: ExecutorCommand,
+    pub(super) hosting: LaunchHosting,
+}
+
+/// What a task asks for.
 ///
 /// # Errors
 /// With a sentence, if it isn't valid or asks for what workers don't do.
-pub(super) fn read_task(task: &TaskInfo) -> Result<(WorkerResources, ExecutorCommand), String> {
+pub(super) fn read_task(task: &TaskInfo) -> Result<RequestedExecutor, String> {
+    let host = task.executor.as_ref().filter(|executor| is_host(executor));
     for (is_asked, what) in [
-        (task.executor.is_some(), "a custom executor"),
+        (task.executor.is_some() && host.is_none(), "a custom executor"),
         (task.container.is_some(), "a container"),
         (task.health_check.is_some(), "a health check"),
         (task.check.is_some(), "a check"),
@@ -28,11 +41,43 @@ pub(super) fn read_task(task: &TaskInfo) -> Result<(WorkerResources, ExecutorCom
             return Err(format!("the task asks for {what}, which workers don't offer"));
         }
     }
-    let resources = read_resources(&task.resources)?;
-    let command = task.command.as_ref().ok_or("the task has no command")?;
-    let command = read_command(command)?;
+    let mut resources = read_resources(&task.resources)?;
+    let (command, hosting) = match host {
+        None => {
+            let command = task.command.as_ref().ok_or("the task has no command")?;
+            (read_command(command)?, LaunchHosting::Alone)
+        }
+        Some(host) if host.executor_id.value == task.task_id.value => {
+            if task.command.is_some() || host.container.is_some() {
+                return Err("the host has a command beside its executor's, or a container".into());
+            }
+            if !host.resources.is_empty() {
+                let own = read_resources(&host.resources)?;
+                if resources.shares_ports_with(&own) {
+                    return Err("the task asks for a port twice".to_owned());
+                }
+                resources = resources.plus(&own);
+            }
+            let command = host.command.as_ref().ok_or("the host has no command")?;
+            (read_command(command)?, LaunchHosting::Host)
+        }
+        Some(host) => {
+            let data = task.data.as_deref().filter(|_| task.command.is_none());
+            let data = data.ok_or("a task in a host must have its command as data")?;
+            let command = CommandInfo::decode(data)
+                .map_err(|error| format!("the task's data is no command: {error}"))?;
+            (read_command(&command)?, LaunchHosting::In(host.executor_id.value.clone()))
+        }
+    };
     command.check().map_err(|why| why.to_string())?;
-    Ok((resources, command))
+    Ok(RequestedExecutor { resources, command, hosting })
+}
+
+/// Whether an executor is a host of tasks, and not another program with a protocol of its own.
+fn is_host(executor: &ExecutorInfo) -> bool {
+    let labels = executor.labels.iter().flat_map(|it| &it.labels);
+    executor.r#type == Some(ExecutorType::Custom.into())
+        && labels.into_iter().any(|label| label.key == HOST_LABEL)
 }
 
 /// A kill policy's grace period, in milliseconds.

@@ -3,7 +3,9 @@
 mod books;
 mod cases;
 mod descriptions;
+mod hosts;
 mod random;
 mod restarts;
+mod task_infos;
 mod workers;
 mod world;

@@ -194,9 +194,9 @@ impl StandaloneMaster {
         was_unreachable: bool,
     ) {
         let term = self.settings.term;
-        for (HeldExecutor { key, state, resources, .. }, launched) in listed {
+        for (HeldExecutor { key, state, resources, is_lost, .. }, launched) in listed {
             let known = known.remove(&key);
-            let mut task = MasterTask::new(launched, resources, task_state(state));
+            let mut task = MasterTask::new(launched, resources, task_state(state, is_lost));
             task.has_ended = state.is_end();
             let mut kill = None;
             if let Some(before) = &known {

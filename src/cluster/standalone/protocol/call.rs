@@ -50,6 +50,9 @@ pub struct WorkerSubscribe {
     /// Whether it takes no launches any more, because it leaves once its executors have ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub leaving: bool,
+    /// Whether it has hosts of tasks. Workers of earlier versions don't say so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_hosts: bool,
 }
 
 /// A worker's attribute.
@@ -74,6 +77,9 @@ pub struct HeldExecutor {
     /// The tag of its launch. A master after the one that launched it ends an executor without the right one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tag: String,
+    /// Whether it has ended with its host, and not by a failure of its own. Its state is `FAILED` then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_lost: bool,
 }
 
 /// A change of an executor's state.
@@ -94,6 +100,16 @@ pub struct ExecutorUpdate {
     /// The process id on the worker's machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
+    /// The executor id of its host, if it is a task in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The folder of such a task on the worker's machine, of at most 4096 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// Whether such a task has ended with its host, and not by a failure of its own. Its state is `FAILED` then, which
+    /// masters of earlier versions know.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_lost: bool,
 }
 
 /// An executor's state, as its worker knows it.

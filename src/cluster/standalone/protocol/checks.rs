@@ -118,6 +118,7 @@ impl WorkerSubscribe {
         for held in &self.executors {
             held.key.check()?;
             at_most("bytes in an executor's tag", held.tag.len(), TAG_BYTES_MAX)?;
+            check_lost(held.is_lost, held.state)?;
             if !seen.insert(&held.key) {
                 return Err(Unfit(format!("executor {} is listed twice", held.key.executor)));
             }
@@ -134,10 +135,18 @@ impl ExecutorUpdate {
         if !self.timestamp.is_finite() || self.timestamp < 0.0 {
             return Err(Unfit("the time of an update must not be negative".to_owned()));
         }
-        self.message.as_ref().map_or(Ok(()), |message| check_text("a message", message))
+        if let Some(host) = &self.host {
+            check_executor_id(host)?;
+        }
+        check_lost(self.is_lost, self.state)?;
+        let texts = [("a message", &self.message), ("a task's folder", &self.folder)];
+        texts.into_iter().try_for_each(|(what, text)| {
+            text.as_ref().map_or(Ok(()), |text| check_text(what, text))
+        })
     }
 
-    /// An update at this time, in seconds since 1970, with no message and no process id.
+    /// An update at this time, in seconds since 1970, of an executor that is no task in a host, with no message and no
+    /// process id.
     #[must_use]
     pub fn new(
         key: ExecutorKey,
@@ -145,7 +154,17 @@ impl ExecutorUpdate {
         state: ReportedState,
         timestamp: f64,
     ) -> ExecutorUpdate {
-        ExecutorUpdate { key, uuid, state, timestamp, message: None, pid: None }
+        ExecutorUpdate {
+            key,
+            uuid,
+            state,
+            timestamp,
+            message: None,
+            pid: None,
+            host: None,
+            folder: None,
+            is_lost: false,
+        }
     }
 
     /// Sets the message, cut to what is allowed.
@@ -153,6 +172,12 @@ impl ExecutorUpdate {
     pub fn with_message(self, message: String) -> ExecutorUpdate {
         let message = crate::foreign_text::cut(message, TEXT_BYTES_MAX);
         ExecutorUpdate { message: Some(message), ..self }
+    }
+
+    /// Sets the folder, unless it is longer than what is allowed.
+    #[must_use]
+    pub fn with_folder(self, folder: Option<String>) -> ExecutorUpdate {
+        ExecutorUpdate { folder: folder.filter(|it| it.len() <= TEXT_BYTES_MAX), ..self }
     }
 }
 
@@ -170,6 +195,9 @@ impl ExecutorLaunch {
         check_grace(self.grace)?;
         at_most("bytes in an executor's tag", self.tag.len(), TAG_BYTES_MAX)?;
         at_most("intervals of ports", self.resources.ports.ranges().len(), PORT_RANGES_MAX)?;
+        if let Some(host) = self.hosting.host() {
+            check_executor_id(host)?;
+        }
         self.command.check()
     }
 }
@@ -226,6 +254,14 @@ fn check_uuid(uuid: &str) -> Result<(), Unfit> {
         return Ok(());
     }
     Err(Unfit("an update's uuid must be 32 hexadecimal digits in lower case".to_owned()))
+}
+
+/// Only what has failed may be lost.
+fn check_lost(is_lost: bool, state: ReportedState) -> Result<(), Unfit> {
+    match is_lost && state != ReportedState::Failed {
+        true => Err(Unfit("what is lost with its host must have the state FAILED".to_owned())),
+        false => Ok(()),
+    }
 }
 
 fn check_grace(grace: u64) -> Result<(), Unfit> {

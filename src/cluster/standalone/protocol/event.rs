@@ -98,11 +98,45 @@ pub struct ExecutorLaunch {
     pub resources: WorkerResources,
     /// Its command.
     pub command: ExecutorCommand,
+    /// Whether it is a host of tasks, or a task in one. Only workers that say in `SUBSCRIBE` that they have hosts are
+    /// sent either.
+    #[serde(default, skip_serializing_if = "LaunchHosting::is_alone")]
+    pub hosting: LaunchHosting,
     /// The time from a request to end until it is ended by force, in milliseconds, where a kill says nothing else.
     pub grace: u64,
     /// A text of at most 128 bytes, to be told with the executor in `SUBSCRIBE`, and to nobody else.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tag: String,
+}
+
+/// Whether an executor is a host of tasks, or a task in a host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaunchHosting {
+    /// Neither.
+    #[default]
+    Alone,
+    /// A host: its program speaks with the worker over its standard input.
+    Host,
+    /// A task in the framework's host with this executor id, which was launched on the worker before.
+    In(String),
+}
+
+impl LaunchHosting {
+    /// Whether it is neither a host nor a task in one.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        *self == LaunchHosting::Alone
+    }
+
+    /// The id of the host of a task.
+    #[must_use]
+    pub fn host(&self) -> Option<&str> {
+        match self {
+            LaunchHosting::Alone | LaunchHosting::Host => None,
+            LaunchHosting::In(host) => Some(host),
+        }
+    }
 }
 
 /// The command of an executor. Its `Debug` shows neither arguments nor variables, which may be secrets.

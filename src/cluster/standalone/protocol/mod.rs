@@ -27,6 +27,11 @@
 //!   launch an executor itself, because it started after that, takes it over only from the worker that it was launched
 //!   on, which the tag proves; without the right tag the worker is told to end it. (So end those of a worker that tells
 //!   no tags, and those that were launched before the journal had a key for them.)
+//! * **Hosts of tasks.** A worker that has hosts says so in `SUBSCRIBE`; no other is sent a `LAUNCH` of one, or of a
+//!   task in one. Host and tasks are executors, with updates of their own. A task is launched after its host; one whose
+//!   host the worker doesn't hold, or that is about to end, is `DROPPED`. The updates of a task name its host. If a
+//!   task ends with its host, and not by a failure of its own, it is `FAILED` with `is_lost`, once its processes are
+//!   gone, and after its host's end.
 //! * **Bounds.** A worker holds at most [`EXECUTORS_MAX`] executors, and answers a launch beyond that with `DROPPED`,
 //!   once.
 //! * **Updates** of an executor are sent in their order, at once, and again with the next `SUBSCRIBE`, until they are
@@ -57,7 +62,7 @@ pub use call::{
     ExecutorUpdate, HeldExecutor, ReportedState, WorkerAttribute, WorkerCall, WorkerSubscribe,
 };
 pub use checks::Unfit;
-pub use event::{ExecutorCommand, ExecutorKey, ExecutorLaunch, WorkerEvent};
+pub use event::{ExecutorCommand, ExecutorKey, ExecutorLaunch, LaunchHosting, WorkerEvent};
 pub use frame::{UnreadableMessage, decode_call, decode_event, frame_call, frame_event};
 
 /// The path of the worker protocol.

@@ -39,14 +39,13 @@ fn updates() -> impl Strategy<Value = ExecutorUpdate> {
         0.0..1e10f64,
         prop::option::of(".{0,40}"),
         any::<Option<u32>>(),
+        prop::option::of(ids()),
+        prop::option::of(".{0,40}"),
+        any::<bool>(),
     )
-        .prop_map(|(key, uuid, state, timestamp, message, pid)| ExecutorUpdate {
-            key,
-            uuid,
-            state,
-            timestamp,
-            message,
-            pid,
+        .prop_map(|(key, uuid, state, timestamp, message, pid, host, folder, is_lost)| {
+            let is_lost = is_lost && state == ReportedState::Failed;
+            ExecutorUpdate { key, uuid, state, timestamp, message, pid, host, folder, is_lost }
         })
 }
 
@@ -62,14 +61,19 @@ prop_compose! {
         executors in prop::collection::btree_map(keys(), (states(), self::resources(), ids()), 0..4),
         unacknowledged in prop::collection::vec(updates(), 0..4),
         leaving in any::<bool>(),
+        has_hosts in any::<bool>(),
     ) -> WorkerSubscribe {
         let attributes = attributes.into_iter().map(|(name, value)| WorkerAttribute { name, value });
         let held = executors
             .into_iter()
-            .map(|(key, (state, resources, tag))| HeldExecutor { key, state, resources, tag });
+            .map(|(key, (state, resources, tag))| {
+                let is_lost = has_hosts && state == ReportedState::Failed;
+                HeldExecutor { key, state, resources, tag, is_lost }
+            });
         WorkerSubscribe {
             id, session, hostname, address, term, resources,
             leaving,
+            has_hosts,
             attributes: attributes.collect(),
             executors: held.collect(),
             unacknowledged,
@@ -87,6 +91,14 @@ fn calls() -> impl Strategy<Value = WorkerCall> {
     ]
 }
 
+fn hostings() -> impl Strategy<Value = LaunchHosting> {
+    prop_oneof![
+        Just(LaunchHosting::Alone),
+        Just(LaunchHosting::Host),
+        ids().prop_map(LaunchHosting::In),
+    ]
+}
+
 prop_compose! {
     fn launches()(
         key in keys(),
@@ -99,9 +111,10 @@ prop_compose! {
         user in prop::option::of("[a-z]{1,8}"),
         grace in 0..1u64 << 34,
         tag in "[0-9a-f-]{0,128}",
+        hosting in hostings(),
     ) -> ExecutorLaunch {
         let command = ExecutorCommand { argv, environment, user };
-        ExecutorLaunch { key, sequence, term, name, resources, command, grace, tag }
+        ExecutorLaunch { key, sequence, term, name, resources, command, hosting, grace, tag }
     }
 }
 
@@ -190,6 +203,22 @@ fn the_form_is_as_documented() {
     let kill = WorkerEvent::Kill { key: ExecutorKey::new("f", "e"), term: 3, grace: 50 };
     let expected = r#"{"type":"KILL","framework":"f","executor":"e","term":3,"grace":50}"#;
     assert_eq!(frame_event(&kill), format!("{}\n{expected}", expected.len()).into_bytes());
+    for (hosting, form) in [
+        (LaunchHosting::Alone, String::new()),
+        (LaunchHosting::Host, r#","hosting":"host""#.to_owned()),
+        (LaunchHosting::In("h".to_owned()), r#","hosting":{"in":"h"}"#.to_owned()),
+    ] {
+        let event = format!(
+            r#"{{"type":"LAUNCH","framework":"f","executor":"e","sequence":1,"term":3,"name":"n","resources":{{}},
+            "command":{{"argv":["a"]}},"grace":1{form}}}"#
+        );
+        let WorkerEvent::Launch(launch) = decode_event(event.as_bytes()).unwrap() else {
+            panic!("another")
+        };
+        assert_eq!(launch.hosting, hosting);
+        let sent = String::from_utf8(frame_event(&WorkerEvent::Launch(launch))).unwrap();
+        assert!(sent.contains(&format!(r#"{form},"grace":1"#)), "{sent}");
+    }
 }
 
 /// Goal: what is out of bounds is refused, with a sentence that says what. Method: calls and events by hand.
@@ -217,6 +246,9 @@ fn bounds_are_kept() {
         (subscribe("").replace("{}", r#"{"ports":[[2,1]]}"#), "ports must be"),
         (subscribe("").replace("{}", r#"{"ports":[[1,70000]]}"#), "70000"),
         (update(UUID, "1").replace("\"e\"", "\"\""), "an executor's id"),
+        (update(UUID, r#"1,"host":"""#), "an executor's id"),
+        (update(UUID, &format!(r#"1,"folder":"{long}""#)), "a task's folder has 5000 bytes"),
+        (update(UUID, r#"1,"is_lost":true"#).replace("FAILED", "KILLED"), "state FAILED"),
         (update(UUID, "1").replace("\"e\"", "\"a\\nb\""), "an executor's id"),
         (update("zz", "1"), "32 hexadecimal digits"),
         (update(UUID, "-1"), "must not be negative"),

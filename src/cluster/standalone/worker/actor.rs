@@ -16,6 +16,7 @@ use super::state::WorkerState;
 use super::step::{ExitReason, WorkerAction, WorkerInput, WorkerTime};
 use crate::cluster::process::ProcessEvent;
 use crate::cluster::standalone::protocol::{MESSAGE_BYTES_MAX, WorkerCall, frame_call};
+use crate::cluster::task_host::HostEvent;
 
 /// The maximum time that the last message may take to be sent.
 const FAREWELL_MAX: Duration = Duration::from_secs(2);
@@ -24,6 +25,8 @@ const FAREWELL_MAX: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) enum WorkerMessage {
     Process(ProcessEvent),
+    /// Something of the connection to the host of tasks with this id.
+    Host(String, HostEvent),
     /// The worker is to end its executors, and then itself.
     Stop,
 }
@@ -70,6 +73,9 @@ impl WorkerActor {
             let inputs = match self.wait().await {
                 Woken::Message(WorkerMessage::Process(event)) => {
                     self.processes.handle(event, Instant::now()).into()
+                }
+                Woken::Message(WorkerMessage::Host(host, event)) => {
+                    self.processes.on_host_event(&host, event, Instant::now()).into()
                 }
                 Woken::Message(WorkerMessage::Stop) => {
                     VecDeque::from([WorkerInput::Leave { grace: self.config.grace }])
@@ -139,14 +145,18 @@ impl WorkerActor {
         }
     }
 
-    /// The first message of a connection. If it is too long, sentences for people are left out.
+    /// The first message of a connection. If it is too long, sentences for people and the folders of tasks are left
+    /// out.
     fn registration(&mut self) -> Vec<u8> {
         let now = self.now();
         let mut call = self.state.subscribe(now);
         let frame = frame_call(&call);
         match &mut call {
             WorkerCall::Subscribe(subscribe) if frame.len() > MESSAGE_BYTES_MAX => {
-                subscribe.unacknowledged.iter_mut().for_each(|update| update.message = None);
+                for update in &mut subscribe.unacknowledged {
+                    update.message = None;
+                    update.folder = None;
+                }
                 frame_call(&call)
             }
             _ => frame,
@@ -189,32 +199,32 @@ impl WorkerActor {
         }
     }
 
-    fn act(&mut self, action: WorkerAction) -> Option<WorkerInput> {
+    fn act(&mut self, action: WorkerAction) -> Vec<WorkerInput> {
         match action {
             WorkerAction::Persist { id, term } => {
                 if let Err(error) = self.identity.write(&id, term) {
                     let why = format!("the worker's id and term can't be written: {error}");
                     (self.observer)(WorkerNotice::Trouble { why });
                 }
-                None
+                Vec::new()
             }
             WorkerAction::Send(call) => {
                 self.send(&call);
-                None
+                Vec::new()
             }
             WorkerAction::Changed(update) => {
                 (self.observer)(WorkerNotice::Executor(update));
-                None
+                Vec::new()
             }
             WorkerAction::Drains { executors, grace } => {
                 (self.observer)(WorkerNotice::Drains { executors, grace });
-                None
+                Vec::new()
             }
             WorkerAction::Disconnect { why } => {
                 self.link = None;
                 let notice = self.dialer.on_end(LinkEnd::Lost(why));
                 notice.into_iter().for_each(|notice| (self.observer)(notice));
-                None
+                Vec::new()
             }
             WorkerAction::Start(launch) => {
                 let worker_id = self.state.id().unwrap_or_default().to_owned();
@@ -227,7 +237,7 @@ impl WorkerActor {
                 self.dialer.on_registered();
                 let master = self.dialer.master().to_string();
                 (self.observer)(WorkerNotice::Registered { master, id, term });
-                None
+                Vec::new()
             }
             WorkerAction::Exit(reason) => {
                 self.end = Some(match reason {
@@ -237,7 +247,7 @@ impl WorkerActor {
                     },
                     ExitReason::Refused { why } => WorkerEnd::Refused { why },
                 });
-                None
+                Vec::new()
             }
         }
     }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use crate::cluster::standalone::protocol::{
-    ExecutorKey, ExecutorLaunch, ExecutorUpdate, HeldExecutor, ReportedState, WorkerResources,
+    ExecutorKey, ExecutorLaunch, ExecutorUpdate, HeldExecutor, LaunchHosting, ReportedState,
+    WorkerResources,
 };
 
 /// An executor that is being started, runs, or has ended without all its updates acknowledged.
@@ -14,6 +15,9 @@ pub(super) struct HeldRecord {
     pub(super) resources: WorkerResources,
     /// The grace period of a kill that doesn't say one.
     pub(super) grace: Duration,
+    pub(super) hosting: LaunchHosting,
+    /// It has ended with its host.
+    is_lost: bool,
     /// The tag of its launch.
     tag: String,
     updates: VecDeque<UnacknowledgedUpdate>,
@@ -50,6 +54,8 @@ impl HeldExecutors {
             state: ReportedState::Starting,
             resources: launch.resources.clone(),
             grace: Duration::from_millis(launch.grace),
+            hosting: launch.hosting.clone(),
+            is_lost: false,
             tag: launch.tag.clone(),
             updates: VecDeque::new(),
         };
@@ -60,6 +66,7 @@ impl HeldExecutors {
     pub(super) fn push(&mut self, update: ExecutorUpdate) {
         if let Some(held) = self.0.get_mut(&update.key) {
             held.state = update.state;
+            held.is_lost = update.is_lost;
             held.updates.push_back(UnacknowledgedUpdate { update, sent_at: None });
         }
     }
@@ -67,6 +74,14 @@ impl HeldExecutors {
     /// The executors that haven't ended.
     pub(super) fn alive(&self) -> impl Iterator<Item = (&ExecutorKey, &HeldRecord)> {
         self.0.iter().filter(|(_, held)| !held.state.is_end())
+    }
+
+    /// Whether a key is that of a host that takes tasks.
+    pub(super) fn takes_tasks(&self, key: &ExecutorKey) -> bool {
+        let is_up = |held: &HeldRecord| {
+            matches!(held.state, ReportedState::Starting | ReportedState::Running)
+        };
+        self.0.get(key).is_some_and(|held| held.hosting == LaunchHosting::Host && is_up(held))
     }
 
     /// What the executors use that haven't ended.
@@ -93,6 +108,7 @@ impl HeldExecutors {
                 false => held.resources.clone(),
             },
             tag: held.tag.clone(),
+            is_lost: held.is_lost,
         });
         let executors = executors.collect();
         let mut updates = Vec::new();

@@ -10,12 +10,15 @@
 //! ```
 //!
 //! `state.rs` decides and has no input or output. Executors are what they are on the embedded cluster: processes in
-//! sandboxes, each with a watchdog, which ends it if the worker is killed.
+//! sandboxes, each with a watchdog, which ends it if the worker is killed. So are hosts of tasks (`hosts.rs`): what is
+//! known of them, and of the tasks in them, is in `cluster::task_host`.
 
 mod actor;
 mod config;
 mod dialer;
 mod held;
+mod host_events;
+mod hosts;
 mod identity;
 mod link;
 mod notice;

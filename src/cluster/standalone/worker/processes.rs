@@ -1,9 +1,11 @@
 //! The processes of a worker's executors: those that wait to be started, are being started, and run.
 
 use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::host_events::HostEventSink;
 use super::step::WorkerInput;
 use crate::cluster::process::{
     Exit, ProcessEvent, ProcessEventSink, ProcessGroup, ProcessOptions, RunPhase, RunningExecutors,
@@ -11,8 +13,9 @@ use crate::cluster::process::{
     is_valid_name,
 };
 use crate::cluster::standalone::protocol::{
-    ExecutorCommand, ExecutorKey, ExecutorLaunch, ReportedState,
+    ExecutorCommand, ExecutorKey, ExecutorLaunch, LaunchHosting, ReportedState,
 };
+use crate::cluster::task_host::HostRegistry;
 use crate::launch::Command;
 
 /// The processes of all executors.
@@ -21,8 +24,11 @@ pub(super) struct WorkerProcesses {
     work_folder: WorkFolder,
     queue: VecDeque<(ExecutorLaunch, String)>,
     starting: StartingExecutors<ExecutorKey>,
-    running: RunningExecutors<ExecutorKey>,
-    has_forced: bool,
+    pub(super) running: RunningExecutors<ExecutorKey>,
+    /// The executors that are hosts of tasks, and the tasks in them.
+    pub(super) hosts: HostRegistry<ExecutorKey>,
+    pub(super) host_events: HostEventSink,
+    pub(super) has_forced: bool,
 }
 
 impl WorkerProcesses {
@@ -30,26 +36,37 @@ impl WorkerProcesses {
         work_folder: WorkFolder,
         options: ProcessOptions,
         events: ProcessEventSink,
+        host_events: HostEventSink,
     ) -> WorkerProcesses {
         WorkerProcesses {
             work_folder,
             queue: VecDeque::new(),
             starting: StartingExecutors::new(options.clone(), events.clone()),
             running: RunningExecutors::new(options, events),
+            hosts: HostRegistry::new(),
+            host_events,
             has_forced: false,
         }
     }
 
-    /// Starts an executor, as soon as there is room, in a sandbox of this worker.
-    pub(super) fn start(&mut self, launch: ExecutorLaunch, worker_id: &str) -> Option<WorkerInput> {
+    /// Starts an executor, as soon as there is room, in a sandbox of this worker; or in its host, if it has one.
+    pub(super) fn start(&mut self, launch: ExecutorLaunch, worker_id: &str) -> Vec<WorkerInput> {
         let names = [&launch.key.framework, &launch.key.executor];
         let bad = names.into_iter().find(|name| !is_valid_name(name)).cloned();
         if let Some(bad) = bad {
             let message = format!("not started: {bad:?} is not allowed as the name of a folder");
-            return Some(ended(launch.key, ReportedState::Failed, message));
+            return vec![ended(launch.key, ReportedState::Failed, message)];
+        }
+        match &launch.hosting {
+            LaunchHosting::In(host) => {
+                let host = host.clone();
+                return self.start_in_host(launch, host);
+            }
+            LaunchHosting::Host => self.hosts.add(&id_of(&launch.key)),
+            LaunchHosting::Alone => {}
         }
         self.queue.push_back((launch, worker_id.to_owned()));
-        None
+        Vec::new()
     }
 
     /// Asks an executor to end, and ends it by force after `grace`.
@@ -58,17 +75,23 @@ impl WorkerProcesses {
         key: &ExecutorKey,
         grace: Duration,
         now: Instant,
-    ) -> Option<WorkerInput> {
+    ) -> Vec<WorkerInput> {
+        let id = id_of(key);
         let queued = self.queue.iter().position(|(launch, _)| launch.key == *key);
         if let Some((launch, _)) = queued.and_then(|at| self.queue.remove(at)) {
+            let mut inputs = self.without_host(&id, "it was killed before it was started", now);
             let message = "on request, before it was started".to_owned();
-            return Some(ended(launch.key, ReportedState::Killed, message));
+            inputs.push(ended(launch.key, ReportedState::Killed, message));
+            return inputs;
         }
-        let id = id_of(key);
+        if let Some(inputs) = self.end_in_host(&id, grace, now) {
+            return inputs;
+        }
+        self.hosts.finish(&id, grace);
         if self.starting.kill(&id, grace, now).is_none() {
             self.running.terminate(&id, grace, now);
         }
-        None
+        Vec::new()
     }
 
     /// Starts what there is room for, gives up starts that hang, ends executors whose grace is over, and replaces
@@ -76,25 +99,30 @@ impl WorkerProcesses {
     pub(super) fn run_due(&mut self, now: Instant) -> Vec<WorkerInput> {
         let mut inputs = Vec::new();
         while self.starting.has_room(now)
-            && let Some((launch, worker_id)) = self.queue.pop_front()
+            && let Some((mut launch, worker_id)) = self.queue.pop_front()
         {
-            if let Err(failed) = self.starting.begin(self.request(launch, worker_id), now) {
+            let input = self.open_host(&mut launch);
+            if let Err(failed) = self.starting.begin(self.request(launch, worker_id, input), now) {
                 let (executor, error) = *failed;
-                inputs.push(not_started(executor, error));
+                inputs.extend(self.not_started(executor, error, now));
             }
         }
         for executor in self.starting.give_up_due(now) {
             let why = "the start hangs: its sandbox's file system or its watchdog doesn't answer";
-            inputs.push(not_started(executor, StartError::given_up(why)));
+            inputs.extend(self.not_started(executor, StartError::given_up(why), now));
         }
         self.running.run_due(now);
+        let outcomes = self.hosts.run_due(now);
+        inputs.extend(self.follow(outcomes, now));
         inputs
     }
 
     /// When [`WorkerProcesses::run_due`] has something to do next, unless something happens before.
     pub(super) fn next_due(&self, now: Instant) -> Option<Instant> {
         let can_start = !self.queue.is_empty() && self.starting.has_room(now);
-        let due = [can_start.then_some(now), self.starting.next_due(now), self.running.next_due()];
+        let hosts_due = self.hosts.next_due();
+        let (starting_due, running_due) = (self.starting.next_due(now), self.running.next_due());
+        let due = [can_start.then_some(now), starting_due, running_due, hosts_due];
         due.into_iter().flatten().min()
     }
 
@@ -107,7 +135,7 @@ impl WorkerProcesses {
     pub(super) fn handle(&mut self, event: ProcessEvent, now: Instant) -> Vec<WorkerInput> {
         match event {
             ProcessEvent::Started { number, started } => self.on_started(number, started, now),
-            ProcessEvent::Ended(number) => self.on_ended(number).into_iter().collect(),
+            ProcessEvent::Ended(number) => self.on_ended(number, now),
             ProcessEvent::WatchdogReplaced { number, watchdog } => {
                 self.running.replace_watchdog(number, watchdog);
                 Vec::new()
@@ -115,7 +143,12 @@ impl WorkerProcesses {
         }
     }
 
-    fn request(&self, launch: ExecutorLaunch, worker_id: String) -> StartRequest<ExecutorKey> {
+    fn request(
+        &self,
+        launch: ExecutorLaunch,
+        worker_id: String,
+        input: Option<OwnedFd>,
+    ) -> StartRequest<ExecutorKey> {
         let ExecutorLaunch { key, command, .. } = launch;
         let ExecutorCommand { argv, environment, user: _ } = command;
         StartRequest {
@@ -124,7 +157,7 @@ impl WorkerProcesses {
             sandboxes: Arc::new(self.work_folder.sandboxes_of(&key.framework)),
             agent_id: worker_id,
             folder: key.executor.clone(),
-            input: None,
+            input,
             record: key,
         }
     }
@@ -137,7 +170,7 @@ impl WorkerProcesses {
     ) -> Vec<WorkerInput> {
         let (start, group) = match (self.starting.finish(number), started) {
             (Some(start), Ok(group)) => (start, group),
-            (Some(start), Err(error)) => return vec![not_started(start, error)],
+            (Some(start), Err(error)) => return self.not_started(start, error, now),
             (None, Ok(group)) => {
                 discard(group);
                 return Vec::new();
@@ -149,49 +182,75 @@ impl WorkerProcesses {
         let output = executor.sandbox().display();
         let message = format!("process {}, output in {output}", executor.pid());
         let pid = u32::try_from(executor.pid()).ok();
-        let mut inputs = vec![WorkerInput::Running { key: executor.record.clone(), pid, message }];
+        let (key, folder) = (executor.record.clone(), None);
+        let id = id_of(&key);
+        // A host runs once it says that it is ready.
+        let mut inputs = match self.hosts.is_host(&id) {
+            false => vec![WorkerInput::Running { key, pid, message, folder }],
+            true => {
+                let outcomes = self.hosts.started(&id, executor.sandbox().parent(), now);
+                self.follow(outcomes, now)
+            }
+        };
         if let Some(force_at) = force_at {
             self.running.terminate_before(number, force_at, now);
         }
         if has_ended {
-            inputs.extend(self.on_ended(number));
+            inputs.extend(self.on_ended(number, now));
         }
         inputs
     }
 
-    fn on_ended(&mut self, number: u64) -> Option<WorkerInput> {
+    fn on_ended(&mut self, number: u64, now: Instant) -> Vec<WorkerInput> {
         if self.starting.record_end(number) {
-            return None;
+            return Vec::new();
         }
-        let (executor, exit) = self.running.reap(number)?;
+        let Some((executor, exit)) = self.running.reap(number) else { return Vec::new() };
+        let executor = match self.hosts.process_ended(executor, exit, now) {
+            Ok(outcomes) => return self.follow(outcomes, now),
+            Err(executor) => *executor,
+        };
         self.has_forced |= executor.phase == RunPhase::Killed;
         let state = match (executor.phase, exit) {
             (RunPhase::Running, Exit::Code(0)) => ReportedState::Finished,
             (RunPhase::Running, _) => ReportedState::Failed,
             _ => ReportedState::Killed,
         };
-        Some(ended(executor.record, state, exit.as_mesos_says()))
+        vec![ended(executor.record, state, exit.as_mesos_says())]
+    }
+
+    fn not_started(
+        &mut self,
+        executor: StartingExecutor<ExecutorKey>,
+        error: StartError,
+        now: Instant,
+    ) -> Vec<WorkerInput> {
+        let mut inputs = self.without_host(&executor.id, &error.why, now);
+        inputs.push(match executor.force_at {
+            Some(_) => {
+                let message = "on request, while it was being started".to_owned();
+                ended(executor.record, ReportedState::Killed, message)
+            }
+            None => {
+                let message = format!("not started: {}", error.why);
+                ended(executor.record, ReportedState::Failed, message)
+            }
+        });
+        inputs
+    }
+
+    /// An executor doesn't start. If it is a host, its tasks end.
+    fn without_host(&mut self, id: &str, why: &str, now: Instant) -> Vec<WorkerInput> {
+        let outcomes = self.hosts.remove(id, why);
+        self.follow(outcomes, now)
     }
 }
 
 /// An executor's id among all frameworks: the name of a folder has no slash.
-fn id_of(key: &ExecutorKey) -> String {
+pub(super) fn id_of(key: &ExecutorKey) -> String {
     format!("{}/{}", key.framework, key.executor)
 }
 
-fn not_started(executor: StartingExecutor<ExecutorKey>, error: StartError) -> WorkerInput {
-    match executor.force_at {
-        Some(_) => {
-            let message = "on request, while it was being started".to_owned();
-            ended(executor.record, ReportedState::Killed, message)
-        }
-        None => {
-            let message = format!("not started: {}", error.why);
-            ended(executor.record, ReportedState::Failed, message)
-        }
-    }
-}
-
-fn ended(key: ExecutorKey, state: ReportedState, message: String) -> WorkerInput {
-    WorkerInput::Ended { key, state, message }
+pub(super) fn ended(key: ExecutorKey, state: ReportedState, message: String) -> WorkerInput {
+    WorkerInput::Ended { key, state, message, is_lost: false }
 }

@@ -11,6 +11,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use super::actor::{WorkerActor, WorkerMessage};
 use super::config::WorkerConfig;
 use super::dialer::Dialer;
+use super::host_events::HostEventSink;
 use super::identity::IdentityFile;
 use super::link;
 use super::notice::{WorkerEnd, WorkerNotice};
@@ -73,7 +74,12 @@ impl StandaloneWorker {
         let actor = WorkerActor {
             inbox,
             state: WorkerState::new(facts, id, identity.term()),
-            processes: WorkerProcesses::new(work_folder, options, process_events(&sender)),
+            processes: WorkerProcesses::new(
+                work_folder,
+                options,
+                process_events(&sender),
+                host_events(&sender),
+            ),
             identity,
             dialer: Dialer::new(client, &config),
             link: None,
@@ -130,10 +136,16 @@ fn process_events(inbox: &UnboundedSender<WorkerMessage>) -> ProcessEventSink {
     ProcessEventSink::new(move |event| match inbox.send(WorkerMessage::Process(event)) {
         Err(unsent) => match unsent.0 {
             WorkerMessage::Process(event) => Some(event),
-            WorkerMessage::Stop => None,
+            WorkerMessage::Host(..) | WorkerMessage::Stop => None,
         },
         Ok(()) => None,
     })
+}
+
+/// Sends the events of hosts' connections to the worker's thread.
+fn host_events(inbox: &UnboundedSender<WorkerMessage>) -> HostEventSink {
+    let inbox = inbox.clone();
+    HostEventSink::new(move |host, event| inbox.send(WorkerMessage::Host(host, event)).is_ok())
 }
 
 /// The name of the user as whom this process acts.

@@ -9,7 +9,8 @@
 //!
 //! An executor is held from its launch until its last update is acknowledged. Updates are kept until then and listed in
 //! each SUBSCRIBE. Launches come only while the worker is subscribed; one that repeats a sequence number or names an
-//! executor that is held is ignored. Once a framework was shut down, nothing of it is started under the same term.
+//! executor that is held is ignored. One of a task in a host is dropped unless the host is held, and not about to end.
+//! Once a framework was shut down, nothing of it is started under the same term.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -123,6 +124,7 @@ impl WorkerState {
             executors,
             unacknowledged,
             leaving: self.leaving.is_some(),
+            has_hosts: true,
         }))
     }
 
@@ -139,18 +141,18 @@ impl WorkerState {
         match input {
             WorkerInput::Event(event) => self.on_event(event, now, &mut actions),
             WorkerInput::Disconnected => self.disconnect(),
-            WorkerInput::Running { key, pid, message } => {
+            WorkerInput::Running { key, pid, message, folder } => {
                 // An executor that was asked to end while it was being started has said so already.
                 if self.held.get(&key).is_some_and(|it| it.state == ReportedState::Starting) {
                     let mut update = self.update(key, ReportedState::Running, message, now);
                     update.pid = pid;
-                    self.record(update, &mut actions);
+                    self.record(update.with_folder(folder), &mut actions);
                 }
             }
-            WorkerInput::Ended { key, state, message } => {
+            WorkerInput::Ended { key, state, message, is_lost } => {
                 if self.held.get(&key).is_some_and(|it| !it.state.is_end()) {
                     let update = self.update(key, state, message, now);
-                    self.record(update, &mut actions);
+                    self.record(ExecutorUpdate { is_lost, ..update }, &mut actions);
                 }
             }
             WorkerInput::Leave { grace } => {
@@ -311,6 +313,11 @@ impl WorkerState {
         if self.shut_down.contains(&launch.key.framework) {
             return dropped("not started: its framework was shut down".to_owned());
         }
+        if let Some(host) = launch.hosting.host()
+            && !self.held.takes_tasks(&ExecutorKey::new(launch.key.framework.clone(), host))
+        {
+            return dropped(format!("not started: its host {host} isn't here, or is about to end"));
+        }
         let used = self.held.used();
         if used.shares_ports_with(&launch.resources)
             || !self.facts.resources.covers(&used.plus(&launch.resources))
@@ -419,7 +426,9 @@ impl WorkerState {
     ) -> ExecutorUpdate {
         self.updates_made += 1;
         let uuid = format!("{:016x}{:016x}", self.facts.updates, self.updates_made);
-        let update = ExecutorUpdate::new(key, uuid, state, now.unix);
+        let held = self.held.get(&key);
+        let host = held.and_then(|held| held.hosting.host()).map(str::to_owned);
+        let update = ExecutorUpdate { host, ..ExecutorUpdate::new(key, uuid, state, now.unix) };
         if message.is_empty() { update } else { update.with_message(message) }
     }
 }

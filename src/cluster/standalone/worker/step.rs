@@ -22,10 +22,10 @@ pub(super) enum WorkerInput {
     Event(WorkerEvent),
     /// The connection has ended, or none could be made.
     Disconnected,
-    /// An executor's process runs.
-    Running { key: ExecutorKey, pid: Option<u32>, message: String },
-    /// An executor has ended, or couldn't be started.
-    Ended { key: ExecutorKey, state: ReportedState, message: String },
+    /// An executor's process runs. `folder` is that of a task in a host.
+    Running { key: ExecutorKey, pid: Option<u32>, message: String, folder: Option<String> },
+    /// An executor has ended, or couldn't be started. `is_lost` says that it has ended with its host.
+    Ended { key: ExecutorKey, state: ReportedState, message: String, is_lost: bool },
     /// All executors are to end, and then the worker.
     Leave { grace: Duration },
     /// Time has passed.

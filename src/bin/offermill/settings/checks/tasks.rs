@@ -142,10 +142,8 @@ fn host_terms(
             None => Ok(None),
         };
     }
-    let is_standalone =
-        draft.master.as_ref().is_some_and(|(text, _)| text.trim().starts_with("offermill://"));
-    if is_standalone || draft.is_on(ClusterKind::Kubernetes) {
-        let why = "--task-hosts is for local agents and Mesos: other clusters have no hosts";
+    if draft.is_on(ClusterKind::Kubernetes) {
+        let why = "--task-hosts is for local agents, Mesos and a standalone master: Kubernetes has no hosts";
         return Err(why.to_owned());
     }
     if draft.queues.are_given() {
@@ -167,8 +165,8 @@ fn host_terms(
     }))
 }
 
-/// The program of hosts on their agents, and the setup of hosts: on Mesos that of tasks, with the program if it is to
-/// be fetched.
+/// The program of hosts on their agents, and the setup of hosts: on Mesos and a standalone master that of tasks, with
+/// the program if it is to be fetched.
 fn host_program(
     arguments: &RunArguments,
     draft: &SettingsDraft,
@@ -177,11 +175,17 @@ fn host_program(
     let mut setup = draft.container.setup().filter(|_| is_on_mesos);
     let given = arguments.host_program.as_deref();
     if given.is_some() && draft.master.is_some() && !is_on_mesos {
-        return Err(
-            "--host-program is for Mesos: hosts on local agents run this program".to_owned()
-        );
+        let why = "--host-program is for Mesos and a standalone master: hosts on local agents run this program";
+        return Err(why.to_owned());
     }
+    let is_standalone =
+        draft.master.as_ref().is_some_and(|(text, _)| text.trim().starts_with("offermill://"));
     let program = match given {
+        Some(uri) if uri.contains("://") && is_standalone => {
+            let why =
+                "workers of a standalone master fetch no files; name the program's path there";
+            return Err(format!("--host-program: {why}"));
+        }
         Some(uri) if uri.contains("://") => {
             let name = uri.rsplit('/').next().filter(|name| !name.is_empty());
             let name = name.ok_or_else(|| format!("--host-program: {uri:?} names no file"))?;

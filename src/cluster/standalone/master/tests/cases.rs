@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::restarts::settings;
-use super::world::{TestWorld, task_info};
+use super::task_infos::task_info;
+use super::world::TestWorld;
 use crate::cluster::standalone::master::{
     MasterAction, MasterNotice, MasterSettings, StandaloneMaster,
 };
@@ -398,7 +399,8 @@ fn executors_that_were_not_launched_are_ended() {
     let actions = world.master.take_actions();
     assert_eq!(actions, [MasterAction::TellWorker { to: connection, event: ack }]);
     let (state, resources) = (ReportedState::Running, WorkerResources::default());
-    let held = HeldExecutor { key: key.clone(), state, resources, tag: String::new() };
+    let held =
+        HeldExecutor { key: key.clone(), state, resources, tag: String::new(), is_lost: false };
     world.workers[0].running.insert(key, held);
     world.disconnect_worker(0);
     world.connect_worker(0);

@@ -15,7 +15,7 @@ fn executors_run_as_the_user_of_their_framework() {
     let tasks = vec![small_task(&world, 1, "own"), other];
     let offer = offer_of(&world, 1).unwrap();
     world.accept_tasks(1, &offer, tasks);
-    let users = |id: &str| world.users.get(id).cloned().flatten();
+    let users = |id: &str| world.launches.get(id).and_then(|it| it.command.user.clone());
     assert_eq!((users("own").as_deref(), users("other").as_deref()), (Some("u1"), Some("root")));
 }
 

@@ -5,17 +5,17 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::restarts::settings;
+use super::task_infos::task_info;
 use crate::cluster::standalone::master::{MasterAction, RegistryEntry, StandaloneMaster};
 use crate::cluster::standalone::protocol::{
-    ExecutorKey, ExecutorUpdate, HeldExecutor, ReportedState, WorkerCall, WorkerEvent,
-    WorkerResources, WorkerSubscribe,
+    ExecutorKey, ExecutorLaunch, ExecutorUpdate, HeldExecutor, ReportedState, WorkerCall,
+    WorkerEvent, WorkerResources, WorkerSubscribe,
 };
 use crate::mesos_v1::messages::call::{self, Type};
 use crate::mesos_v1::messages::event::Type as EventType;
 use crate::mesos_v1::messages::{
-    Call, Capability, CapabilityType, CommandInfo, Event, FrameworkId, FrameworkInfo, Launch,
-    Offer, Operation, OperationType, Range, Ranges, Reason, Resource, Scalar as WireScalar,
-    TaskInfo, TaskState, ValueType,
+    Call, Capability, CapabilityType, Event, FrameworkId, FrameworkInfo, Launch, Offer, Operation,
+    OperationType, Reason, TaskInfo, TaskState,
 };
 use crate::resources::{PortRange, PortSet, Scalar};
 
@@ -42,6 +42,8 @@ pub(super) struct TestWorker {
     /// What it was told meanwhile, and reads later.
     unread: VecDeque<WorkerEvent>,
     session: u64,
+    /// It is of a version that has no hosts of tasks.
+    pub(super) is_old: bool,
 }
 
 impl TestWorker {
@@ -65,6 +67,8 @@ pub(super) struct TestFramework {
     pub(super) states: BTreeMap<String, TaskState>,
     /// The reasons of these states, if any were told.
     pub(super) reasons: BTreeMap<String, Reason>,
+    /// The messages with these states.
+    pub(super) messages: BTreeMap<String, String>,
     pub(super) failover: f64,
 }
 
@@ -80,8 +84,8 @@ pub(super) struct TestWorld {
     pub(super) max_cores: Option<Scalar>,
     numbers: u64,
     launched: HashSet<ExecutorKey>,
-    /// The user of each executor's command, by the executor's id.
-    pub(super) users: BTreeMap<String, Option<String>>,
+    /// What was launched, by the executor's id.
+    pub(super) launches: BTreeMap<String, ExecutorLaunch>,
     pub(super) undelivered: VecDeque<MasterAction>,
 }
 
@@ -98,7 +102,7 @@ impl TestWorld {
             max_cores,
             numbers: 0,
             launched: HashSet::new(),
-            users: BTreeMap::new(),
+            launches: BTreeMap::new(),
             undelivered: VecDeque::new(),
         }
     }
@@ -165,10 +169,11 @@ impl TestWorld {
             WorkerEvent::Launch(launch) => {
                 assert!(self.launched.insert(launch.key.clone()), "doubled: {:?}", launch.key);
                 assert!(!worker.leaving, "{:?} is launched on a leaving worker", launch.key);
-                self.users.insert(launch.key.executor.clone(), launch.command.user);
-                let (key, resources, tag) = (launch.key, launch.resources, launch.tag);
+                let ExecutorLaunch { key, resources, tag, .. } = *launch.clone();
+                self.launches.insert(key.executor.clone(), *launch);
                 let state = ReportedState::Starting;
-                worker.running.insert(key.clone(), HeldExecutor { key, state, resources, tag });
+                let held = HeldExecutor { key: key.clone(), state, resources, tag, is_lost: false };
+                worker.running.insert(key, held);
             }
             WorkerEvent::Kill { key, .. } => self.report(index, &key, ReportedState::Killed),
             WorkerEvent::Ack { key, uuid } => {
@@ -225,6 +230,9 @@ impl TestWorld {
                 framework.states.insert(status.task_id.value.clone(), status.state());
                 if status.reason.is_some() {
                     framework.reasons.insert(status.task_id.value.clone(), status.reason());
+                }
+                if let Some(message) = &status.message {
+                    framework.messages.insert(status.task_id.value.clone(), message.clone());
                 }
                 if let Some(uuid) = status.uuid.clone() {
                     let acknowledge = call::Acknowledge {
@@ -300,6 +308,7 @@ impl TestWorld {
             executors: worker.running.values().cloned().chain(claimed).collect(),
             unacknowledged: worker.unacknowledged.clone(),
             leaving: worker.leaving,
+            has_hosts: !worker.is_old,
         };
         self.master.worker_subscribes(connection, said, Some(format!("o{index}")), self.now);
         self.deliver();
@@ -472,28 +481,5 @@ impl TestWorld {
             self.master.tick(self.now);
             self.deliver();
         }
-    }
-}
-
-pub(super) fn task_info(id: &str, offer: &Offer, cores: f64, port: Option<u64>) -> TaskInfo {
-    let scalar = |name: &str, value: f64| Resource {
-        name: name.to_owned(),
-        r#type: ValueType::Scalar.into(),
-        scalar: Some(WireScalar { value }),
-        ..Resource::default()
-    };
-    let mut resources = vec![scalar("cpus", cores), scalar("mem", 100.0)];
-    resources.extend(port.map(|port| Resource {
-        name: "ports".to_owned(),
-        r#type: ValueType::Ranges.into(),
-        ranges: Some(Ranges { range: vec![Range { begin: port, end: port }] }),
-        ..Resource::default()
-    }));
-    TaskInfo {
-        task_id: id.into(),
-        agent_id: offer.agent_id.clone(),
-        resources,
-        command: Some(CommandInfo { value: Some("true".to_owned()), ..CommandInfo::default() }),
-        ..TaskInfo::default()
     }
 }

@@ -6,7 +6,7 @@ mod rules;
 use std::time::Duration;
 
 use crate::cluster::standalone::protocol::{
-    ExecutorCommand, ExecutorKey, ExecutorLaunch, WorkerEvent, WorkerResources,
+    ExecutorCommand, ExecutorKey, ExecutorLaunch, LaunchHosting, WorkerEvent, WorkerResources,
 };
 use crate::cluster::standalone::worker::state::{WorkerFacts, WorkerState};
 use crate::cluster::standalone::worker::step::WorkerTime;
@@ -56,6 +56,7 @@ fn launch(key: ExecutorKey, sequence: u64, term: u64) -> WorkerEvent {
         name: "test".to_owned(),
         resources: resources(1),
         command: ExecutorCommand { argv: vec!["true".to_owned()], ..ExecutorCommand::default() },
+        hosting: LaunchHosting::Alone,
         grace: 1000,
         tag: format!("tag {sequence}"),
     }))

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{at, key, launch, worker};
 use crate::cluster::standalone::protocol::{
-    ExecutorKey, ExecutorUpdate, ReportedState, WorkerCall, WorkerEvent,
+    ExecutorKey, ExecutorUpdate, LaunchHosting, ReportedState, WorkerCall, WorkerEvent,
 };
 use crate::cluster::standalone::worker::state::WorkerState;
 use crate::cluster::standalone::worker::step::{WorkerAction, WorkerInput};
@@ -57,6 +57,18 @@ fn steps() -> impl Strategy<Value = OrderStep> {
     ]
 }
 
+/// The executors that are tasks in the host of their framework.
+const TASKS: [&str; 2] = ["e4", "e5"];
+
+/// What an executor is, by its name.
+fn hosting(key: &ExecutorKey) -> LaunchHosting {
+    match &*key.executor {
+        "e0" => LaunchHosting::Host,
+        task if TASKS.contains(&task) => LaunchHosting::In("e0".to_owned()),
+        _ => LaunchHosting::Alone,
+    }
+}
+
 /// A worker, the master that it talks to, and what is on its way between them.
 struct OrderWorld {
     worker: WorkerState,
@@ -104,7 +116,11 @@ impl OrderWorld {
                     self.sequence += u64::from(is_new);
                     let key = key(&format!("f{framework}"), &format!("e{executor}"));
                     *self.launches.entry(key.clone()).or_default() += u32::from(is_new);
-                    self.to_worker.push(launch(key, self.sequence, self.term));
+                    let mut launch = launch(key, self.sequence, self.term);
+                    if let WorkerEvent::Launch(launch) = &mut launch {
+                        launch.hosting = hosting(&launch.key);
+                    }
+                    self.to_worker.push(launch);
                 }
             }
             OrderStep::Kill(number) => {
@@ -122,7 +138,7 @@ impl OrderWorld {
             OrderStep::Runs(number) => {
                 if let Some(key) = self.process(number) {
                     let message = String::new();
-                    self.input(WorkerInput::Running { key, pid: None, message });
+                    self.input(WorkerInput::Running { key, pid: None, message, folder: None });
                 }
             }
             OrderStep::Ends(number) => {
@@ -164,11 +180,21 @@ impl OrderWorld {
         self.processes.keys().nth(usize::from(number) % self.processes.len().max(1)).cloned()
     }
 
+    /// A process ends. If it is a host, its tasks do before.
     fn end_process(&mut self, key: &ExecutorKey) {
+        if hosting(key) == LaunchHosting::Host {
+            for task in TASKS.map(|task| ExecutorKey::new(key.framework.clone(), task)) {
+                self.end_one(&task, true);
+            }
+        }
+        self.end_one(key, false);
+    }
+
+    fn end_one(&mut self, key: &ExecutorKey, with_host: bool) {
         let Some(was_asked) = self.processes.remove(key) else { return };
         let state = if was_asked { ReportedState::Killed } else { ReportedState::Failed };
-        let message = String::new();
-        self.input(WorkerInput::Ended { key: key.clone(), state, message });
+        let (message, is_lost) = (String::new(), with_host && !was_asked);
+        self.input(WorkerInput::Ended { key: key.clone(), state, message, is_lost });
     }
 
     fn break_connection(&mut self) {
@@ -233,6 +259,11 @@ impl OrderWorld {
                 WorkerAction::Start(launch) => {
                     let framework = &launch.key.framework;
                     assert!(!self.shut_down.contains(framework), "{framework} was shut down");
+                    if let Some(host) = launch.hosting.host() {
+                        let host = ExecutorKey::new(framework.clone(), host);
+                        let is_asked = self.processes.get(&host);
+                        assert_eq!(is_asked, Some(&false), "{:?} has no host", launch.key);
+                    }
                     let doubled = self.processes.insert(launch.key.clone(), false);
                     assert_eq!(doubled, None, "{:?} was started twice", launch.key);
                     *self.started.entry(launch.key).or_default() += 1;
@@ -290,8 +321,9 @@ impl OrderWorld {
 proptest! {
     /// Goal: in whatever order connections break and come back, launches repeat and acknowledgements are lost, no
     /// executor is started twice, no update is lost, an executor's updates arrive in their order, nothing runs of a
-    /// framework that was shut down, and a lower term is refused. Method: random orders against a model of a master,
-    /// judged at each step and after all messages have arrived. proptest prints the seed of an order that fails.
+    /// framework that was shut down, no task is started without its host, and a lower term is refused. Method: random
+    /// orders against a model of a master, judged at each step and after all messages have arrived. proptest prints the
+    /// seed of an order that fails.
     #[test]
     fn nothing_is_lost_or_doubled(order in prop::collection::vec(steps(), 1..120)) {
         let mut world = OrderWorld::new();

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{SESSION, UPDATES, at, key, launch, worker};
 use crate::cluster::standalone::protocol::{
-    EXECUTORS_MAX, MESSAGE_BYTES_MAX, ReportedState, TERM_STEP_MAX, WorkerCall, WorkerEvent,
-    frame_call,
+    EXECUTORS_MAX, LaunchHosting, MESSAGE_BYTES_MAX, ReportedState, TERM_STEP_MAX, WorkerCall,
+    WorkerEvent, frame_call,
 };
 use crate::cluster::standalone::worker::state::{LEAVE_WAIT, WorkerFacts, WorkerState};
 use crate::cluster::standalone::worker::step::{ExitReason, WorkerAction, WorkerInput};
@@ -107,14 +107,20 @@ fn updates_are_kept_until_they_are_acknowledged() {
     let one = key("f", "a");
     let first = event(&mut state, launch(one.clone(), 1, 1), 0);
     assert_eq!(sent(&first), [ReportedState::Starting]);
-    let running =
-        || WorkerInput::Running { key: one.clone(), pid: Some(7), message: String::new() };
+    let running = || WorkerInput::Running {
+        key: one.clone(),
+        pid: Some(7),
+        message: String::new(),
+        folder: None,
+    };
     assert_eq!(sent(&state.handle(running(), at(1))), [ReportedState::Running]);
     assert_eq!(sent(&state.handle(WorkerInput::Tick, at(9))), []);
     assert_eq!(state.next_tick(), Some(Duration::from_secs(10)));
     assert_eq!(sent(&state.handle(WorkerInput::Tick, at(10))), [ReportedState::Starting]);
     state.handle(WorkerInput::Disconnected, at(11));
-    let end = |state| WorkerInput::Ended { key: one.clone(), state, message: "x".to_owned() };
+    let message = || "x".to_owned();
+    let end =
+        |state| WorkerInput::Ended { key: one.clone(), state, message: message(), is_lost: false };
     assert_eq!(sent(&state.handle(end(ReportedState::Failed), at(12))), []);
     // An end is final.
     assert_eq!(state.handle(end(ReportedState::Finished), at(12)), []);
@@ -214,6 +220,7 @@ fn a_drained_worker_leaves() {
             key: one.clone(),
             state: ReportedState::Killed,
             message: String::new(),
+            is_lost: false,
         };
         let actions = state.handle(ended, at(2));
         assert_eq!(sent(&actions), [ReportedState::Killed]);
@@ -292,12 +299,18 @@ fn a_full_worker_can_register() {
         let one = key("c-1-F1", &name(number));
         let actions = event(&mut state, launch(one.clone(), number as u64, 1), 0);
         assert_eq!(starts(&actions), 1);
-        let running =
-            WorkerInput::Running { key: one.clone(), pid: Some(1), message: String::new() };
+        let running = WorkerInput::Running {
+            key: one.clone(),
+            pid: Some(1),
+            message: String::new(),
+            folder: None,
+        };
         state.handle(running, at(0));
         event(&mut state, WorkerEvent::Kill { key: one.clone(), term: 1, grace: 0 }, 0);
         let message = "\u{1}".repeat(4096);
-        state.handle(WorkerInput::Ended { key: one, state: ReportedState::Failed, message }, at(0));
+        let failed = ReportedState::Failed;
+        let end = WorkerInput::Ended { key: one, state: failed, message, is_lost: false };
+        state.handle(end, at(0));
     }
     let last = EXECUTORS_MAX as u64 + 1;
     let actions = event(&mut state, launch(key("c-1-F1", "last"), last, 1), 0);
@@ -348,4 +361,74 @@ fn a_worker_says_that_it_leaves() {
     disconnected.handle(WorkerInput::Disconnected, at(1));
     assert_eq!(says(&disconnected.handle(leave(), at(2))), 0);
     assert!(is_listed(&mut disconnected));
+}
+
+/// Goal: a task is started in a host that is there and takes tasks, and is dropped otherwise; what is told of it names
+/// the host; a registration says that the worker has hosts, and what was lost with one. Method: tasks before the host,
+/// in it, of another framework, in a task, and while the host ends.
+#[test]
+fn tasks_start_in_hosts_that_are_there() {
+    let mut state = worker(64);
+    let WorkerCall::Subscribe(said) = state.subscribe(at(0)) else { panic!("another message") };
+    assert!(said.has_hosts);
+    register(&mut state, 1, 0);
+    let mut sequence = 0;
+    let mut launched = |state: &mut WorkerState, framework: &str, id: &str, hosting| {
+        sequence += 1;
+        let WorkerEvent::Launch(mut launch) = launch(key(framework, id), sequence, 1) else {
+            panic!("another event")
+        };
+        launch.hosting = hosting;
+        let actions = event(state, WorkerEvent::Launch(launch), 0);
+        let mut updates = actions.iter().filter_map(|action| match action {
+            WorkerAction::Send(WorkerCall::Update(update)) => Some(update.clone()),
+            _ => None,
+        });
+        let update = updates.next_back().unwrap();
+        assert_eq!(starts(&actions), usize::from(update.state == ReportedState::Starting));
+        (update.state, update.host)
+    };
+    let in_host = |host: &str| LaunchHosting::In(host.to_owned());
+    let host = || Some("h".to_owned());
+    let dropped = (ReportedState::Dropped, host());
+    let starting = (ReportedState::Starting, host());
+    assert_eq!(launched(&mut state, "f", "early", in_host("h")), dropped);
+    let alone = (ReportedState::Starting, None);
+    assert_eq!(launched(&mut state, "f", "h", LaunchHosting::Host), alone);
+    assert_eq!(launched(&mut state, "f", "a", in_host("h")), starting);
+    assert_eq!(launched(&mut state, "g", "a", in_host("h")), dropped);
+    assert_eq!(launched(&mut state, "f", "b", in_host("a")).0, ReportedState::Dropped);
+    let folder = Some("/work/a".to_owned());
+    let runs = |id: &str, folder| WorkerInput::Running {
+        key: key("f", id),
+        pid: Some(7),
+        message: String::new(),
+        folder,
+    };
+    state.handle(runs("h", None), at(1));
+    state.handle(runs("a", folder.clone()), at(1));
+    assert_eq!(launched(&mut state, "f", "c", in_host("h")), starting);
+    let kill = WorkerEvent::Kill { key: key("f", "h"), term: 1, grace: 1000 };
+    event(&mut state, kill, 2);
+    assert_eq!(launched(&mut state, "f", "d", in_host("h")), dropped);
+    for (id, is_lost) in [("a", true), ("c", false)] {
+        let (key, message) = (key("f", id), "x".to_owned());
+        state.handle(
+            WorkerInput::Ended { key, state: ReportedState::Failed, message, is_lost },
+            at(3),
+        );
+    }
+    let WorkerCall::Subscribe(said) = state.subscribe(at(4)) else { panic!("another message") };
+    let lost: Vec<&str> =
+        said.executors.iter().filter(|held| held.is_lost).map(|held| &*held.key.executor).collect();
+    assert_eq!(lost, ["a"]);
+    let told = said.unacknowledged.iter().filter(|update| update.key == key("f", "a"));
+    let told: Vec<_> =
+        told.map(|it| (it.state, it.is_lost, it.folder.clone(), it.host.clone())).collect();
+    let expected = [
+        (ReportedState::Starting, false, None),
+        (ReportedState::Running, false, folder),
+        (ReportedState::Failed, true, None),
+    ];
+    assert_eq!(told, expected.map(|(state, lost, folder)| (state, lost, folder, host())));
 }

@@ -1,0 +1,612 @@
+//! The hosts that a cluster has started, and the tasks in them: what is known of each, and what follows from what
+//! happens to them.
+//!
+//! A host is an executor with a connection; its processes, kills and watchdog are those of any executor, and its
+//! owner's. A task in it has no process of this program's. When a host has ended *and* its connection has, its tasks
+//! are gone: they are reported then, and after them the host.
+
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::connection::{HostConnection, HostEvent};
+use super::message::{HostReport, HostRequest};
+use crate::cluster::process::{Exit, RunningExecutor};
+use crate::status::{ProcessReport, TaskState};
+
+/// How long a host may take to become ready. It does little before.
+const READY_WAIT: Duration = Duration::from_secs(60);
+/// How long the end of a host's connection is waited for after its process has ended: until its tasks were killed.
+const CLOSED_WAIT: Duration = Duration::from_secs(20);
+
+/// The hosts and their tasks, by executor id. `T` is what the owner keeps of an executor.
+#[derive(Debug)]
+pub(crate) struct HostRegistry<T> {
+    hosts: BTreeMap<String, RegisteredHost<T>>,
+    tasks: HashMap<String, HostedTask<T>>,
+}
+
+/// A host, from its launch to its last report.
+#[derive(Debug)]
+struct RegisteredHost<T> {
+    /// `None` before it is started, and once it is closed.
+    connection: Option<HostConnection>,
+    is_ready: bool,
+    /// Requests for a host that isn't ready, and tasks for one that is of no use any more.
+    waiting: Vec<HostRequest>,
+    /// Until when it must be ready.
+    ready_by: Option<Instant>,
+    /// Why the host is ended by force, if it is, such as that its messages make no sense.
+    fault: Option<String>,
+    /// It was asked to end, and takes no tasks.
+    is_finishing: bool,
+    is_closed: bool,
+    /// Its process, once it has ended, and until when the end of the connection is waited for.
+    gone: Option<(RunningExecutor<T>, Exit, Instant)>,
+}
+
+/// A task in a host.
+#[derive(Debug)]
+struct HostedTask<T> {
+    host: String,
+    /// What the host calls it.
+    name: String,
+    record: T,
+    process: Option<ProcessReport>,
+    is_asked_to_end: bool,
+}
+
+/// A task for a host.
+#[derive(Debug)]
+pub(crate) struct NewHostedTask<T> {
+    pub(crate) id: String,
+    pub(crate) host: String,
+    /// What the host calls it, and its folder.
+    pub(crate) name: String,
+    pub(crate) argv: Vec<String>,
+    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) record: T,
+}
+
+/// What has become of a host or a task. Outcomes are reported in their order.
+#[derive(Debug)]
+pub(crate) enum HostOutcome<T> {
+    /// The host takes tasks.
+    HostReady(String),
+    /// The host is of no use: its process is to be ended by force.
+    EndHost(String),
+    /// The host has ended, after its tasks.
+    HostEnded { executor: RunningExecutor<T>, exit: Exit, end: HostEnd },
+    /// The task has a process. It is not told of tasks that were asked to end before.
+    TaskRuns { id: String, process: ProcessReport },
+    /// The task has ended.
+    TaskEnded {
+        id: String,
+        host: String,
+        record: T,
+        end: HostedEnd,
+        process: Option<ProcessReport>,
+    },
+}
+
+/// How a host has ended.
+#[derive(Debug)]
+pub(crate) enum HostEnd {
+    /// By force, for this reason.
+    Faulty(String),
+    /// By itself.
+    Unasked,
+    /// On request.
+    Asked,
+}
+
+/// How a task in a host has ended.
+#[derive(Debug)]
+pub(crate) enum HostedEnd {
+    /// It couldn't be started. `is_busy` says that the machine had no process or file for it at the moment.
+    NotStarted { why: String, is_busy: bool },
+    /// It was asked to end before its host had it.
+    Withdrawn,
+    /// By itself, or on request.
+    Exited { exit: Exit, is_asked: bool, is_host_asked: bool },
+    /// With its host, which is gone for this reason.
+    HostGone { why: String, is_asked: bool },
+}
+
+/// A request to end that concerns a task in a host.
+#[derive(Debug)]
+pub(crate) enum HostedKill<T> {
+    /// It was asked to end, for the first time or again.
+    Asked { is_first: bool },
+    /// It has ended.
+    Ended(HostOutcome<T>),
+}
+
+impl<T> HostRegistry<T> {
+    /// A registry without hosts.
+    pub(crate) fn new() -> HostRegistry<T> {
+        HostRegistry { hosts: BTreeMap::new(), tasks: HashMap::new() }
+    }
+
+    /// A host was accepted: its tasks may be.
+    pub(crate) fn add(&mut self, host: &str) {
+        self.hosts.insert(host.to_owned(), RegisteredHost::default());
+    }
+
+    /// Whether an executor is a host.
+    pub(crate) fn is_host(&self, id: &str) -> bool {
+        self.hosts.contains_key(id)
+    }
+
+    /// What the owner keeps of a task.
+    pub(crate) fn record(&self, task: &str) -> Option<&T> {
+        self.tasks.get(task).map(|task| &task.record)
+    }
+
+    /// Whether a host's process has ended whose end is not reported yet.
+    pub(crate) fn has_unreported_ends(&self) -> bool {
+        self.hosts.values().any(|host| host.gone.is_some())
+    }
+
+    /// The next time at which [`HostRegistry::run_due`] has work.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        let due = |host: &RegisteredHost<T>| match &host.gone {
+            Some(gone) => Some(gone.2),
+            None => host.ready_by,
+        };
+        self.hosts.values().filter_map(due).min()
+    }
+
+    /// Opens the connection of a host that is about to be started, and returns its end of it. Events go to `deliver`,
+    /// on another thread, until it returns false. `None` if it is no host, or if there is no connection: then the host
+    /// finds that it has none, and ends.
+    pub(crate) fn open(
+        &mut self,
+        host: &str,
+        deliver: impl Fn(HostEvent) -> bool + Send + 'static,
+    ) -> Option<OwnedFd> {
+        let entry = self.hosts.get_mut(host)?;
+        match HostConnection::open(deliver) {
+            Ok((connection, input)) => {
+                entry.connection = Some(connection);
+                Some(input)
+            }
+            Err(_) => {
+                entry.is_closed = true;
+                None
+            }
+        }
+    }
+
+    /// A host's process was started, with its sandbox in this folder, where those of its tasks are as well. A host that
+    /// has sent nonsense by now is ended.
+    pub(crate) fn started(
+        &mut self,
+        host: &str,
+        folder: Option<&Path>,
+        now: Instant,
+    ) -> Vec<HostOutcome<T>> {
+        let Some(entry) = self.hosts.get_mut(host) else { return Vec::new() };
+        if let (Some(connection), Some(folder)) = (&entry.connection, folder) {
+            connection.begin(folder.to_string_lossy().into_owned());
+            entry.ready_by = Some(now + READY_WAIT);
+        }
+        match entry.fault.is_some() || entry.is_closed {
+            true => vec![HostOutcome::EndHost(host.to_owned())],
+            false => Vec::new(),
+        }
+    }
+
+    /// Sends a task to its host, as soon as that is ready. A task for a host that is gone, or of no use any more, ends
+    /// with it. (An answer at once would have its framework send the next one to the same host, again and again, until
+    /// it hears of the host's end.)
+    ///
+    /// # Errors
+    /// With what the owner keeps of it, if there is no such host, or if it was asked to end.
+    pub(crate) fn start(&mut self, task: NewHostedTask<T>) -> Result<(), T> {
+        let NewHostedTask { id, host, name, argv, environment, record } = task;
+        let entry = self.hosts.get_mut(&host).filter(|entry| !entry.is_finishing);
+        let Some(entry) = entry else { return Err(record) };
+        let start = HostRequest::Start { task: name.clone(), argv, environment };
+        match entry.is_usable() {
+            true => entry.send(start),
+            false => entry.waiting.push(start),
+        }
+        let task = HostedTask { host, name, record, process: None, is_asked_to_end: false };
+        self.tasks.insert(id, task);
+        Ok(())
+    }
+
+    /// Asks a host to end its tasks and itself.
+    pub(crate) fn finish(&mut self, host: &str, grace: Duration) {
+        if let Some(entry) = self.hosts.get_mut(host) {
+            entry.is_finishing = true;
+            // One that isn't ready finishes then, or is killed. Tasks that wait for it are lost with it.
+            entry.waiting.clear();
+            entry.send(HostRequest::Finish { grace });
+        }
+    }
+
+    /// Asks all hosts to end.
+    pub(crate) fn finish_all(&mut self, grace: Duration) {
+        let hosts: Vec<String> = self.hosts.keys().cloned().collect();
+        hosts.iter().for_each(|host| self.finish(host, grace));
+    }
+
+    /// Asks a task to end. `None` if there is no such task.
+    pub(crate) fn kill(&mut self, id: &str, grace: Duration) -> Option<HostedKill<T>> {
+        let task = self.tasks.get_mut(id)?;
+        let is_first = !std::mem::replace(&mut task.is_asked_to_end, true);
+        let Some(entry) = self.hosts.get_mut(&task.host) else {
+            return Some(HostedKill::Asked { is_first });
+        };
+        let is_it = |it: &HostRequest| matches!(it, HostRequest::Start { task: name, .. } if *name == task.name);
+        if let Some(at) = entry.waiting.iter().position(is_it) {
+            entry.waiting.remove(at);
+            return self.task_ended(id, HostedEnd::Withdrawn).map(HostedKill::Ended);
+        }
+        entry.send(HostRequest::Kill { task: task.name.clone(), grace });
+        Some(HostedKill::Asked { is_first })
+    }
+
+    /// The state of a task in a host, with what the owner keeps of it.
+    pub(crate) fn state(&self, id: &str) -> Option<(&T, TaskState)> {
+        let task = self.tasks.get(id)?;
+        let state = match &task.process {
+            _ if task.is_asked_to_end => TaskState::Killing,
+            None => TaskState::Starting,
+            Some(_) => TaskState::Running,
+        };
+        Some((&task.record, state))
+    }
+
+    /// The ids of all tasks in hosts.
+    pub(crate) fn task_ids(&self) -> impl Iterator<Item = &str> {
+        self.tasks.keys().map(String::as_str)
+    }
+
+    /// Something has come from a host's connection. `id_of` makes the id of a task of what the host calls it.
+    pub(crate) fn on_event(
+        &mut self,
+        host: &str,
+        event: HostEvent,
+        id_of: impl Fn(&str) -> String,
+    ) -> Vec<HostOutcome<T>> {
+        let Some(entry) = self.hosts.get_mut(host) else { return Vec::new() };
+        match event {
+            HostEvent::Report(HostReport::Ready) if entry.is_ready => {
+                self.end_faulty(host, "the host sent that it is ready, twice".to_owned())
+            }
+            HostEvent::Report(HostReport::Ready) => {
+                entry.is_ready = true;
+                entry.ready_by = None;
+                let waiting = std::mem::take(&mut entry.waiting);
+                waiting.into_iter().for_each(|request| entry.send(request));
+                vec![HostOutcome::HostReady(host.to_owned())]
+            }
+            HostEvent::Report(report) => self.on_report(host, report, id_of),
+            HostEvent::Closed(nonsense) => {
+                entry.is_closed = true;
+                entry.connection = None;
+                let mut outcomes = match nonsense {
+                    Some(what) => self.end_faulty(host, format!("the host sent {what}")),
+                    // The process has ended, or is of no use any more.
+                    None => vec![HostOutcome::EndHost(host.to_owned())],
+                };
+                outcomes.extend(self.finish_host(host));
+                outcomes
+            }
+        }
+    }
+
+    fn on_report(
+        &mut self,
+        host: &str,
+        report: HostReport,
+        id_of: impl Fn(&str) -> String,
+    ) -> Vec<HostOutcome<T>> {
+        let name = match &report {
+            HostReport::Started { task, .. }
+            | HostReport::NotStarted { task, .. }
+            | HostReport::Ended { task, .. } => task.clone(),
+            HostReport::Ready => return Vec::new(),
+        };
+        let id = id_of(&name);
+        let found = self.tasks.get_mut(&id).filter(|task| task.host == host);
+        let is_repeated = |task: &HostedTask<T>| {
+            task.process.is_some() && matches!(report, HostReport::Started { .. })
+        };
+        let task = match found {
+            Some(task) if !is_repeated(task) => task,
+            found => {
+                let shown = name.escape_debug().take(80).collect::<String>();
+                let what =
+                    if found.is_some() { "which runs already" } else { "which it doesn't have" };
+                let fault = format!("the host sent a report of task \"{shown}\", {what}");
+                return self.end_faulty(host, fault);
+            }
+        };
+        let outcome = match report {
+            HostReport::Started { pid, folder, .. } => {
+                let (pid, sandbox) = (u32::try_from(pid).ok(), Some(folder));
+                let process = ProcessReport { pid, sandbox, exit: None };
+                task.process = Some(process.clone());
+                let is_told = !task.is_asked_to_end;
+                is_told.then_some(HostOutcome::TaskRuns { id, process })
+            }
+            HostReport::NotStarted { why, is_busy, .. } => {
+                self.task_ended(&id, HostedEnd::NotStarted { why, is_busy })
+            }
+            HostReport::Ended { exit, .. } => {
+                let is_asked = task.is_asked_to_end;
+                let is_host_asked = self.hosts.get(host).is_some_and(|it| it.is_finishing);
+                self.task_ended(&id, HostedEnd::Exited { exit, is_asked, is_host_asked })
+            }
+            HostReport::Ready => None,
+        };
+        outcome.into_iter().collect()
+    }
+
+    fn task_ended(&mut self, id: &str, end: HostedEnd) -> Option<HostOutcome<T>> {
+        let HostedTask { host, record, process, .. } = self.tasks.remove(id)?;
+        let exit = match &end {
+            HostedEnd::Exited { exit, .. } => exit.known(),
+            _ => None,
+        };
+        let process = process.map(|process| ProcessReport { exit, ..process });
+        Some(HostOutcome::TaskEnded { id: id.to_owned(), host, record, end, process })
+    }
+
+    /// Ends a host that is of no use, by force.
+    fn end_faulty(&mut self, host: &str, fault: String) -> Vec<HostOutcome<T>> {
+        if let Some(entry) = self.hosts.get_mut(host) {
+            entry.fault.get_or_insert(fault);
+            entry.ready_by = None;
+        }
+        vec![HostOutcome::EndHost(host.to_owned())]
+    }
+
+    /// An executor's process has ended. The end of a host is reported after those of its tasks.
+    ///
+    /// # Errors
+    /// With the executor, if it is no host.
+    pub(crate) fn process_ended(
+        &mut self,
+        executor: RunningExecutor<T>,
+        exit: Exit,
+        now: Instant,
+    ) -> Result<Vec<HostOutcome<T>>, Box<RunningExecutor<T>>> {
+        let id = executor.id.clone();
+        let Some(entry) = self.hosts.get_mut(&id) else { return Err(Box::new(executor)) };
+        entry.ready_by = None;
+        entry.gone = Some((executor, exit, now + CLOSED_WAIT));
+        Ok(self.finish_host(&id))
+    }
+
+    /// Ends hosts that don't become ready, and reports those that are gone and whose connections don't end.
+    pub(crate) fn run_due(&mut self, now: Instant) -> Vec<HostOutcome<T>> {
+        let mut outcomes = Vec::new();
+        let is_late = |host: &RegisteredHost<T>| host.ready_by.is_some_and(|by| by <= now);
+        for id in self.ids_of(is_late) {
+            let fault = format!("the host isn't ready after {} s", READY_WAIT.as_secs());
+            outcomes.extend(self.end_faulty(&id, fault));
+        }
+        let is_due =
+            |host: &RegisteredHost<T>| host.gone.as_ref().is_some_and(|gone| gone.2 <= now);
+        for id in self.ids_of(is_due) {
+            self.hosts.entry(id.clone()).and_modify(|host| host.is_closed = true);
+            outcomes.extend(self.finish_host(&id));
+        }
+        outcomes
+    }
+
+    fn ids_of(&self, matches: impl Fn(&RegisteredHost<T>) -> bool) -> Vec<String> {
+        let found = self.hosts.iter().filter(|(_, host)| matches(host));
+        found.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Reports the end of a host and of its tasks, once both its process and its connection have ended.
+    fn finish_host(&mut self, id: &str) -> Vec<HostOutcome<T>> {
+        let has_ended =
+            self.hosts.get(id).is_some_and(|entry| entry.is_closed && entry.gone.is_some());
+        let entry = if has_ended { self.hosts.remove(id) } else { None };
+        let Some(RegisteredHost { gone: Some((executor, exit, _)), fault, is_finishing, .. }) =
+            entry
+        else {
+            return Vec::new();
+        };
+        let (why, end) = match fault {
+            Some(fault) => (fault.clone(), HostEnd::Faulty(fault)),
+            None if is_finishing => (format!("on request: {exit}"), HostEnd::Asked),
+            None => (exit.to_string(), HostEnd::Unasked),
+        };
+        let mut outcomes = self.lose_tasks(id, &why);
+        outcomes.push(HostOutcome::HostEnded { executor, exit, end });
+        outcomes
+    }
+
+    /// The tasks of a host are gone with it.
+    fn lose_tasks(&mut self, host: &str, why: &str) -> Vec<HostOutcome<T>> {
+        let lost = self.tasks.iter().filter(|(_, task)| task.host == host);
+        let mut lost: Vec<(String, bool)> =
+            lost.map(|(id, task)| (id.clone(), task.is_asked_to_end)).collect();
+        lost.sort();
+        let end = |(id, is_asked): (String, bool)| {
+            self.task_ended(&id, HostedEnd::HostGone { why: why.to_owned(), is_asked })
+        };
+        lost.into_iter().filter_map(end).collect()
+    }
+
+    /// An executor was not started, or its launch was taken back: if it is a host, its tasks end.
+    pub(crate) fn remove(&mut self, host: &str, why: &str) -> Vec<HostOutcome<T>> {
+        match self.hosts.remove(host) {
+            Some(_) => self.lose_tasks(host, why),
+            None => Vec::new(),
+        }
+    }
+
+    /// Forgets these hosts, and the tasks of which the owner keeps such a record. Returns the ids of the tasks.
+    pub(crate) fn forget(&mut self, hosts: &[String], matches: impl Fn(&T) -> bool) -> Vec<String> {
+        hosts.iter().for_each(|host| drop(self.hosts.remove(host)));
+        let lost = self.tasks.iter().filter(|(_, task)| matches(&task.record));
+        let lost: Vec<String> = lost.map(|(id, _)| id.clone()).collect();
+        lost.iter().for_each(|id| drop(self.tasks.remove(id)));
+        lost
+    }
+}
+
+impl<T> Default for RegisteredHost<T> {
+    fn default() -> RegisteredHost<T> {
+        RegisteredHost {
+            connection: None,
+            is_ready: false,
+            waiting: Vec::new(),
+            ready_by: None,
+            fault: None,
+            is_finishing: false,
+            is_closed: false,
+            gone: None,
+        }
+    }
+}
+
+impl<T> RegisteredHost<T> {
+    /// Whether requests have an effect.
+    fn is_usable(&self) -> bool {
+        self.fault.is_none() && !self.is_closed && self.gone.is_none()
+    }
+
+    /// Sends a request, as soon as the host is ready.
+    fn send(&mut self, request: HostRequest) {
+        match &self.connection {
+            Some(connection) if self.is_ready => connection.send(request),
+            _ => self.waiting.push(request),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn task(id: &str, host: &str) -> NewHostedTask<u32> {
+        NewHostedTask {
+            id: id.to_owned(),
+            host: host.to_owned(),
+            name: format!("name of {id}"),
+            argv: vec!["true".to_owned()],
+            environment: Vec::new(),
+            record: 7,
+        }
+    }
+
+    /// The outcomes in short.
+    fn shown(outcomes: &[HostOutcome<u32>]) -> Vec<String> {
+        let one = |outcome: &HostOutcome<u32>| match outcome {
+            HostOutcome::HostReady(host) => format!("{host} is ready"),
+            HostOutcome::EndHost(host) => format!("end {host}"),
+            HostOutcome::HostEnded { executor, .. } => format!("{} has ended", executor.id),
+            HostOutcome::TaskRuns { id, .. } => format!("{id} runs"),
+            HostOutcome::TaskEnded { id, end, .. } => format!("{id}: {end:?}"),
+        };
+        outcomes.iter().map(one).collect()
+    }
+
+    /// A registry with a host that was started at `now`, and its end of the connection.
+    fn started(now: Instant) -> (HostRegistry<u32>, OwnedFd) {
+        let mut registry = HostRegistry::new();
+        registry.add("h");
+        let input = registry.open("h", |_| true).unwrap();
+        assert_eq!(shown(&registry.started("h", Some(Path::new("/folder")), now)), [""; 0]);
+        (registry, input)
+    }
+
+    fn event(registry: &mut HostRegistry<u32>, event: HostEvent) -> Vec<String> {
+        let id_of = |name: &str| name.trim_start_matches("name of ").to_owned();
+        shown(&registry.on_event("h", event, id_of))
+    }
+
+    /// Goal: a host that says nothing is ended after its time, and not sooner; tasks for it end with it then. Method:
+    /// the clock at the end of the time, and before; a host that became ready.
+    #[test]
+    fn a_silent_host_is_ended() {
+        let now = Instant::now();
+        let (mut registry, _input) = started(now);
+        assert!(registry.start(task("a", "h")).is_ok());
+        assert_eq!(registry.next_due(), Some(now + READY_WAIT));
+        let before = now + READY_WAIT.saturating_sub(Duration::from_millis(1));
+        assert_eq!(shown(&registry.run_due(before)), [""; 0]);
+        assert_eq!(shown(&registry.run_due(now + READY_WAIT)), ["end h"]);
+        assert_eq!(shown(&registry.run_due(now + READY_WAIT * 2)), [""; 0]);
+        assert_eq!(registry.start(task("b", "h")), Ok(()));
+        let gone = |id: &str| format!("{id}: HostGone {{ why: \"why\", is_asked: false }}");
+        assert_eq!(shown(&registry.remove("h", "why")), [gone("a"), gone("b")]);
+        let (mut registry, _input) = started(now);
+        assert_eq!(event(&mut registry, HostEvent::Report(HostReport::Ready)), ["h is ready"]);
+        assert_eq!((registry.next_due(), registry.run_due(now + READY_WAIT).len()), (None, 0));
+    }
+
+    /// Goal: a task is told from others by what its host calls it, and each state once; a host that tells of tasks
+    /// which it doesn't have, or repeats itself, is ended. Method: reports of two tasks, also repeated ones.
+    #[test]
+    fn reports_are_of_known_tasks() {
+        let (mut registry, _input) = started(Instant::now());
+        for id in ["a", "b", "c"] {
+            assert!(registry.start(task(id, "h")).is_ok());
+        }
+        assert_eq!(registry.start(task("d", "another")), Err(7));
+        let report = |of: &str, report: fn(String) -> HostReport| {
+            HostEvent::Report(report(format!("name of {of}")))
+        };
+        let runs = |task| HostReport::Started { task, pid: 9, folder: "/folder/a".to_owned() };
+        let ended = |task| HostReport::Ended { task, exit: Exit::Code(3) };
+        event(&mut registry, HostEvent::Report(HostReport::Ready));
+        assert_eq!(event(&mut registry, report("a", runs)), ["a runs"]);
+        assert_eq!(registry.state("a"), Some((&7, TaskState::Running)));
+        assert_eq!(registry.next_due(), None);
+        assert_eq!(registry.state("b"), Some((&7, TaskState::Starting)));
+        let exited = "Exited { exit: Code(3), is_asked: false, is_host_asked: false }";
+        assert_eq!(event(&mut registry, report("a", ended)), [format!("a: {exited}")]);
+        assert!(matches!(
+            registry.kill("b", Duration::ZERO),
+            Some(HostedKill::Asked { is_first: true })
+        ));
+        assert_eq!(event(&mut registry, report("b", runs)), [""; 0]);
+        let asked = exited.replace("is_asked: false, ", "is_asked: true, ");
+        assert_eq!(event(&mut registry, report("b", ended)), [format!("b: {asked}")]);
+        assert_eq!(event(&mut registry, report("a", ended)), ["end h"]);
+        assert_eq!(registry.start(task("e", "h")), Ok(()));
+        let Some(HostedKill::Ended(outcome)) = registry.kill("e", Duration::ZERO) else {
+            panic!("a host of no use has the task")
+        };
+        assert_eq!(shown(&[outcome]), ["e: Withdrawn"]);
+        let (mut registry, _input) = started(Instant::now());
+        assert!(registry.start(task("a", "h")).is_ok());
+        assert_eq!(event(&mut registry, report("a", runs)), ["a runs"]);
+        assert_eq!(event(&mut registry, report("a", runs)), ["end h"]);
+    }
+
+    /// Goal: tasks that their host doesn't have yet are taken back, or end with it. Method: a kill, an end, and a host
+    /// that isn't started.
+    #[test]
+    fn tasks_wait_for_their_host() {
+        let mut registry = HostRegistry::new();
+        registry.add("h");
+        for id in ["a", "b", "c"] {
+            assert!(registry.start(task(id, "h")).is_ok());
+        }
+        let Some(HostedKill::Ended(outcome)) = registry.kill("b", Duration::ZERO) else {
+            panic!("the task isn't taken back")
+        };
+        assert_eq!(shown(&[outcome]), ["b: Withdrawn"]);
+        assert!(registry.kill("b", Duration::ZERO).is_none());
+        let gone = |id: &str| format!("{id}: HostGone {{ why: \"why\", is_asked: false }}");
+        assert_eq!(shown(&registry.remove("h", "why")), [gone("a"), gone("c")]);
+        assert_eq!(shown(&registry.remove("h", "why")), [""; 0]);
+        registry.add("h");
+        registry.finish("h", Duration::ZERO);
+        assert_eq!(registry.start(task("d", "h")), Err(7));
+    }
+}
