@@ -5,6 +5,7 @@ use bumpalo::collections::Vec;
 
 use super::cursor::{MalformedOffer, Result};
 use super::interner::{Interner, Span};
+use super::kept_runs::{KeptAttribute, KeptResource, KeptRun, SetAside};
 use super::unavailability::Unavailability;
 use crate::offer::{Attribute, Offer, Resource};
 use crate::resources::PortRange;
@@ -40,14 +41,19 @@ pub(super) struct Extent {
 }
 
 impl<'a> OfferBatch<'a> {
-    pub(super) fn new(arena: &'a Bump, offers: usize, expected: Extent) -> OfferBatch<'a> {
+    pub(super) fn new(
+        arena: &'a Bump,
+        offers: usize,
+        expected: Extent,
+        kept: (&'a [KeptRun<KeptResource>], &'a [KeptRun<KeptAttribute>]),
+    ) -> OfferBatch<'a> {
         OfferBatch {
             arena,
             offers: Vec::with_capacity_in(offers, arena),
             shares: Vec::with_capacity_in(offers, arena),
             unavailable: Vec::new_in(arena),
-            resources: Interner::new(arena, expected.resources),
-            attributes: Interner::new(arena, expected.attributes),
+            resources: Interner::new(arena, expected.resources, kept.0),
+            attributes: Interner::new(arena, expected.attributes, kept.1),
             ranges: Vec::new_in(arena),
             items: Vec::new_in(arena),
             room: 0,
@@ -117,9 +123,13 @@ impl<'a> OfferBatch<'a> {
     }
 
     /// Sets the resources and attributes of all offers. Returns the offers, and the planned maintenance of their
-    /// agents.
-    pub(super) fn hand_out(mut self) -> (&'a [Offer<'a>], &'a [(usize, Unavailability)]) {
-        let (resources, attributes) = (self.resources.into_slice(), self.attributes.into_slice());
+    /// agents. Sets runs aside for the next batch.
+    pub(super) fn hand_out(
+        mut self,
+        aside: (&mut SetAside<KeptResource>, &mut SetAside<KeptAttribute>),
+    ) -> (&'a [Offer<'a>], &'a [(usize, Unavailability)]) {
+        let resources = self.resources.into_slice(aside.0);
+        let attributes = self.attributes.into_slice(aside.1);
         for (offer, (of_resources, of_attributes)) in self.offers.iter_mut().zip(&self.shares) {
             offer.resources = of_resources.of(resources);
             offer.attributes = of_attributes.of(attributes);

@@ -1,12 +1,14 @@
 //! [`Interner`]: storage for a batch's resources or attributes, which shares identical runs of entries between offers.
 //!
 //! Agents of one kind send the same resources and attributes, byte for byte. Therefore the encoded bytes of recent runs
-//! are remembered, and an offer that repeats a run shares the decoded entries.
+//! are remembered, and an offer that repeats a run shares the decoded entries. A few are kept for the batches after it:
+//! see [`kept_runs`](super::kept_runs).
 
 use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
 use super::cursor::WireCursor;
+use super::kept_runs::{KeptEntry, KeptRun, SetAside};
 
 /// The number of runs that are remembered. It is above one because agents of several kinds send offers in turn.
 const RUNS: usize = 4;
@@ -31,8 +33,14 @@ struct Run<'a> {
     count: usize,
 }
 
-pub(super) struct Interner<'a, T> {
+pub(super) struct Interner<'a, T: KeptEntry<'a>> {
     all: Vec<'a, T>,
+    /// Runs of earlier batches.
+    kept: &'a [KeptRun<T::Kept>],
+    /// A bit for each of those that occurred in this batch.
+    used: u8,
+    /// The first run that was decoded in this batch.
+    fresh: Run<'a>,
     runs: [Run<'a>; RUNS],
     /// The index, modulo [`RUNS`], of the run to replace next.
     oldest: usize,
@@ -43,10 +51,17 @@ pub(super) struct Interner<'a, T> {
     before: Span,
 }
 
-impl<'a, T: Copy> Interner<'a, T> {
-    pub(super) fn new(arena: &'a Bump, expected: usize) -> Interner<'a, T> {
+impl<'a, T: KeptEntry<'a>> Interner<'a, T> {
+    pub(super) fn new(
+        arena: &'a Bump,
+        expected: usize,
+        kept: &'a [KeptRun<T::Kept>],
+    ) -> Interner<'a, T> {
         Interner {
             all: Vec::with_capacity_in(expected, arena),
+            kept,
+            used: 0,
+            fresh: Run::default(),
             runs: [Run::default(); RUNS],
             oldest: 0,
             patience: PATIENCE,
@@ -110,9 +125,29 @@ impl<'a, T: Copy> Interner<'a, T> {
         if self.patience == 0 || !self.is_empty() {
             return None;
         }
-        let run = self.runs.iter().find(|run| !run.bytes.is_empty() && message.strip(run.bytes))?;
+        let run = self.runs.iter().find(|run| !run.bytes.is_empty() && message.strip(run.bytes));
+        let Some(run) = run else { return self.recall_kept(message) };
         (self.share, self.patience) = (run.share, PATIENCE);
         Some(run.count)
+    }
+
+    /// The same for a run of an earlier batch, which is then one of this batch.
+    #[inline(never)]
+    fn recall_kept(&mut self, message: &mut WireCursor<'a>) -> Option<usize> {
+        let mut kept = self.kept.iter().zip(0u32..);
+        let (run, at) = kept.find(|(run, _)| !run.bytes.is_empty() && message.strip(&run.bytes))?;
+        self.used |= 1 << at;
+        let start = self.all.len();
+        self.all.extend(run.lend::<T>());
+        self.share = Span { start, end: self.all.len() };
+        self.patience = PATIENCE;
+        self.replace_oldest(Run { bytes: &run.bytes, share: self.share, count: run.count });
+        Some(run.count)
+    }
+
+    fn replace_oldest(&mut self, run: Run<'a>) {
+        self.runs[self.oldest % RUNS] = run;
+        self.oldest += 1;
     }
 
     /// Remembers `bytes` as the encoding of all entries of the offer so far.
@@ -120,8 +155,11 @@ impl<'a, T: Copy> Interner<'a, T> {
     pub(super) fn remember(&mut self, bytes: &'a [u8], count: usize) {
         if self.patience > 0 {
             self.patience -= 1;
-            self.runs[self.oldest % RUNS] = Run { bytes, share: self.share, count };
-            self.oldest += 1;
+            let run = Run { bytes, share: self.share, count };
+            if self.fresh.bytes.is_empty() {
+                self.fresh = run;
+            }
+            self.replace_oldest(run);
         }
     }
 
@@ -129,15 +167,21 @@ impl<'a, T: Copy> Interner<'a, T> {
     #[cold]
     pub(super) fn cut(&mut self, length: usize) {
         self.all.truncate(length);
-        for run in &mut self.runs {
+        for run in self.runs.iter_mut().chain([&mut self.fresh]) {
             if run.share.end > length {
                 *run = Run::default();
             }
         }
     }
 
-    pub(super) fn into_slice(self) -> &'a [T] {
-        self.all.into_bump_slice()
+    /// Returns all entries. Sets a run aside for the next batch.
+    pub(super) fn into_slice(self, aside: &mut SetAside<T::Kept>) -> &'a [T] {
+        let Run { bytes, share, count } = self.fresh;
+        let all = self.all.into_bump_slice();
+        if aside.end_batch(self.used, !bytes.is_empty()) {
+            aside.set(bytes, count, share.of(all));
+        }
+        all
     }
 }
 

@@ -20,6 +20,7 @@
 mod batch;
 mod cursor;
 mod interner;
+mod kept_runs;
 mod offer;
 mod reader;
 mod reservation;

@@ -7,6 +7,7 @@ use bumpalo::collections::Vec;
 
 use super::batch::{Extent, OfferBatch};
 use super::cursor::MalformedOffer;
+use super::kept_runs::{KeptAttribute, KeptResource, KeptRuns};
 use super::offer::{agent_id, read_offer};
 use super::unavailability::Unavailability;
 use crate::engine::cluster_manager::{EncodedOffer, ReadBatch, ReadOffers, UnreadableOffer};
@@ -23,6 +24,8 @@ pub struct OfferReader {
     default_role: Box<str>,
     /// The size of the last batch.
     expected: Extent,
+    resources: KeptRuns<KeptResource>,
+    attributes: KeptRuns<KeptAttribute>,
 }
 
 /// A decoded batch of offers. It borrows from the encoded bytes and from the reader's arena.
@@ -51,6 +54,8 @@ impl OfferReader {
             arena: Bump::new(),
             default_role: default_role.into(),
             expected: Extent::default(),
+            resources: KeptRuns::default(),
+            attributes: KeptRuns::default(),
         }
     }
 
@@ -66,10 +71,13 @@ impl OfferReader {
             (self.arena, self.expected) = (Bump::new(), Extent::default());
         }
         self.arena.reset();
-        let OfferReader { arena, default_role, expected } = self;
+        self.resources.renew();
+        self.attributes.renew();
+        let OfferReader { arena, default_role, expected, resources, attributes } = self;
         let arena: &'r Bump = arena;
         let mut unreadable = Vec::new_in(arena);
-        let mut batch = OfferBatch::new(arena, offers.len(), *expected);
+        let kept = (&resources.runs[..], &attributes.runs[..]);
+        let mut batch = OfferBatch::new(arena, offers.len(), *expected, kept);
         for (place, bytes) in offers.enumerate() {
             let before = batch.extent();
             batch.begin();
@@ -82,7 +90,7 @@ impl OfferReader {
         if !batch.unavailable.is_empty() {
             plan_around(&mut batch.offers, &batch.unavailable);
         }
-        let (offers, unavailable) = batch.hand_out();
+        let (offers, unavailable) = batch.hand_out((&mut resources.aside, &mut attributes.aside));
         DecodedOffers { offers, unreadable: unreadable.into_bump_slice(), unavailable }
     }
 }

@@ -245,12 +245,14 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Goal: the cache of repeated entries doesn't change any result. Method: few entries, drawn again and again, in
-    /// sequences that occur whole, in parts or under longer keys; some of the offers are malformed.
+    /// Goal: the cache of repeated entries doesn't change any result, in the same batch nor in a later one. Method: few
+    /// entries, drawn again and again, in sequences that occur whole, in parts or under longer keys; some of the offers
+    /// are malformed. One reader reads them in batches of all sizes, twice.
     #[test]
     fn entries_that_come_again_are_read_as_prost_reads_them(
         entries in (vec(resource(), 1..3), vec(attribute(), 1..3)),
         offers in vec(vec((0..8_usize, any::<prop::sample::Index>()), 0..6), 1..24),
+        at_once in 1..24_usize,
     ) {
         let (resources, attributes) = entries;
         let offers: Vec<Vec<u8>> = offers
@@ -270,7 +272,10 @@ proptest! {
                 offer
             })
             .collect();
-        check(&mut OfferReader::new(ROLE), &event_of(&offers));
+        let mut reader = OfferReader::new(ROLE);
+        for offers in [&offers, &offers].into_iter().flat_map(|offers| offers.chunks(at_once)) {
+            check(&mut reader, &event_of(offers));
+        }
     }
 }
 
@@ -289,7 +294,8 @@ fn a_record_has_only_so_many_offers() {
     assert_eq!(places, []);
 }
 
-/// Goal: reading allocates nothing in the steady state. Method: the same events again and again.
+/// Goal: reading allocates nothing in the steady state. Method: the same offers again and again, whose resources are
+/// all different, in batches of one, of three and of all.
 #[test]
 fn reading_allocates_nothing_in_the_steady_state() {
     let mut offers = Vec::new();
@@ -301,16 +307,20 @@ fn reading_allocates_nothing_in_the_steady_state() {
         offer.extend(inside(0x3a, b"\n\x04zone\x10\x03\x2a\x06\n\x04west"));
         offers.push(offer);
     }
-    let (event, mut places, mut reader) = (event_of(&offers), Vec::new(), OfferReader::default());
-    let mut read = |times| {
-        for _ in 0..times {
-            assert_eq!(split(&event, &mut places), Ok(true));
-            let offers = places.iter().map(|place| &event[place.offer.clone()]);
-            assert_eq!(reader.decode(offers).offers.len(), 100);
-        }
-    };
-    read(10);
-    assert_eq!(allocation_counter::measure(|| read(100)).count_total, 0);
+    for at_once in [1, 3, 100] {
+        let events: Vec<_> = offers.chunks(at_once).map(event_of).collect();
+        let (mut places, mut reader) = (Vec::new(), OfferReader::default());
+        let mut read = |times| {
+            for event in (0..times).flat_map(|_| &events) {
+                assert_eq!(split(event, &mut places), Ok(true));
+                let offers = places.iter().map(|place| &event[place.offer.clone()]);
+                assert_eq!(reader.decode(offers).offers.len(), places.len());
+            }
+        };
+        read(10);
+        let allocated = allocation_counter::measure(|| read(100)).count_total;
+        assert_eq!(allocated, 0, "{at_once} at a time");
+    }
 }
 
 /// Goal: no offer makes the reader take much memory. Method: one with the maximum number of entries, and one with more.
