@@ -175,15 +175,6 @@ impl AgentTable {
         )
     }
 
-    /// Reads of the agent's record only what loads its lines, before it is rewritten.
-    pub(crate) fn prefetch_record(&self, key: AgentKey) {
-        if let (Some((_, record)), Some(line)) =
-            (self.cells.get_with_hint(key.index()), self.offered.get_or_make(key.index()))
-        {
-            std::hint::black_box((record.is_unnamed(), line.begun()));
-        }
-    }
-
     /// All cells that were ever in use, with what is recorded of their agents' offers, in the order of their indices.
     /// None for a cell whose segment is being allocated: no agent is there yet.
     pub(crate) fn records(&self) -> impl Iterator<Item = Option<(&AgentCell, OfferedRecord<'_>)>> {
