@@ -117,6 +117,35 @@ fn a_killed_host_loses_nothing() {
     folder.assert_deserted();
 }
 
+/// Goal: the signals of a machine's shutdown end no host, and tasks have their default actions. Method: each to all
+/// hosts while tasks wait; these then send them to a shell of their own, which must end of it.
+#[test]
+#[cfg(target_os = "linux")]
+fn signals_end_tasks_but_no_host() {
+    let folder = Folder::new();
+    let line = "touch begun-$OFFERMILL_TASK_ID; until [ -e go ]; do sleep 0.05; done; \
+                for signal in INT TERM HUP; do sh -c \"kill -$signal \\$\\$; sleep 9\" && exit 1; done; true\n";
+    let line = line.replace("begun-", &format!("{}/begun-", folder.0.display()));
+    folder
+        .write("tasks", &line.replace("-e go", &format!("-e {}/go", folder.0.display())).repeat(4));
+    let run = Run::start(&folder, &flags(&[]));
+    let begun = || {
+        let names = fs::read_dir(&folder.0).unwrap().flatten().map(|entry| entry.file_name());
+        names.filter(|name| name.to_str().is_some_and(|it| it.starts_with("begun-"))).count()
+    };
+    wait_until(|| begun() == 4);
+    for host in hosts_in(&folder.0) {
+        ["INT", "TERM", "HUP"].iter().for_each(|signal| send_signal(signal, host));
+    }
+    folder.write("go", "");
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    let lines = results(&folder);
+    let succeeded: Vec<_> = lines.iter().filter(|line| line["state"] == "succeeded").collect();
+    assert_eq!(succeeded.len(), 4);
+    assert!(succeeded.iter().all(|line| line["attempts"] == 1), "{succeeded:?}");
+}
+
 /// Goal: a host serves many tasks, is ended when it has been idle, and another one is added for tasks that come later;
 /// each task has its output and exit code. Method: a task, one that waits for a sleep on another agent, and a short
 /// time-out; how many hosts were placed, and what failed.

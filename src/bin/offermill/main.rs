@@ -82,9 +82,11 @@ fn main() -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// Runs tasks until the cluster that has started this process says that they are to end.
+/// Runs tasks until the cluster that has started this process says that they are to end. A signal to all processes of
+/// this name, or of the machine, ends no task without its grace: the cluster's program gets it, too.
 fn run_task_host() -> ExitStatus {
-    match offermill::cluster::run_task_host() {
+    let disregarded = signals::disregard().map_err(|error| format!("signals: {error}"));
+    match disregarded.and_then(|()| offermill::cluster::run_task_host()) {
         Ok(()) => ExitStatus::Done,
         Err(why) => {
             eprintln!("offermill: {why}");

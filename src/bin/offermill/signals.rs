@@ -3,10 +3,11 @@
 
 use std::fs;
 use std::io;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 use crate::exit::ExitStatus;
@@ -31,11 +32,7 @@ pub(crate) fn second_has_arrived() -> bool {
 /// # Errors
 /// If no signal handler can be installed or no thread can be started.
 pub(crate) fn listen(mut send: impl FnMut(&'static str) + Send + 'static) -> io::Result<()> {
-    let mut known = vec![SIGINT, SIGTERM];
-    if !hangups_are_ignored() {
-        known.push(SIGHUP);
-    }
-    let mut signals = Signals::new(known)?;
+    let mut signals = Signals::new(known())?;
     let listen = move || {
         let mut first: Option<Instant> = None;
         for signal in signals.forever() {
@@ -56,6 +53,28 @@ pub(crate) fn listen(mut send: impl FnMut(&'static str) + Send + 'static) -> io:
     };
     std::thread::Builder::new().name("offermill-signals".into()).spawn(listen)?;
     Ok(())
+}
+
+/// Has the signals that [`listen`] knows do nothing in this process, which is ended in another way. The processes that
+/// it starts have the default actions.
+///
+/// # Errors
+/// If no signal handler can be installed.
+pub(crate) fn disregard() -> io::Result<()> {
+    for signal in known() {
+        // Not ignored, which a process that is started would inherit; a handler it doesn't.
+        flag::register(signal, Arc::default())?;
+    }
+    Ok(())
+}
+
+/// The signals that ask a process to end. SIGHUP only if it isn't ignored.
+fn known() -> Vec<i32> {
+    let mut known = vec![SIGINT, SIGTERM];
+    if !hangups_are_ignored() {
+        known.push(SIGHUP);
+    }
+    known
 }
 
 fn name(signal: i32) -> &'static str {
