@@ -11,7 +11,9 @@
 //! |---|---|---|
 //! | a task fails | it alone | goes on |
 //! | the cluster asks it to finish | asked to end, killed after the grace | ends with the last one |
-//! | the host is killed, or its sweeper | killed by the sweeper; by their mark, if the sweeper is gone as well | its end is reported |
+//! | the host is killed | killed by the sweeper | its end is reported |
+//! | the sweeper is killed | the host kills their groups; what has left them goes on | ends |
+//! | both are killed in one moment | go on | its end is reported, as if they had ended |
 //! | the program with the cluster ends | killed by the sweeper | killed by its watchdog |
 //! | either side sends what makes no sense | killed | ends; the sentence says what it was |
 
