@@ -292,9 +292,9 @@ pub use kernel::{
     ClusterLack, Decisions, Decline, DeclineCounts, Declined, DemandCall, DrainFuture, DrainReport,
     Drained, ExcludedAgents, Exclusion, ExecutorView, Explanation, GivenUp, Handler, Hosts,
     IdleHost, Joined, Kernel, LargestAgent, Left, LeftResources, LimitRule, Miss, OfferCounts,
-    Outcome, Phase, Pick, Picks, Piece, Placed, QueueUse, Reason, ReasonKind, Recovered, Remainder,
-    ResourceSums, RoleOffer, Room, Rooms, Scope, Snapshot, Target, Task, TaskHost, TaskHostStage,
-    Ticked, Totals, Unplaced, Updater, Violation, choosers,
+    Outcome, Phase, Pick, Picks, Piece, Placed, QueueUse, QueuesLeft, Reason, ReasonKind,
+    Recovered, Remainder, ResourceSums, RoleOffer, Room, Rooms, Scope, Snapshot, Target, Task,
+    TaskHost, TaskHostStage, Ticked, Totals, Unplaced, Updater, Violation, choosers,
 };
 pub use offer::attributes;
 pub use offer::{

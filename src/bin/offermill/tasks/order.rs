@@ -69,11 +69,15 @@ impl TaskList {
         }
     }
 
-    /// Finds the queue of each task.
+    /// Finds the queue of each task. `host` is what a host takes, if tasks run in hosts, which are in the default queue.
     ///
     /// # Errors
     /// With a sentence about the first task whose queue doesn't exist, or never has room for it.
-    pub(crate) fn find_queues(&mut self, quotas: &TaskQuotas) -> Result<(), String> {
+    pub(crate) fn find_queues(
+        &mut self,
+        quotas: &TaskQuotas,
+        host: Option<ResourceSums>,
+    ) -> Result<(), String> {
         for task in &mut self.tasks {
             let found = match task.queue_name.take() {
                 Some(name) => quotas.find(&name),
@@ -81,7 +85,13 @@ impl TaskList {
             };
             let own = ResourceSums { cores: task.cores, memory: task.memory, gpus: task.gpus };
             let checked = found.and_then(|queue| {
-                quotas.too_large(queue, own).map_or(Ok(queue), |why| Err(why.to_owned()))
+                let too_large = match host.filter(|_| queue == QueueId::DEFAULT) {
+                    Some(host) => quotas
+                        .too_large(queue, own.saturating_add(host))
+                        .map(|why| format!("with its host {why}")),
+                    None => quotas.too_large(queue, own),
+                };
+                too_large.map_or(Ok(queue), Err)
             });
             let (source, line) = (&self.source, task.line);
             task.queue = checked.map_err(|why| format!("{source}, line {line}: it {why}"))?;

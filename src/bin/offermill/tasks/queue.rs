@@ -2,20 +2,21 @@
 //!
 //! One lock guards it, which is held while a line of results is written: nothing may be launched that isn't on record.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use offermill::choosers::Chooser;
 use offermill::config::{Placement, QueueId};
 use offermill::launch::{CommandForm, Setup};
-use offermill::{ProcessExit, ResourceSums, TaskHost, Timestamp};
+use offermill::{ProcessExit, ResourceSums, Task, TaskHost, Timestamp};
 
 use crate::model::end_cause::EndCause;
 use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
 use crate::tasks::hosting::{HostLedger, HostTerms};
 use crate::tasks::order::TaskList;
-use crate::tasks::quotas::{QuotaLedger, TaskQuotas};
+use crate::tasks::quotas::{QueueDemand, TaskQuotas};
 use crate::tasks::ready::{ReadyTasks, SeenAgents, TaskSize};
 use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult};
 use crate::tasks::task::TaskSpec;
@@ -61,7 +62,9 @@ pub(super) struct TaskQueueState {
     pub(super) counts: TaskCounts,
     /// What the tasks in flight take.
     pub(super) taken: ResourceSums,
-    pub(super) quotas: QuotaLedger,
+    pub(super) demand: QueueDemand,
+    /// What handlers have picked and the kernel may not have booked in its queues yet; by tag.
+    pub(super) picked: BTreeMap<u64, Task>,
     pub(super) chooser: Chooser,
     pub(super) hosts: Option<HostLedger>,
     /// `None` before it is opened.
@@ -126,7 +129,8 @@ impl TaskQueue {
             grown_at: None,
             counts,
             taken: ResourceSums::NONE,
-            quotas: QuotaLedger::new(terms.queues.clone(), list.tasks.iter().map(|it| it.queue)),
+            demand: QueueDemand::new(&terms.queues, list.tasks.iter().map(|it| it.queue)),
+            picked: BTreeMap::new(),
             chooser: Chooser::new(),
             hosts: terms.hosts.clone().map(|hosts| HostLedger::new(hosts, list.tasks.len() as u64)),
             results: None,
@@ -234,7 +238,7 @@ impl TaskQueue {
         let task = &self.list.tasks[number as usize];
         let stage = &mut state.progress[number as usize].stage;
         if std::mem::replace(stage, TaskStage::Ready) == TaskStage::InFlight {
-            state.quotas.await_task(task.queue);
+            state.demand.await_task(task.queue);
         }
         state.ready.insert(number, task.queue, TaskSize::of(task));
     }
@@ -246,7 +250,7 @@ impl TaskQueue {
         let stage = &mut state.progress[number as usize].stage;
         let before = std::mem::replace(stage, TaskStage::Over);
         if matches!(before, TaskStage::Waiting | TaskStage::Ready) {
-            state.quotas.settle_task(task.queue);
+            state.demand.settle_task(task.queue);
         }
     }
 
@@ -322,7 +326,7 @@ impl TaskQueue {
 
     /// The queues whose demand has changed, and whether they have some: tasks that are yet to start.
     pub(crate) fn demand_changes(&self) -> Vec<(QueueId, bool)> {
-        self.lock().quotas.demand_changes()
+        self.lock().demand.changes()
     }
 
     /// Ends the hosts that have been idle for long enough. Returns their executors, which are to be ended.
@@ -439,7 +443,6 @@ impl TaskQueueState {
         let own = sums(task);
         self.counts.running -= 1;
         self.taken = self.taken.saturating_sub(own);
-        self.quotas.give_back(task.queue, own);
         let progress = &mut self.progress[number as usize];
         let _left = progress.in_host.take().map(|host| host.leave());
         self.agents.freed(&progress.agent_id, own);
