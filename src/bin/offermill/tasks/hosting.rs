@@ -203,9 +203,9 @@ impl HostLedger {
         host.map_or("none", |host| &*host.executor).into()
     }
 
-    /// A host runs: other batches may use it.
-    pub(super) fn up(&self, tag: u64) {
-        let _is_first = self.live.get(&tag).map(|host| host.host.up());
+    /// A host runs: other batches may use it. Returns whether there is such a host.
+    pub(super) fn up(&self, tag: u64) -> bool {
+        self.live.get(&tag).map(|host| host.host.up()).is_some()
     }
 
     /// A host was asked to end.

@@ -324,6 +324,19 @@ impl TaskQueue {
         })
     }
 
+    /// An executor is reachable again. Returns whether it is to be ended, because it was given up and others do what it
+    /// did.
+    pub(crate) fn returned(&self, record: &ExecutorRecord) -> bool {
+        let state = self.lock();
+        if let Some(tag) = record.tag.filter(|tag| self.is_host(*tag)) {
+            // It may not have run before.
+            return state.hosts.as_ref().is_some_and(|hosts| !hosts.up(tag));
+        }
+        let Some(number) = self.number(record) else { return false };
+        let progress = &state.progress[number as usize];
+        progress.stage != TaskStage::InFlight || progress.executor != record.name
+    }
+
     /// The queues whose demand has changed, and whether they have some: tasks that are yet to start.
     pub(crate) fn demand_changes(&self) -> Vec<(QueueId, bool)> {
         self.lock().demand.changes()
@@ -569,6 +582,20 @@ mod tests {
         assert_eq!(changes, [lost, lost, lost, TaskChange::Retried, TaskChange::Failed]);
         let counts = queue.counts();
         assert_eq!((counts.failed, counts.retried, counts.running), (1, 4, 0));
+    }
+
+    /// Goal: an attempt that comes back after it was given up is to be ended, and one that was only out of reach isn't.
+    /// Method: one of each, while a later attempt runs and after that.
+    #[test]
+    fn attempts_that_come_back_late_are_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue(folder.path());
+        let back = |name: &str| queue.returned(&record(name, ExecutorState::Running, None));
+        attempt(&queue, "t-1", ExecutorState::GivenUp, None);
+        assert!(back("t-1"));
+        queue.start(&mut queue.lock(), 0, ("S1", "agent-1"), SystemTime::UNIX_EPOCH);
+        queue.placed(&record("t-2", ExecutorState::Starting, None));
+        assert!(back("t-1") && !back("t-2"));
     }
 
     /// Goal: what ends by itself, or on request of a user, is a failure at once. Method: an attempt that fails, and one
