@@ -1,5 +1,5 @@
-//! Checks hosts of tasks: invariant 49. The books are made from what is placed and reported, by agent; what the kernel's
-//! [`Hosts`](crate::Hosts) says of each host must be the same after each step.
+//! Checks hosts of tasks: invariant 49. The books are made from what is placed and reported, by agent; what the
+//! kernel's [`Hosts`](crate::Hosts) says of each host must be the same after each step.
 
 use std::collections::BTreeMap;
 

@@ -129,8 +129,8 @@ impl SimQueue {
     }
 }
 
-/// Checks one kind of resource: what queues held before a step and hold after it, the maximum and the guarantee of each,
-/// and what all have.
+/// Checks one kind of resource: what queues held before a step and hold after it, the maximum and the guarantee of
+/// each, and what all have.
 fn check_kind(
     before: &[u64],
     after: &[u64],

@@ -70,8 +70,8 @@ impl SimulatedHosts {
         }
     }
 
-    /// What rooms have for tasks, beside the host if there is none. While it is being started or ended, none may join it,
-    /// which is left to the kernel's word to say.
+    /// What rooms have for tasks, beside the host if there is none. While it is being started or ended, none may join
+    /// it, which is left to the kernel's word to say.
     pub(super) fn rooms_for_tasks(&self, rooms: &Rooms<'_>) -> Vec<Room> {
         let for_tasks = |room: &Room| {
             let stage = rooms.offer(room).map(|offer| self.hosts.stage(offer.agent_id));

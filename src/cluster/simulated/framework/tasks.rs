@@ -25,6 +25,10 @@ const GANG_EVERY: u64 = 7;
 const TRIED_MAX: usize = 8;
 /// The most tasks that a batch puts into one host.
 const IN_HOST_MAX: u64 = 3;
+/// Tasks in hosts come for a while, and then there are none for a while, in milliseconds: so hosts are idle, and tasks
+/// come just when hosts are ended.
+const BUSY_MS: u64 = 25_000;
+const PAUSE_MS: u64 = 15_000;
 /// One of this number of tasks is picked though its queue has no room for it.
 const BEYOND_QUEUE_EVERY: u64 = 16;
 
@@ -277,7 +281,7 @@ impl TaskSupply {
 }
 
 impl TaskChooser for SimulatedTasks {
-    fn choose(&self, rooms: &Rooms<'_>, _now: Timestamp, picks: &mut Picks) {
+    fn choose(&self, rooms: &Rooms<'_>, now: Timestamp, picks: &mut Picks) {
         let mut supply = self.supply();
         supply.picked.clear();
         let queues = supply.queues.list(supply.settings);
@@ -289,6 +293,7 @@ impl TaskChooser for SimulatedTasks {
         let in_hosts = supply.hosts.as_ref().map(|hosts| hosts.rooms_for_tasks(rooms));
         match in_hosts {
             None => supply.choose_in_turns(rooms.list().to_vec(), most, picks),
+            Some(_) if now.as_millis() % (BUSY_MS + PAUSE_MS) >= BUSY_MS => {}
             Some(left) => supply.choose_in_hosts(rooms, left, most, picks),
         }
         supply.is_cut = false;
