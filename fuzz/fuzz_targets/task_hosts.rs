@@ -1,5 +1,5 @@
-//! Tasks in hosts and queues: hosts that are added with their first tasks, run, are lost, idle and end, while tasks come
-//! and go and queues and caps change.
+//! Tasks in hosts and queues: hosts that are added with their first tasks, run, are lost, idle and end, while tasks
+//! come and go and queues and caps change.
 //!
 //! After each step the kernel has placed, left out and freed what the naive books of `tests/kernel/tasks` say; each
 //! agent has the host that they have, with as many tasks; what is said of former hosts has no effect; queues hold what
@@ -20,8 +20,8 @@
 //! | `c` core cap, memory, limit, then for each of two queues: maximum of cores and of memory, guarantee of both | settings are changed |
 //! | `d` queue, whether it has demand | |
 //!
-//! `0` to `9`, `a` to `z`, `A` to `Z` stand for 0 to 61: of cores and of their bounds for that many tenths, of memory for
-//! that many times 10 MiB. A cap or maximum of 0 is none. Missing values are 0.
+//! `0` to `9`, `a` to `z`, `A` to `Z` stand for 0 to 61: of cores and of their bounds for that many tenths, of memory
+//! for that many times 10 MiB. A cap or maximum of 0 is none. Missing values are 0.
 
 #![cfg_attr(fuzzing, no_main)]
 

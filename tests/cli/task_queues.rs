@@ -195,7 +195,8 @@ fn memory_is_guaranteed() {
 }
 
 /// Goal: queues bound tasks in hosts as they do others; hosts count in the default queue. Method: ten tasks of a queue
-/// with one core in hosts, beside ten of another one, and of the default queue, which has room for two hosts and a task.
+/// with one core in hosts, beside ten of another one, and of the default queue, which has room for two hosts and a
+/// task.
 #[test]
 fn queues_bound_tasks_in_hosts() {
     let folder = Folder::new();

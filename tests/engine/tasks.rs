@@ -125,8 +125,8 @@ fn kernel_with_queues(names: [&str; 2]) -> Kernel {
 
 /// Goal: what a manager records of a launch says the queue by its name, and what it has recorded is adopted into the
 /// queue of that name, though its number is another; into that of executors if there is no such queue, or none was
-/// recorded. Method: executors of a former run in two queues, whose order has changed, in one that is gone, and in none;
-/// then a task of the default queue.
+/// recorded. Method: executors of a former run in two queues, whose order has changed, in one that is gone, and in
+/// none; then a task of the default queue.
 #[test]
 fn queues_survive_a_restart() {
     let (cluster, notices) = (Arc::new(Recorder::default()), Notices::default());

@@ -228,7 +228,8 @@ impl HostedPair {
         answers
     }
 
-    /// Has tasks join the agent's host, or begins to add it. Returns the host, and whether it is to be placed with them.
+    /// Has tasks join the agent's host, or begins to add it. Returns the host, and whether it is to be placed with
+    /// them.
     fn join(&self, agent: usize, tasks: usize) -> (Option<TaskHost>, bool) {
         let joined = self.hosts.join(&format!("S{agent}"));
         let (host, is_new) = match (self.naive[agent].as_ref().map(|host| host.stage), joined) {

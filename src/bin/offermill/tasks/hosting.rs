@@ -118,8 +118,8 @@ impl HostLedger {
     }
 
     /// Has picked tasks join the hosts of their agents, and adds the hosts that there aren't: each in a gang with its
-    /// tasks. Leaves out what the caps don't admit, and tasks whose queues have no room beside the hosts. Returns the host
-    /// of each task that is left, by tag.
+    /// tasks. Leaves out what the caps don't admit, and tasks whose queues have no room beside the hosts. Returns the
+    /// host of each task that is left, by tag.
     pub(super) fn group(
         &mut self,
         rooms: &Rooms<'_>,

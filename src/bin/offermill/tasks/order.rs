@@ -69,7 +69,8 @@ impl TaskList {
         }
     }
 
-    /// Finds the queue of each task. `host` is what a host takes, if tasks run in hosts, which are in the default queue.
+    /// Finds the queue of each task. `host` is what a host takes, if tasks run in hosts, which are in the default
+    /// queue.
     ///
     /// # Errors
     /// With a sentence about the first task whose queue doesn't exist, or never has room for it.

@@ -305,8 +305,8 @@ mod tests {
         assert!(starts(1124) && !starts(1123));
     }
 
-    /// Goal: a queue has demand as long as it has tasks that are yet to start, and changes are told once. Method: a task
-    /// that starts, and is to start again.
+    /// Goal: a queue has demand as long as it has tasks that are yet to start, and changes are told once. Method: a
+    /// task that starts, and is to start again.
     #[test]
     fn queues_have_demand_while_tasks_wait() {
         let quotas = TaskQuotas::parse("etl;web").unwrap();

@@ -146,8 +146,8 @@ impl Scenario {
         scenario
     }
 
-    /// The same scenario with a framework that places [tasks](Scenario::with_tasks) in [queues](Scenario::queues), whose
-    /// bounds are changed a few times while it runs.
+    /// The same scenario with a framework that places [tasks](Scenario::with_tasks) in [queues](Scenario::queues),
+    /// whose bounds are changed a few times while it runs.
     #[must_use]
     pub fn with_queues(self) -> Scenario {
         let mut rng = Rng::new(self.seed, QUEUEING);

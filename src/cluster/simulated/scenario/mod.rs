@@ -242,7 +242,8 @@ kinds! {
     ConstraintChanges = "constraint-changes",
     /// New executors have `amount` thousandths of a core from now on; 0 takes all cores of the offer.
     ExecutorCoresChange = "executor-cores-change",
-    /// The queues of tasks have other bounds from now on, those with the number `amount`, and others of them have demand.
+    /// The queues of tasks have other bounds from now on, those with the number `amount`, and others of them have
+    /// demand.
     QueuesChange = "queues-change",
     /// The framework kills `percent` % of its executors.
     ExecutorsKilled = "executors-killed",
