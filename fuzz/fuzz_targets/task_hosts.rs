@@ -87,7 +87,8 @@ fn step(line: &[u8]) -> Option<HostStep> {
         b'c' => {
             let terms = |first: usize| {
                 let units = [CORES_UNIT, MEMORY_UNIT];
-                let most = [0, 1].map(|kind| Some(value(first + kind) * units[kind]).filter(|it| *it > 0));
+                let most =
+                    [0, 1].map(|kind| Some(value(first + kind) * units[kind]).filter(|it| *it > 0));
                 let least = [0, 1].map(|kind| {
                     let least = value(first + 2 + kind) * units[kind];
                     most[kind].map_or(least, |most| least.min(most))
