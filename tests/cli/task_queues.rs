@@ -159,6 +159,14 @@ fn wrong_queues_are_refused() {
             "--total-task-memory is \"x\", but must be",
         ),
         (
+            &["--queues", "q", "--total-task-memory", "8m"],
+            "tasks, line 1: it takes 16 MiB; --total-task-memory is 8 MiB",
+        ),
+        (
+            &["--queues", "q", "--total-task-memory", "40m", "--task-hosts"],
+            "tasks, line 1: it with its host takes 48 MiB; --total-task-memory is 40 MiB",
+        ),
+        (
             &["--queues", "q;default:max-cores=0.05", "--task-hosts"],
             "--queues: a host takes 0.1 cores; the queue default has at most 0.05",
         ),

@@ -66,7 +66,8 @@ pub(crate) fn task_program(
     // If queues are wrong, which tasks name them is of no interest.
     if draft.queues.are_given() || draft.given(QUEUES).is_none() {
         let host = hosts.as_ref().map(HostTerms::sums);
-        list.find_queues(&draft.queues, host).map_err(|why| draft.problems.push(why)).ok()?;
+        let found = list.find_queues(&draft.queues, host, draft.queued_memory);
+        found.map_err(|why| draft.problems.push(why)).ok()?;
     }
     report_too_large(draft, &list, hosts.as_ref());
     derive(draft, &list);
