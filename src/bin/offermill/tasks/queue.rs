@@ -63,7 +63,8 @@ pub(super) struct TaskQueueState {
     /// What the tasks in flight take.
     pub(super) taken: ResourceSums,
     pub(super) demand: QueueDemand,
-    /// What handlers have picked and the kernel may not have booked in its queues yet; by tag.
+    /// What handlers have picked and the kernel may not have booked in its queues yet; by tag. It is there until the
+    /// launch is prepared, the pick is returned, or the attempt has ended or was given up.
     pub(super) picked: BTreeMap<u64, Task>,
     pub(super) chooser: Chooser,
     pub(super) hosts: Option<HostLedger>,
@@ -305,9 +306,9 @@ impl TaskQueue {
     /// it was asked to do. `None` if it is a task.
     pub(crate) fn host_changed(&self, record: &ExecutorRecord) -> Option<bool> {
         let tag = record.tag.filter(|tag| self.is_host(*tag))?;
-        let mut state = self.lock();
-        let is_stopping = state.is_stopping;
-        let hosts = state.hosts.as_mut()?;
+        let mut guard = self.lock();
+        let TaskQueueState { hosts, picked, is_stopping, .. } = &mut *guard;
+        let hosts = hosts.as_mut()?;
         Some(match record.state {
             ExecutorState::Running => {
                 hosts.up(tag);
@@ -318,7 +319,9 @@ impl TaskQueue {
                 true
             }
             state if state.is_end() || state == ExecutorState::GivenUp => {
-                hosts.remove(tag) || is_stopping
+                // Its launch may never have been prepared.
+                picked.remove(&tag);
+                hosts.remove(tag) || *is_stopping
             }
             _ => true,
         })
@@ -454,6 +457,8 @@ impl TaskQueueState {
     /// A task is in flight no more.
     pub(super) fn land(&mut self, number: u32, task: &TaskSpec) {
         let own = sums(task);
+        // Its launch may never have been prepared.
+        self.picked.remove(&u64::from(number));
         self.counts.running -= 1;
         self.taken = self.taken.saturating_sub(own);
         let progress = &mut self.progress[number as usize];
@@ -501,11 +506,18 @@ mod tests {
     use super::*;
     use crate::tasks::parse::parse_line;
     use crate::tasks::task::TaskDefaults;
-    use offermill::ProcessReport;
+    use offermill::config::Queue;
+    use offermill::engine::TaskChooser as _;
     use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
+    use offermill::{Config, IdScheme, Kernel, Offer, Picks, ProcessReport, Resource};
 
     /// A queue of one task with one retry, whose results are in `folder`.
     fn queue(folder: &std::path::Path) -> TaskQueue {
+        queue_in(folder, None)
+    }
+
+    /// The same, whose task runs in a host if one is given.
+    fn queue_in(folder: &std::path::Path, hosts: Option<HostTerms>) -> TaskQueue {
         let (cores, memory) = (MilliCpus::from_cores(1), Mebibytes::new(1));
         let defaults = TaskDefaults { cores, memory, retries: 1 };
         let task = parse_line(b"true", 1, &defaults).unwrap().unwrap();
@@ -515,9 +527,9 @@ mod tests {
             variables: Vec::new(),
             placement: Placement::RoundRobin,
             queues: TaskQuotas::default(),
-            tasks_max: 1,
-            hosts: None,
-            most: ResourceSums { cores, memory, gpus: Gpus::ZERO },
+            tasks_max: 2,
+            hosts,
+            most: ResourceSums { cores: MilliCpus::from_cores(2), memory, gpus: Gpus::ZERO },
         };
         let results = folder.join("results").to_str().unwrap().to_owned();
         let queue =
@@ -546,6 +558,38 @@ mod tests {
             replaced_by: None,
             is_counted: true,
         }
+    }
+
+    fn host_terms() -> HostTerms {
+        HostTerms {
+            cores: MilliCpus::from_millis(500),
+            memory: Mebibytes::new(1),
+            idle_timeout: Duration::from_secs(60),
+            argv: vec!["host".to_owned()],
+            setup: None,
+        }
+    }
+
+    /// The record of an executor with this tag.
+    fn tagged(name: &str, tag: u64, state: ExecutorState) -> ExecutorRecord {
+        ExecutorRecord { tag: Some(tag), ..record(name, state, None) }
+    }
+
+    /// Offers an agent of two cores, in whose one queue tasks and hosts have 1.5. Returns the tags that were picked,
+    /// which the kernel doesn't book.
+    fn pick(queue: &TaskQueue) -> Vec<u64> {
+        let most = Some(MilliCpus::from_millis(1500));
+        let config = Config::builder()
+            .executor_memory(Mebibytes::new(1))
+            .memory_overhead(Some(Mebibytes::ZERO))
+            .queue(Queue::new("default").max_cores(most));
+        let kernel = Kernel::new(config.build().unwrap(), IdScheme::plain());
+        let resources = [Resource::scalar("cpus", 2.0), Resource::scalar("mem", 100.0)];
+        let offers = [Offer::new("O", "S1", "agent-1", &resources, &[])];
+        let (mut handler, mut picks) = (kernel.handler(), Picks::new());
+        let rooms = handler.propose(&offers, Timestamp::ORIGIN);
+        queue.choose(&rooms, Timestamp::ORIGIN, &mut picks);
+        picks.iter().map(|pick| pick.task.tag).collect()
     }
 
     /// Starts the task as the executor with this name, and ends it so.
@@ -596,6 +640,29 @@ mod tests {
         queue.start(&mut queue.lock(), 0, ("S1", "agent-1"), SystemTime::UNIX_EPOCH);
         queue.placed(&record("t-2", ExecutorState::Starting, None));
         assert!(back("t-1") && !back("t-2"));
+    }
+
+    /// Goal: a pick whose launch was never prepared, because an earlier call of its batch has panicked, takes no room in
+    /// its queue once its attempt has ended. Method: a queue with room for one task and its host, that are picked and
+    /// lost without a command, alone and in a host.
+    #[test]
+    fn picks_that_are_never_launched_leave_their_queue() {
+        for hosts in [None, Some(host_terms())] {
+            let folder = tempfile::tempdir().unwrap();
+            let queue = queue_in(folder.path(), hosts.clone());
+            for round in 1..=2 {
+                let host = hosts.iter().map(|_| round);
+                let picked: Vec<u64> = host.clone().chain([0]).collect();
+                assert_eq!(pick(&queue), picked, "round {round}, with a host: {}", hosts.is_some());
+                assert_eq!(pick(&queue), [] as [u64; 0]);
+                queue.placed(&tagged("t", 0, ExecutorState::Starting));
+                for tag in host {
+                    queue.host_changed(&tagged("h", tag, ExecutorState::Lost));
+                }
+                assert_eq!(queue.ended(&tagged("t", 0, ExecutorState::Lost), None).len(), 1);
+            }
+            assert!(queue.lock().picked.is_empty());
+        }
     }
 
     /// Goal: what ends by itself, or on request of a user, is a failure at once. Method: an attempt that fails, and one
