@@ -642,6 +642,23 @@ mod tests {
         assert!(back("t-1") && !back("t-2"));
     }
 
+    /// Goal: a host that comes back after it was given up is to be ended, and one that was only out of reach isn't.
+    /// Method: one of each, while the next host of the agent runs as well.
+    #[test]
+    fn hosts_that_come_back_late_are_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue_in(folder.path(), Some(host_terms()));
+        let back = |tag: u64| queue.returned(&tagged("h", tag, ExecutorState::Running));
+        assert_eq!(pick(&queue), [1, 0]);
+        queue.placed(&tagged("t-1", 0, ExecutorState::Starting));
+        assert!(!back(1), "it was out of reach before it was seen to run");
+        assert_eq!(queue.host_changed(&tagged("h", 1, ExecutorState::GivenUp)), Some(false));
+        queue.ended(&tagged("t-1", 0, ExecutorState::GivenUp), None);
+        assert!(back(1));
+        assert_eq!(pick(&queue), [2, 0]);
+        assert!(back(1) && !back(2));
+    }
+
     /// Goal: a pick whose launch was never prepared, because an earlier call of its batch has panicked, takes no room in
     /// its queue once its attempt has ended. Method: a queue with room for one task and its host, that are picked and
     /// lost without a command, alone and in a host.

@@ -20,7 +20,8 @@ pub(super) struct HostChecker {
     hosts: BTreeMap<String, ExpectedHost>,
     /// The executor ids of hosts by agent.
     of_agent: BTreeMap<String, String>,
-    /// The host of each task that hasn't ended, also if that host has; by executor id.
+    /// The host of each task that hasn't ended, also if that host has; by executor id. Tasks and hosts that were given
+    /// up are in it until they have ended, with no host.
     tasks: BTreeMap<String, String>,
 }
 
@@ -110,7 +111,6 @@ impl HostChecker {
     fn remove(&mut self, executor: &str, has_ended: bool) {
         if let Some(host) = self.hosts.remove(executor) {
             self.of_agent.remove(&host.agent_id);
-            return;
         }
         let host = if has_ended {
             self.tasks.remove(executor)
@@ -160,7 +160,7 @@ impl HostChecker {
         Ok(())
     }
 
-    /// A task that has not ended though its host is gone.
+    /// A task that has not ended though its host is gone, or a task or host that has not though it was given up.
     pub(super) fn orphan(&self) -> Option<&str> {
         let is_orphan = |host: &String| !self.hosts.contains_key(host);
         self.tasks.iter().find_map(|(task, host)| is_orphan(host).then_some(&**task))

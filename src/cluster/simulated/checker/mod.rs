@@ -343,7 +343,7 @@ impl Checker {
         }
     }
 
-    /// A task whose host is gone, and that has not ended.
+    /// A task whose host is gone, or a task or host that was given up, that has not ended.
     pub(super) fn task_without_host(&self) -> Option<&str> {
         self.hosts.orphan()
     }

@@ -52,7 +52,10 @@ pub(super) fn recovered(simulation: &Simulation) -> Result<(), RuleViolation> {
         return Err((29, format!("executor {name} was killed, and has not ended")));
     }
     if let Some(task) = simulation.checker.task_without_host() {
-        return Err((49, format!("task {task} has not ended, and its host is gone")));
+        return Err((
+            49,
+            format!("{task} has not ended, though it or its host was given up or is gone"),
+        ));
     }
     // The checker's own count, if it is enabled.
     let wanted = simulation.checker.wanted().unwrap_or_else(|| kernel.wanted());
