@@ -5,7 +5,6 @@ use super::rng::Rng;
 use super::scenario::Scenario;
 use super::settings::FrameworkSettings;
 use crate::config::{ConfigBuilder, Queue, QueueId};
-use crate::kernel::QueueUse;
 use crate::resources::{Mebibytes, MilliCpus};
 
 /// The stream of random numbers that bounds are made from, in each round another.
@@ -31,6 +30,17 @@ pub(super) struct SimQueue {
     pub(super) guaranteed_cores: MilliCpus,
     pub(super) guaranteed_memory: Mebibytes,
     pub(super) has_demand: bool,
+}
+
+impl SimQueue {
+    /// The maximum of cores (0) or memory (1), and what other queues must leave.
+    pub(super) fn terms(&self, kind: usize) -> (u64, u64) {
+        let (most, least) = match kind {
+            0 => (self.max_cores.map(|it| it.millis()), self.guaranteed_cores.millis()),
+            _ => (self.max_memory.map(|it| it.get()), self.guaranteed_memory.get()),
+        };
+        (most.unwrap_or(u64::MAX), if self.has_demand { least } else { 0 })
+    }
 }
 
 impl SimQueues {
@@ -94,6 +104,12 @@ impl SimQueues {
         self.total_memory(&mut rng).filter(|_| !self.is_empty()).map(Mebibytes::new)
     }
 
+    /// What all queues may hold and keep under these settings: thousandths of cores, and MiB.
+    pub(super) fn totals(self, settings: FrameworkSettings) -> [Option<u64>; 2] {
+        let cores = Some(settings.core_cap.millis()).filter(|cap| *cap > 0);
+        [cores, self.memory(settings).map(|memory| memory.get())]
+    }
+
     /// Adds the queues to the settings of a kernel.
     pub(super) fn configure(
         self,
@@ -113,34 +129,33 @@ impl SimQueues {
     }
 }
 
-/// Whether queues that hold this have room for these amounts, one after the other: each within its queue's maximum, and
-/// such that no more than the core cap and the memory of all queues is held or kept. A cap of zero is none.
+/// Whether queues that hold these thousandths of cores and MiB have room for these amounts, one after the other: each
+/// within its queue's maximum, and such that no more than the totals is held or kept.
 pub(super) fn have_room(
-    queues: &[QueueUse],
-    core_cap: MilliCpus,
-    memory: Option<Mebibytes>,
-    wanted: &[(QueueId, MilliCpus, Mebibytes)],
+    list: &[SimQueue],
+    held: &[[u64; 2]],
+    totals: [Option<u64>; 2],
+    wanted: &[(QueueId, [u64; 2])],
 ) -> bool {
-    let mut queues = queues.to_vec();
-    let footprints = |queues: &[QueueUse]| {
-        let cores: u64 = queues.iter().map(|it| it.cores.max(it.guaranteed_cores).millis()).sum();
-        let memory: u64 = queues.iter().map(|it| it.memory.max(it.guaranteed_memory).get()).sum();
-        (cores, memory)
+    let mut held = held.to_vec();
+    let footprints = |held: &[[u64; 2]]| {
+        [0, 1].map(|kind| {
+            let pairs = held.iter().zip(list);
+            pairs.map(|(held, queue)| held[kind].max(queue.terms(kind).1)).sum::<u64>()
+        })
     };
-    // Without a guarantee of cores the core cap alone counts, for all executors.
-    let keeps_cores =
-        core_cap > MilliCpus::ZERO && queues.iter().any(|it| it.guaranteed_cores.millis() > 0);
-    wanted.iter().all(|(id, cores, mebibytes)| {
-        let before = footprints(&queues);
-        let Some(queue) = queues.iter_mut().find(|queue| queue.id == *id) else { return false };
-        queue.cores = MilliCpus::from_millis(queue.cores.millis() + cores.millis());
-        queue.memory = Mebibytes::new(queue.memory.get() + mebibytes.get());
-        let within = queue.max_cores.is_none_or(|most| queue.cores <= most)
-            && queue.max_memory.is_none_or(|most| queue.memory <= most);
-        let after = footprints(&queues);
-        let keeps = |before: u64, after: u64, total: u64| after == before || after <= total;
-        within
-            && (!keeps_cores || keeps(before.0, after.0, core_cap.millis()))
-            && memory.is_none_or(|total| keeps(before.1, after.1, total.get()))
+    wanted.iter().all(|(id, amounts)| {
+        let before = footprints(&held);
+        let (Some(queue), Some(own)) = (list.get(id.index()), held.get_mut(id.index())) else {
+            return false;
+        };
+        own.iter_mut().zip(amounts).for_each(|(own, amount)| *own += amount);
+        let own = *own;
+        let after = footprints(&held);
+        [0, 1].into_iter().all(|kind| {
+            let is_within = own[kind] <= queue.terms(kind).0;
+            let keeps = |total| after[kind] == before[kind] || after[kind] <= total;
+            is_within && totals[kind].is_none_or(keeps)
+        })
     })
 }

@@ -1,10 +1,11 @@
 //! Checks queues of tasks: invariant 51. The books are made from what is placed and reported; maxima and guarantees are
 //! those that follow from the scenario.
 
+use super::Checker;
 use super::expected_cluster::FixedMap;
 use super::rule::RuleViolation;
 use crate::cluster::simulated::framework::HOST_TAGS;
-use crate::cluster::simulated::queues::{SimQueue, SimQueues};
+use crate::cluster::simulated::queues::SimQueues;
 use crate::cluster::simulated::scenario::Scenario;
 use crate::cluster::simulated::settings::FrameworkSettings;
 use crate::config::QueueId;
@@ -80,8 +81,8 @@ impl QueueChecker {
         }
     }
 
-    /// Checks after a step that the kernel has booked the same, and that nothing was booked beyond a maximum, or of
-    /// what is guaranteed to other queues.
+    /// Checks after a step that the kernel has booked the same, that it keeps what is guaranteed to queues with demand
+    /// and no more, and that nothing was booked beyond a maximum, or of what is guaranteed to other queues.
     pub(super) fn step_ends(
         &mut self,
         uses: &[QueueUse],
@@ -100,14 +101,18 @@ impl QueueChecker {
                 format!("queues have booked {booked:?}, their executors hold {held:?}"),
             ));
         }
+        let list = self.queues.list(settings);
+        let kept = uses.iter().map(|it| [it.guaranteed_cores.millis(), it.guaranteed_memory.get()]);
+        let kept: Vec<[u64; 2]> = kept.collect();
+        let due: Vec<[u64; 2]> =
+            list.iter().map(|queue| [0, 1].map(|kind| queue.terms(kind).1)).collect();
+        if kept != due {
+            return Err((51, format!("{kept:?} is kept for queues, their guarantees are {due:?}")));
+        }
         if self.held == before {
             return Ok(());
         }
-        let list = self.queues.list(settings);
-        let totals = [
-            Some(settings.core_cap.millis()).filter(|cap| *cap > 0),
-            self.queues.memory(settings).map(|memory| memory.get()),
-        ];
+        let totals = self.queues.totals(settings);
         for kind in [0, 1] {
             let held = |queues: &[[u64; 2]]| queues.iter().map(|it| it[kind]).collect::<Vec<_>>();
             let terms = list.iter().map(|queue| queue.terms(kind));
@@ -118,14 +123,10 @@ impl QueueChecker {
     }
 }
 
-impl SimQueue {
-    /// The maximum of cores or memory, and what other queues must leave.
-    fn terms(&self, kind: usize) -> (u64, u64) {
-        let (most, least) = match kind {
-            0 => (self.max_cores.map(|it| it.millis()), self.guaranteed_cores.millis()),
-            _ => (self.max_memory.map(|it| it.get()), self.guaranteed_memory.get()),
-        };
-        (most.unwrap_or(u64::MAX), if self.has_demand { least } else { 0 })
+impl Checker {
+    /// What each queue holds, by number: thousandths of cores, and MiB. `None` if checks are off.
+    pub(in crate::cluster::simulated) fn held_in_queues(&self) -> Option<&[[u64; 2]]> {
+        self.is_enabled.then_some(&*self.queues.held)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::cluster::simulated::scenario::Scenario;
 use crate::cluster::simulated::wire::Amounts;
 use crate::config::QueueId;
 use crate::kernel::{Phase, ResourceSums, Snapshot};
+use crate::resources::{Mebibytes, MilliCpus};
 
 /// The maximum duration of the recovery, in milliseconds: until all executors were reconciled once more, lost ones were
 /// given up, and exclusions have expired.
@@ -103,13 +104,23 @@ fn may_be_placed(simulation: &Simulation, host: Option<ResourceSums>) -> bool {
     let cap = settings.core_cap.millis();
     let is_admitted = totals.executors.saturating_add(executors) <= settings.limit
         && (cap == 0 || totals.cores.millis() + cores <= cap);
-    let (queues, all) = (kernel.queues(), SimQueues::of(scenario));
-    let host = host.map(|host| (QueueId::DEFAULT, host.cores, host.memory));
+    let all = SimQueues::of(scenario);
+    let (list, totals) = (all.list(settings), all.totals(settings));
+    // The checker's own books, if it is enabled.
+    let booked = || kernel.queues().iter().map(|it| amounts(it.cores, it.memory)).collect();
+    let held = simulation.checker.held_in_queues().map_or_else(booked, <[_]>::to_vec);
+    let host = host.map(|host| (QueueId::DEFAULT, amounts(host.cores, host.memory)));
     let has_room = |queue: u8| {
-        let task = (QueueId::new(queue), least.0, least.1);
+        let task = (QueueId::new(queue), amounts(least.0, least.1));
         let wanted: Vec<_> = host.into_iter().chain([task]).collect();
-        have_room(&queues, settings.core_cap, all.memory(settings), &wanted)
+        have_room(&list, &held, totals, &wanted)
     };
-    let mut list = all.list(settings).into_iter().zip(0..);
-    is_admitted && (all.is_empty() || list.any(|(it, number)| it.has_demand && has_room(number)))
+    let mut numbered = list.iter().zip(0..);
+    is_admitted
+        && (all.is_empty() || numbered.any(|(it, number)| it.has_demand && has_room(number)))
+}
+
+/// Thousandths of cores, and MiB.
+fn amounts(cores: MilliCpus, memory: Mebibytes) -> [u64; 2] {
+    [cores.millis(), memory.get()]
 }
