@@ -23,7 +23,8 @@ impl TaskChooser for TaskQueue {
         }
         let mut queues = rooms.queues_left();
         for task in state.picked.values() {
-            // If it is booked already, it has room twice for a moment, and others wait for the next offer.
+            // If it is booked already, it takes its room twice until its launch is prepared. Nothing revives offers that
+            // are declined for that: they come again once the time they are refused for is over, a second at most.
             let _has_room = queues.take(task);
         }
         let for_tasks = state.hosts.as_ref().map(|hosts| hosts.rooms_for_tasks(rooms, &queues));
