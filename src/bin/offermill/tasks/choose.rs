@@ -10,7 +10,7 @@ use offermill::launch::{Command, Hosting, LaunchContext, Launcher};
 use offermill::{Picks, QueuesLeft, Rooms, Task, Timestamp, Unplaced};
 
 use crate::tasks::hosting::BatchCaps;
-use crate::tasks::queue::{TaskQueue, TaskQueueState, TaskStage, TaskTerms, sums};
+use crate::tasks::queue::{TaskQueue, TaskQueueState, TaskStage, TaskTerms};
 use crate::tasks::results::ResultState;
 
 impl TaskChooser for TaskQueue {
@@ -23,8 +23,8 @@ impl TaskChooser for TaskQueue {
         }
         let mut queues = rooms.queues_left();
         for task in state.picked.values() {
-            // If it is booked already, it takes its room twice until its launch is prepared. Nothing revives offers that
-            // are declined for that: they come again once the time they are refused for is over, a second at most.
+            // If it is booked already, it takes its room twice until its launch is prepared. Nothing revives offers
+            // that are declined for that: they come again once they are refused no more, a second later at most.
             let _has_room = queues.take(task);
         }
         let for_tasks = state.hosts.as_ref().map(|hosts| hosts.rooms_for_tasks(rooms, &queues));
@@ -114,7 +114,7 @@ impl TaskQueue {
         wanted: impl Iterator<Item = Task>,
     ) -> Vec<Task> {
         let BatchCaps { executors: room, mut left } = self.caps_left(state);
-        let own = |task: &Task| sums(&self.list.tasks[task.tag as usize]);
+        let own = |task: &Task| self.list.tasks[task.tag as usize].sums();
         let in_queue = wanted.filter(|task| queues.take(task).is_ok());
         let is_admitted = |task: &Task| {
             let own = own(task);
@@ -136,7 +136,7 @@ impl TaskQueue {
     ) {
         self.take_out(state, number);
         let task = &self.list.tasks[number as usize];
-        let own = sums(task);
+        let own = task.sums();
         state.counts.running += 1;
         state.taken = state.taken.saturating_add(own);
         state.agents.taken(place.0, own);

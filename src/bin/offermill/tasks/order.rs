@@ -86,7 +86,7 @@ impl TaskList {
                 Some(name) => quotas.find(&name),
                 None => Ok(QueueId::DEFAULT),
             };
-            let own = ResourceSums { cores: task.cores, memory: task.memory, gpus: task.gpus };
+            let own = task.sums();
             let checked = found.and_then(|queue| {
                 let beside = |host| (own.saturating_add(host), "with its host ");
                 let (all, who) = host.map_or((own, ""), beside);

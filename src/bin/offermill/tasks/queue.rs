@@ -456,7 +456,7 @@ impl TaskQueue {
 impl TaskQueueState {
     /// A task is in flight no more.
     pub(super) fn land(&mut self, number: u32, task: &TaskSpec) {
-        let own = sums(task);
+        let own = task.sums();
         // Its launch may never have been prepared.
         self.picked.remove(&u64::from(number));
         self.counts.running -= 1;
@@ -485,11 +485,6 @@ fn is_lost(record: &ExecutorRecord) -> bool {
     let by_cluster = [EndCause::Dropped, EndCause::AgentLost, EndCause::Preempted];
     matches!(record.state, ExecutorState::Lost | ExecutorState::GivenUp)
         || record.cause.is_some_and(|cause| by_cluster.contains(&cause))
-}
-
-/// What a task takes.
-pub(super) fn sums(task: &TaskSpec) -> ResourceSums {
-    ResourceSums { cores: task.cores, memory: task.memory, gpus: task.gpus }
 }
 
 /// The exit code of a process; of one that a signal has ended, 128 and the signal's number, as in a shell.
@@ -659,9 +654,9 @@ mod tests {
         assert!(back(1) && !back(2));
     }
 
-    /// Goal: a pick whose launch was never prepared, because an earlier call of its batch has panicked, takes no room in
-    /// its queue once its attempt has ended. Method: a queue with room for one task and its host, that are picked and
-    /// lost without a command, alone and in a host.
+    /// Goal: a pick whose launch was never prepared, because an earlier call of its batch has panicked, takes no room
+    /// in its queue once its attempt has ended. Method: a queue with room for one task and its host, that are picked
+    /// and lost without a command, alone and in a host.
     #[test]
     fn picks_that_are_never_launched_leave_their_queue() {
         for hosts in [None, Some(host_terms())] {
