@@ -149,9 +149,9 @@
 //! | 46 | A picture of the [capacity](Kernel::capacity) is as old as it says, and shows each agent that was offered lately; what executors use there is what they hold, if it is marked exact; what an agent offered is what it did in a batch, and what is free follows from the last one that was looked at, if executors have a fixed size | L `capacity`; P, D |
 //! | 47 | An executor that is [bound late](Kernel::bind) counts on the agent that it is bound to, on no other, and on none once it has ended; whichever of a binding, a refusal and an end comes first decides. Once its agent is reported lost, it is in doubt. If the agent was excluded before, or doesn't meet the constraint, it is killed, and blames no agent | L `binding`; P, F; D |
 //! | 48 | An executor whose launch was returned is found by its id until it ends, and by no other id, also while the tables behind ids are reused; to look up an id allocates nothing, whatever it says | L `numbers`; S `numbers/plain-ids`; P, F; counting allocator |
-//! | 49 | An agent has at most one [host](Hosts) for tasks: of several first tasks on an agent one adds it, and it is placed with its first tasks or not at all; no task joins a host that the framework is about to end, and what is said of a former host's tasks doesn't count for the next host | L `hosts`, `tasks`; P |
+//! | 49 | An agent has at most one [host](Hosts) for tasks: of several first tasks on an agent one adds it, and it is placed with its first tasks or not at all; no task joins a host that the framework is about to end, and what is said of a former host's tasks doesn't count for the next host | L `hosts`, `tasks`; P, F against naive books; D |
 //! | 50 | Each task that is picked is placed once, with what it asked for, or comes back with the reason; a gang is placed whole or not at all | L `tasks`; P, F, D |
-//! | 51 | With [queues](ConfigBuilder::queue), placements and readmissions never exceed a queue's maximum, and leave other queues what is [guaranteed](Kernel::set_queue_demand) to them; offers that are refused for a claim which another batch gives back are revived | L `queues`; S `caps/queue`; T, P against naive books |
+//! | 51 | With [queues](ConfigBuilder::queue), placements and readmissions never exceed a queue's maximum, and leave other queues what is [guaranteed](Kernel::set_queue_demand) to them; offers that are refused for a claim which another batch gives back are revived | L `queues`; S `caps/queue`; T; P, F against naive books; D |
 //!
 //! # Which call waits for which
 //!
@@ -292,9 +292,9 @@ pub use kernel::{
     ClusterLack, Decisions, Decline, DeclineCounts, Declined, DemandCall, DrainFuture, DrainReport,
     Drained, ExcludedAgents, Exclusion, ExecutorView, Explanation, GivenUp, Handler, Hosts,
     IdleHost, Joined, Kernel, LargestAgent, Left, LeftResources, LimitRule, Miss, OfferCounts,
-    Outcome, Phase, Pick, Picks, Piece, Placed, QueueUse, Reason, ReasonKind, Recovered, Remainder,
-    ResourceSums, RoleOffer, Room, Rooms, Scope, Snapshot, Target, Task, TaskHost, TaskHostStage,
-    Ticked, Totals, Unplaced, Updater, Violation, choosers,
+    Outcome, Phase, Pick, Picks, Piece, Placed, QueueUse, QueuesLeft, Reason, ReasonKind,
+    Recovered, Remainder, ResourceSums, RoleOffer, Room, Rooms, Scope, Snapshot, Target, Task,
+    TaskHost, TaskHostStage, Ticked, Totals, Unplaced, Updater, Violation, choosers,
 };
 pub use offer::attributes;
 pub use offer::{

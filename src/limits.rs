@@ -23,9 +23,9 @@ pub const QUEUE_NAME_BYTES_MAX: usize = 64;
 /// The maximum memory that all executors of one queue hold together: 8 PiB less 1 MiB.
 pub const QUEUE_MEMORY_MAX: Mebibytes = Mebibytes::new((1 << 33) - 1);
 /// The maximum number of cores that can be guaranteed to a queue.
-pub const QUEUE_MIN_CORES_MAX: MilliCpus = MilliCpus::from_millis((1 << 31) - 1);
+pub const QUEUE_GUARANTEED_CORES_MAX: MilliCpus = MilliCpus::from_millis((1 << 31) - 1);
 /// The maximum memory that can be guaranteed to a queue: 2 PiB less 1 MiB.
-pub const QUEUE_MIN_MEMORY_MAX: Mebibytes = Mebibytes::new((1 << 31) - 1);
+pub const QUEUE_GUARANTEED_MEMORY_MAX: Mebibytes = Mebibytes::new((1 << 31) - 1);
 /// The maximum time that an offer can be refused for; Mesos' own limit.
 pub const REFUSE_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The maximum length of a message that a cluster sends, in bytes. Longer ones are cut.

@@ -294,7 +294,7 @@ impl ConfigBuilder {
     /// let config = Config::builder()
     ///     .core_cap(Some(cores(20)))
     ///     .queue(Queue::new("etl").max_cores(Some(cores(16))))
-    ///     .queue(Queue::new("web").min_cores(cores(4)));
+    ///     .queue(Queue::new("web").guaranteed_cores(cores(4)));
     /// let kernel = Kernel::new(config.build()?, IdScheme::plain());
     /// assert_eq!(kernel.config().queues().id("web"), Some(QueueId::new(2)));
     ///

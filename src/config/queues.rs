@@ -66,7 +66,7 @@ impl fmt::Display for QueueId {
 /// let etl = Queue::new("etl")
 ///     .max_cores(Some(MilliCpus::from_cores(16)))
 ///     .max_memory(Some(Mebibytes::new(32 * 1024)))
-///     .min_cores(MilliCpus::from_cores(4));
+///     .guaranteed_cores(MilliCpus::from_cores(4));
 /// assert_eq!(etl.name(), "etl");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,8 +74,8 @@ pub struct Queue {
     name: Arc<str>,
     pub(crate) max_cores: Option<MilliCpus>,
     pub(crate) max_memory: Option<Mebibytes>,
-    pub(crate) min_cores: MilliCpus,
-    pub(crate) min_memory: Mebibytes,
+    pub(crate) guaranteed_cores: MilliCpus,
+    pub(crate) guaranteed_memory: Mebibytes,
 }
 
 impl Queue {
@@ -87,8 +87,8 @@ impl Queue {
             name: name.into(),
             max_cores: None,
             max_memory: None,
-            min_cores: MilliCpus::ZERO,
-            min_memory: Mebibytes::ZERO,
+            guaranteed_cores: MilliCpus::ZERO,
+            guaranteed_memory: Mebibytes::ZERO,
         }
     }
 
@@ -109,18 +109,18 @@ impl Queue {
 
     /// Sets the cores that are kept for it: as long as it holds less and has demand, other queues leave it the rest
     /// below the core cap; see [what exactly holds](crate::Kernel::set_queue_demand). Without a core cap there is
-    /// nothing to keep. At most [`limits::QUEUE_MIN_CORES_MAX`].
+    /// nothing to keep. At most [`limits::QUEUE_GUARANTEED_CORES_MAX`].
     #[must_use]
-    pub fn min_cores(mut self, cores: MilliCpus) -> Queue {
-        self.min_cores = cores;
+    pub fn guaranteed_cores(mut self, cores: MilliCpus) -> Queue {
+        self.guaranteed_cores = cores;
         self
     }
 
     /// Sets the memory that is kept for it, out of that of [all queues](crate::ConfigBuilder::queued_memory). At most
-    /// [`limits::QUEUE_MIN_MEMORY_MAX`].
+    /// [`limits::QUEUE_GUARANTEED_MEMORY_MAX`].
     #[must_use]
-    pub fn min_memory(mut self, memory: Mebibytes) -> Queue {
-        self.min_memory = memory;
+    pub fn guaranteed_memory(mut self, memory: Mebibytes) -> Queue {
+        self.guaranteed_memory = memory;
         self
     }
 
@@ -128,6 +128,18 @@ impl Queue {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns the most cores and the most memory that its executors hold together.
+    #[must_use]
+    pub fn maxima(&self) -> (Option<MilliCpus>, Option<Mebibytes>) {
+        (self.max_cores, self.max_memory)
+    }
+
+    /// Returns the cores and the memory that are kept for it.
+    #[must_use]
+    pub fn guarantees(&self) -> (MilliCpus, Mebibytes) {
+        (self.guaranteed_cores, self.guaranteed_memory)
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -142,12 +154,12 @@ impl Queue {
             let allowed = format!("at most {}", limits::TOTAL_CORES_MAX);
             return Err(Error::setting(self.setting("maximum of cores"), most, allowed));
         }
-        let least = most.min(limits::QUEUE_MIN_CORES_MAX);
-        if self.min_cores > least {
+        let least = most.min(limits::QUEUE_GUARANTEED_CORES_MAX);
+        if self.guaranteed_cores > least {
             let allowed = format!("at most {least}");
             return Err(Error::setting(
                 self.setting("guarantee of cores"),
-                self.min_cores,
+                self.guaranteed_cores,
                 allowed,
             ));
         }
@@ -156,11 +168,11 @@ impl Queue {
             let allowed = format!("at most {}", limits::QUEUE_MEMORY_MAX);
             return Err(Error::setting(self.setting("maximum of memory"), most, allowed));
         }
-        let least = most.min(limits::QUEUE_MIN_MEMORY_MAX);
-        if self.min_memory > least {
+        let least = most.min(limits::QUEUE_GUARANTEED_MEMORY_MAX);
+        if self.guaranteed_memory > least {
             let allowed = format!("at most {least}");
             let name = self.setting("guarantee of memory");
-            return Err(Error::setting(name, self.min_memory, allowed));
+            return Err(Error::setting(name, self.guaranteed_memory, allowed));
         }
         Ok(())
     }
@@ -198,6 +210,18 @@ impl Queues {
     /// The name of the default queue.
     pub const DEFAULT_NAME: &str = "default";
 
+    /// Collects queues. The default one is among them; one that has the name of a former one replaces it.
+    ///
+    /// # Errors
+    /// Fails if one of them is wrong, or if there are more than [`limits::QUEUES_MAX`] with the default one. What is
+    /// guaranteed is compared with what there is when a configuration is built.
+    pub fn new(queues: impl IntoIterator<Item = Queue>) -> Result<Queues, Error> {
+        let mut all = Queues::default();
+        queues.into_iter().for_each(|queue| all.set(queue));
+        all.check(None)?;
+        Ok(all)
+    }
+
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -229,7 +253,7 @@ impl Queues {
 
     /// Whether cores are guaranteed to any.
     pub(crate) fn guarantee_cores(&self) -> bool {
-        self.list.iter().any(|queue| queue.min_cores > MilliCpus::ZERO)
+        self.list.iter().any(|queue| queue.guaranteed_cores > MilliCpus::ZERO)
     }
 
     /// What a queue may hold. A number without a queue may hold nothing more, unless there are no queues at all.
@@ -267,7 +291,7 @@ impl Queues {
             let allowed = "the number of a queue that there is";
             return Err(Error::setting("executors' queue", self.executors, allowed));
         }
-        let cores = self.list.iter().map(|queue| queue.min_cores.millis()).sum();
+        let cores = self.list.iter().map(|queue| queue.guaranteed_cores.millis()).sum();
         let cores = MilliCpus::from_millis(cores);
         if let Some(cap) = core_cap
             && cores > cap
@@ -275,7 +299,8 @@ impl Queues {
             let allowed = format!("at most {cap}, the cores of all executors");
             return Err(Error::setting("guaranteed cores of all queues", cores, allowed));
         }
-        let memory = Mebibytes::new(self.list.iter().map(|queue| queue.min_memory.get()).sum());
+        let memory =
+            Mebibytes::new(self.list.iter().map(|queue| queue.guaranteed_memory.get()).sum());
         if let Some(most) = self.memory
             && memory > most
         {

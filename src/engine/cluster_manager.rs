@@ -24,6 +24,7 @@
 #![doc = include_str!("../../examples/cluster_manager.rs")]
 //! ```
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::Error;
@@ -322,6 +323,9 @@ pub struct Launch<'a> {
     pub pieces: Vec<TakenResource<'a>>,
     /// The command to start.
     pub command: Command,
+    /// The name of its [queue](crate::ConfigBuilder::queue), if there are queues: a manager that keeps records for a
+    /// later run keeps it with them, as [`RecoveredExecutor::queue_name`].
+    pub queue: Option<Arc<str>>,
 }
 
 impl<'a> Launch<'a> {
@@ -333,7 +337,8 @@ impl<'a> Launch<'a> {
         pieces: Vec<TakenResource<'a>>,
         command: Command,
     ) -> Launch<'a> {
-        Launch { executor, profile: ResourceProfileId::DEFAULT, resources, pieces, command }
+        let (profile, queue) = (ResourceProfileId::DEFAULT, None);
+        Launch { executor, profile, resources, pieces, command, queue }
     }
 }
 

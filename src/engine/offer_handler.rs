@@ -293,6 +293,7 @@ impl OfferHandler {
                 resources: placed.resources,
                 pieces: taken_pieces(accepted, placed, offers),
                 command: self.launcher.command(&context),
+                queue: self.recorded_kernel.kernel().queue_name(placed.id),
             }
         }));
         let call = Call::Accept(Accept {

@@ -1,6 +1,6 @@
 //! [`RecoveredExecutor`]: an executor of a former run, as a manager's records have it.
 
-use crate::config::QueueId;
+use crate::config::{QueueId, Queues};
 use crate::kernel::Recovered;
 use crate::offer::Binding;
 use crate::resources::ExecutorResources;
@@ -24,6 +24,10 @@ pub struct RecoveredExecutor {
     /// The queue that it is in, if the manager knows it; see [`Recovered::queue`].
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub queue: Option<QueueId>,
+    /// What its queue was called in the former run. The engine finds the queue of this name, if there is one and the
+    /// manager doesn't know better.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub queue_name: Option<String>,
 }
 
 impl RecoveredExecutor {
@@ -42,6 +46,7 @@ impl RecoveredExecutor {
             resources,
             binding: Binding::Immediate,
             queue: None,
+            queue_name: None,
         }
     }
 
@@ -52,11 +57,25 @@ impl RecoveredExecutor {
         RecoveredExecutor { binding, ..RecoveredExecutor::new(executor, "", "", resources) }
     }
 
+    /// The same executor in the queue of this name, if there is one.
+    #[must_use]
+    pub fn in_queue_called(mut self, name: impl Into<String>) -> RecoveredExecutor {
+        self.queue_name = Some(name.into());
+        self
+    }
+
     /// The same executor in this queue.
     #[must_use]
     pub const fn in_queue(mut self, queue: QueueId) -> RecoveredExecutor {
         self.queue = Some(queue);
         self
+    }
+}
+
+/// Finds the queues of executors by what these were called. One that isn't there any more is as none.
+pub(super) fn find_queues(former: &mut [RecoveredExecutor], queues: &Queues) {
+    for it in former.iter_mut().filter(|it| it.queue.is_none()) {
+        it.queue = it.queue_name.as_deref().and_then(|name| queues.id(name));
     }
 }
 

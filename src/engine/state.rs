@@ -14,6 +14,7 @@ use super::notice::PlacedExecutor;
 use super::offer_queue::{OfferQueue, QueuedOffer};
 use super::owned::{LONG_TEXT, WITHOUT_ID};
 use super::recorded_kernel::RecordedKernel;
+use super::recovered::find_queues;
 use super::sync::{Deadline, Mutex, lock};
 use super::task_chooser::TaskChooser;
 use super::unreadable_offers::RefusedOffer;
@@ -119,8 +120,9 @@ impl EngineState {
 
     /// Adopts the executors of a former run, on the calling thread, because the next event may be about them. If
     /// finished executors count down the limit, lowers it by those that finished in the former run.
-    fn resume(&self, executors: Vec<RecoveredExecutor>, finished: u64) {
+    fn resume(&self, mut executors: Vec<RecoveredExecutor>, finished: u64) {
         let recorded_kernel = &self.recorded_kernel;
+        find_queues(&mut executors, recorded_kernel.kernel().config().queues());
         let now = self.clock.now();
         if self.options.finished_count_down {
             recorded_kernel.lower_executor_limit(u32::try_from(finished).unwrap_or(u32::MAX), now);

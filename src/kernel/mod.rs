@@ -48,6 +48,7 @@ pub use offers::remainder::{Left, LeftResources, Remainder};
 pub use offers::tasks::choosers;
 pub use offers::tasks::hosts::{Hosts, IdleHost, Joined, TaskHost};
 pub use offers::tasks::picks::{Pick, Picks, Task, Unplaced};
+pub use offers::tasks::queues_left::QueuesLeft;
 pub use offers::tasks::room::Room;
 pub use offers::tasks::rooms::Rooms;
 pub use reason::{Decline, Reason, ReasonKind};

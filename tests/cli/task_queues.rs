@@ -3,51 +3,37 @@
 use std::collections::HashMap;
 use std::fs;
 
-use serde_json::Value;
-
 use crate::support::{Ended, Folder, finish};
 
 /// Four cores on two agents, and tasks of one core and 16 MiB.
 const RUN: [&str; 7] =
     ["run", "--master", "local-cluster[2,2,64]", "--task-memory", "16m", "--tasks", "tasks"];
 
+/// Tasks find in `MOMENTS` where they write when they start and end.
 fn run_in_queues(folder: &Folder, tasks: &str, more: &[&str]) -> Ended {
     folder.write("tasks", tasks);
-    finish(folder, &[&RUN[..], more].concat())
+    let moments = format!("MOMENTS={}", folder.0.join("moments").display());
+    finish(folder, &[&RUN[..], &["--env", &moments], more].concat())
 }
 
 /// A line of a task.
 fn task(id: &str, command: &str, queue: &str, after: &[&str]) -> String {
+    let command = format!("echo '+{id}' >>\"$MOMENTS\"; {command}; echo '-{id}' >>\"$MOMENTS\"");
     let task = serde_json::json!({ "id": id, "command": command, "queue": queue, "after": after });
     format!("{task}\n")
 }
 
-/// When a task started or ended, by the results.
+/// When a task started or ended, by its own account.
 struct Moment {
-    at: String,
     id: String,
     is_start: bool,
 }
 
-/// All starts and ends in their order. Of those at the same millisecond, ends come first.
+/// All starts and ends in their order.
 fn moments(folder: &Folder) -> Vec<Moment> {
-    let text = fs::read_to_string(folder.0.join("tasks.results")).unwrap();
-    let mut moments = Vec::new();
-    for line in text.lines() {
-        let line: Value = serde_json::from_str(line).unwrap();
-        let text = |key: &str| line[key].as_str().unwrap().to_owned();
-        match line["state"].as_str().unwrap() {
-            "started" => {}
-            "succeeded" => {
-                for (key, is_start) in [("started", true), ("ended", false)] {
-                    moments.push(Moment { at: text(key), id: text("id"), is_start });
-                }
-            }
-            other => panic!("{other}: {line}"),
-        }
-    }
-    moments.sort_by(|a, b| (&a.at, a.is_start).cmp(&(&b.at, b.is_start)));
-    moments
+    let text = fs::read_to_string(folder.0.join("moments")).unwrap();
+    let moment = |line: &str| Moment { id: line[1..].to_owned(), is_start: line.starts_with('+') };
+    text.lines().map(moment).collect()
 }
 
 /// How many tasks, whose ids begin so, are in flight after each moment.
@@ -142,7 +128,7 @@ fn wrong_queues_are_refused() {
         ),
         (&["--queues", ""], "--queues: it names no queue"),
         (&["--queues", "q;q"], "--queues: the queue \"q\" stands there twice"),
-        (&["--queues", "q r"], "--queues: the queue name \"q r\" must have 1 to 64 letters"),
+        (&["--queues", "q r"], "--queues: queue name is \"q r\", but must be 1 to 64 letters"),
         (
             &["--queues", "q:guaranteed-cores=1"],
             "--queues: guaranteed-cores needs --total-executor-cores",
@@ -160,7 +146,30 @@ fn wrong_queues_are_refused() {
             "tasks, line 1: it takes 16 MiB; the queue q has at most 8 MiB",
         ),
         (&[], "tasks, line 1: it is of the queue \"q\", but there are no --queues"),
-        (&["--queues", "q", "--task-hosts"], "--queues doesn't go with --task-hosts: queues would"),
+        (
+            &["--queues", "q:guaranteed-mem=1g"],
+            "--queues: guaranteed-mem needs --total-task-memory, of which it is",
+        ),
+        (
+            &["--queues", "q:guaranteed-mem=1g", "--total-task-memory", "1000m"],
+            "guaranteed memory of all queues is \"1024 MiB\", but must be at most 1000 MiB, the memory",
+        ),
+        (
+            &["--queues", "q", "--total-task-memory", "x"],
+            "--total-task-memory is \"x\", but must be",
+        ),
+        (
+            &["--queues", "q", "--total-task-memory", "8m"],
+            "tasks, line 1: it takes 16 MiB; --total-task-memory is 8 MiB",
+        ),
+        (
+            &["--queues", "q", "--total-task-memory", "40m", "--task-hosts"],
+            "tasks, line 1: it with its host takes 48 MiB; --total-task-memory is 40 MiB",
+        ),
+        (
+            &["--queues", "q;default:max-cores=0.05", "--task-hosts"],
+            "--queues: a host takes 0.1 cores; the queue default has at most 0.05",
+        ),
     ]);
     for (flags, expected) in cases {
         let ended = run_in_queues(&folder, &task("a", "true", "q", &[]), flags);
@@ -170,4 +179,61 @@ fn wrong_queues_are_refused() {
         assert_eq!(sentences, 1, "{flags:?}: {}", ended.errors);
         assert!(!folder.0.join("tasks.results").exists(), "{flags:?}");
     }
+}
+
+/// Goal: memory is kept for a queue as cores are. Method: 64 MiB for all tasks, of which 32 are kept for a queue whose
+/// tasks wait for each other, while others of 16 MiB flood the run.
+#[test]
+fn memory_is_guaranteed() {
+    let folder = Folder::new();
+    let mut tasks: String =
+        (0..12).map(|n| task(&format!("flood-{n}"), "sleep 0.1", "default", &[])).collect();
+    tasks.push_str(&task("few-0", "true", "few", &[]));
+    for n in 1..4 {
+        let before = format!("few-{}", n - 1);
+        tasks.push_str(&task(&format!("few-{n}"), "true", "few", &[&before]));
+    }
+    let flags = ["--queues", "few:guaranteed-mem=32m", "--total-task-memory", "64m"];
+    let ended = run_in_queues(&folder, &tasks, &flags);
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    let moments = moments(&folder);
+    let place = moments.iter().position(|it| it.id == "few-3" && it.is_start).unwrap();
+    assert_eq!(in_flight(&moments, "flood")[..place].iter().max(), Some(&2), "half is kept");
+    folder.assert_deserted();
+}
+
+/// Goal: queues bound tasks in hosts as they do others; hosts count in the default queue. Method: ten tasks of a queue
+/// with one core in hosts, beside ten of another one, and of the default queue, which has room for two hosts and a
+/// task.
+#[test]
+fn queues_bound_tasks_in_hosts() {
+    let folder = Folder::new();
+    let tasks: String = (0..10)
+        .flat_map(|n| [("slow", "slow"), ("other", "other"), ("own", "default")].map(|it| (n, it)))
+        .map(|(n, (id, queue))| {
+            let line = task(&format!("{id}-{n}"), "sleep 0.05", queue, &[]);
+            line.replacen('{', "{\"cores\":0.5,", 1)
+        })
+        .collect();
+    let queues = "slow:max-cores=0.5;other;default:max-cores=0.7";
+    let ended = run_in_queues(&folder, &tasks, &["--task-hosts", "--queues", queues]);
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    let moments = moments(&folder);
+    assert_eq!(moments.len(), 60);
+    for queue in ["slow", "own"] {
+        assert_eq!(in_flight(&moments, queue).iter().max(), Some(&1), "{queue}");
+    }
+    folder.assert_deserted();
+}
+
+/// Goal: a task that its queue never has room for beside its host is refused, with its line. Method: a task of one core
+/// in the default queue, which has one.
+#[test]
+fn tasks_need_room_beside_their_host() {
+    let folder = Folder::new();
+    let flags = ["--task-hosts", "--queues", "default:max-cores=1"];
+    let ended = run_in_queues(&folder, &task("a", "true", "default", &[]), &flags);
+    let why = "tasks, line 1: it with its host takes 1.1 cores; the queue default has at most 1";
+    assert_eq!(ended.code, Some(2), "{}", ended.errors);
+    assert!(ended.errors.contains(why), "{}", ended.errors);
 }

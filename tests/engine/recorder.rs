@@ -20,6 +20,8 @@ pub(crate) enum Call {
         offers: Vec<String>,
         executors: Vec<String>,
         argv: Vec<String>,
+        /// The queues of the executors, if they are in queues.
+        queues: Vec<String>,
     },
     Decline {
         offers: Vec<String>,
@@ -331,6 +333,11 @@ fn record(call: cluster_manager::Call<'_>) -> Call {
             offers: accept.offers.iter().map(|offer| offer.id.to_owned()).collect(),
             executors: accept.executors.iter().map(|launch| launch.executor.to_owned()).collect(),
             argv: accept.executors[0].command.argv.clone(),
+            queues: accept
+                .executors
+                .iter()
+                .filter_map(|it| Some(it.queue.as_deref()?.into()))
+                .collect(),
         },
         cluster_manager::Call::Decline { offers, refuse, .. } => {
             Call::Decline { offers: offers.iter().map(|id| (*id).to_owned()).collect(), refuse }

@@ -3,11 +3,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use offermill::engine::cluster_manager::Event;
+use offermill::config::{ExecutorCores, Queue};
+use offermill::engine::cluster_manager::{Event, RecoveredExecutor};
 use offermill::engine::{Engine, EngineOptions, Notice, TaskChooser};
 use offermill::launch::{Command, LaunchContext, Launcher};
-use offermill::resources::{Mebibytes, MilliCpus};
-use offermill::{Picks, Rooms, Task, Timestamp, Unplaced};
+use offermill::resources::{ExecutorResources, Mebibytes, MilliCpus};
+use offermill::{Config, IdScheme, Kernel, Picks, Rooms, Task, Timestamp, Unplaced};
 
 use crate::kernel;
 use crate::recorder::{Call, Notices, Recorder, offer};
@@ -41,14 +42,23 @@ impl Launcher for Wanted {
 }
 
 fn start(cluster: &Arc<Recorder>, wanted: &Arc<Wanted>, notices: &Notices) -> Engine {
+    let engine = start_with(kernel(None), cluster, wanted, notices);
+    cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
+    engine
+}
+
+fn start_with(
+    kernel: Kernel,
+    cluster: &Arc<Recorder>,
+    wanted: &Arc<Wanted>,
+    notices: &Notices,
+) -> Engine {
     let manager = Arc::clone(cluster) as _;
     let launcher = Arc::clone(wanted) as Arc<dyn Launcher>;
     let chooser = Arc::clone(wanted) as Arc<dyn TaskChooser>;
     let options = EngineOptions::default().with_handlers(1);
     let observer = Box::new(notices.clone());
-    let kernel = kernel(None);
     let engine = Engine::start_with_tasks(kernel, manager, launcher, chooser, options, observer);
-    cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
     engine.unwrap()
 }
 
@@ -97,5 +107,58 @@ fn a_chooser_that_panics_gets_its_picks_back() {
     cluster.send(Event::Offers(vec![offer("o2", "S2", 3)]));
     assert_eq!(cluster.declined_when(2)[1].0, "o2");
     assert!(cluster.accepted().is_empty());
+    drop(engine);
+}
+
+/// A kernel with the default queue and these, of which the first has at most three cores.
+fn kernel_with_queues(names: [&str; 2]) -> Kernel {
+    let smallest = ExecutorCores::Fixed(MilliCpus::from_cores(1));
+    let [first, second] = names.map(Queue::new);
+    let builder = Config::builder()
+        .executor_cores(smallest)
+        .executor_memory(Mebibytes::new(64))
+        .memory_overhead(Some(Mebibytes::ZERO))
+        .queue(first.max_cores(Some(MilliCpus::from_cores(3))))
+        .queue(second);
+    Kernel::new(builder.build().unwrap(), IdScheme::unique("queued", 2).unwrap())
+}
+
+/// Goal: what a manager records of a launch says the queue by its name, and what it has recorded is adopted into the
+/// queue of that name, though its number is another; into that of executors if there is no such queue, or none was
+/// recorded. Method: executors of a former run in two queues, whose order has changed, in one that is gone, and in
+/// none; then a task of the default queue.
+#[test]
+fn queues_survive_a_restart() {
+    let (cluster, notices) = (Arc::new(Recorder::default()), Notices::default());
+    let wanted = wanted(&[1], false);
+    let kernel = kernel_with_queues(["web", "etl"]);
+    let engine = start_with(kernel.clone(), &cluster, &wanted, &notices);
+    let (cores, memory) = (MilliCpus::from_cores(2), Mebibytes::new(64));
+    let resources = ExecutorResources { cores, memory, ..ExecutorResources::NONE };
+    let former = |name: &str| RecoveredExecutor::new(name, "S1", "host", resources);
+    let executors = vec![
+        former("a").in_queue_called("etl"),
+        former("b").in_queue_called("web"),
+        former("c").in_queue_called("web"),
+        former("d").in_queue_called("gone"),
+        former("e"),
+    ];
+    cluster.send(Event::Recovered { executors, finished: 0 });
+    let adopted = notices.wait_for_many(4, |notice| match notice {
+        Notice::Adopted(adopted) => Some(adopted.executor.clone()),
+        _ => None,
+    });
+    assert_eq!(adopted, ["a", "b", "d", "e"], "its queue has no room for another one");
+    let held: Vec<_> = kernel.queues().iter().map(|it| (it.name.to_string(), it.cores)).collect();
+    let cores = MilliCpus::from_cores;
+    let expected = [("default", cores(4)), ("web", cores(2)), ("etl", cores(2))];
+    assert_eq!(held, expected.map(|(name, cores)| (name.to_owned(), cores)));
+    cluster.send(Event::Registered { framework_id: "F".to_owned(), again: false });
+    cluster.send(Event::Offers(vec![offer("o1", "S2", 3)]));
+    let queues = cluster.wait_for(|call| match call {
+        Call::Accept { queues, .. } => Some(queues.clone()),
+        _ => None,
+    });
+    assert_eq!(queues, ["default"]);
     drop(engine);
 }

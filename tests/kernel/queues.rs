@@ -13,11 +13,11 @@ use books::{Bounds, QueueBooks, QueueStep};
 fn bounds() -> impl Strategy<Value = Bounds> {
     let most = |range: u64| prop::option::weighted(0.6, 0..range);
     (most(6000), most(3000), 0u64..2500, 0u64..1200).prop_map(
-        |(max_cores, max_memory, min_cores, min_memory)| Bounds {
+        |(max_cores, max_memory, guaranteed_cores, guaranteed_memory)| Bounds {
             max_cores,
             max_memory,
-            min_cores: min_cores.min(max_cores.unwrap_or(u64::MAX)) / 500 * 500,
-            min_memory: min_memory.min(max_memory.unwrap_or(u64::MAX)) / 400 * 400,
+            guaranteed_cores: guaranteed_cores.min(max_cores.unwrap_or(u64::MAX)) / 500 * 500,
+            guaranteed_memory: guaranteed_memory.min(max_memory.unwrap_or(u64::MAX)) / 400 * 400,
         },
     )
 }

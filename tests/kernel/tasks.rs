@@ -4,6 +4,8 @@ mod books;
 mod documented;
 mod domains;
 mod gangs;
+mod host_books;
+mod hosted;
 mod pair;
 mod rooms;
 mod tags;

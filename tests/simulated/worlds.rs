@@ -10,6 +10,9 @@ use crate::{expect_sound, number_from_environment, play, seeds};
 /// The minimum number of scenarios of each severity in CI: enough to reach each corner case.
 const CI_SEEDS: u64 = 400;
 
+/// The minimum number of scenarios of each severity with which each corner case of hosts is reached.
+const HOST_SEEDS: u64 = 200;
+
 /// Goal: whatever fails, no invariant is violated, and afterwards the framework recovers. Method: random scenarios of
 /// each severity, checked completely after each step; each of them once more on a cluster that chooses the agents of
 /// executors itself. With as many scenarios as in CI each corner case must be reached.
@@ -46,18 +49,39 @@ fn random_worlds_are_sound() {
 }
 
 /// Goal: the same with tasks of several sizes: caps hold, each task is placed once and as it is, or comes back, and
-/// gangs are placed whole or not at all. Method: random scenarios of each severity, with frameworks that place tasks.
+/// gangs are placed whole or not at all; an agent has one host at most, whose tasks end with it, and none is placed in
+/// one that is to end or gone; queues keep to their maxima and leave others what is guaranteed to them, while their
+/// bounds change. Method: random scenarios of each severity, with frameworks that place tasks: alone, in hosts, in
+/// queues, and in both, in turn. With as many scenarios as in CI each corner case of hosts must be reached.
 #[test]
 fn random_worlds_of_tasks_are_sound() {
     let first = number_from_environment("OFFERMILL_SEED", 1);
     let mut placed = 0;
+    let mut corners = BTreeMap::new();
     for severity in [Severity::None, Severity::Mild, Severity::Harsh] {
         for seed in first..first + seeds() {
-            placed += expect_sound(Scenario::generate(seed, severity).with_tasks()).report().placed;
+            let scenario = Scenario::generate(seed, severity);
+            let scenario = match seed % 4 {
+                0 => scenario.with_tasks(),
+                1 => scenario.with_hosts(),
+                2 => scenario.with_queues(),
+                _ => scenario.with_hosts().with_queues(),
+            };
+            let has_hosts = scenario.hosts;
+            let report = expect_sound(scenario).report();
+            placed += report.placed;
+            for (corner, times) in report.corners.into_iter().filter(|_| has_hosts) {
+                *corners.entry(corner).or_insert(0) += times;
+            }
         }
     }
     println!("simulator: {} seeds from {first} of each severity, {placed} tasks", seeds());
     assert!(placed > seeds(), "the worlds have to be worth something");
+    for (corner, times) in &corners {
+        println!("corner: {times:>8} times {corner}");
+    }
+    let missed: Vec<_> = corners.iter().filter(|(_, times)| **times == 0).collect();
+    assert!(seeds() < HOST_SEEDS || missed.is_empty(), "never reached: {missed:?}");
 }
 
 /// Goal: a shutdown is orderly at any time. Method: one harsh scenario, shut down at each of 60 times (by default, of

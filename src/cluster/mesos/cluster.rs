@@ -416,8 +416,9 @@ impl Running {
             }
         };
         let hostname = accept.offers.first().map_or("", |offer| offer.hostname);
-        let launched = accept.executors.iter().map(|launch| {
-            RecoveredExecutor::new(launch.executor, accept.agent_id, hostname, launch.resources)
+        let launched = accept.executors.iter().map(|launch| RecoveredExecutor {
+            queue_name: launch.queue.as_deref().map(str::to_owned),
+            ..RecoveredExecutor::new(launch.executor, accept.agent_id, hostname, launch.resources)
         });
         let launched: Vec<RecoveredExecutor> = launched.collect();
         let written = self.state_file.launch(&launched);

@@ -12,6 +12,8 @@
 //! - etl-t9x3k2-0.0 finished
 //! ```
 //!
+//! An executor that is in a queue has the queue's name as one more field.
+//!
 //! When a run has ended, the file is removed. If its framework could not be torn down, only the framework's id is left:
 //! the next run continues the framework, and kills executors of the run that has ended.
 //!
@@ -238,7 +240,11 @@ fn write_line(text: &mut String, it: &RecoveredExecutor) {
     let (cores, memory, gpus) =
         (it.resources.cores.millis(), it.resources.memory.get(), it.resources.gpus.get());
     let port = it.resources.port.map_or_else(|| "-".to_owned(), |port| port.to_string());
-    let _infallible = writeln!(text, "+ {executor} {agent} {host} {cores} {memory} {gpus} {port}");
+    let _infallible = write!(text, "+ {executor} {agent} {host} {cores} {memory} {gpus} {port}");
+    if let Some(queue) = &it.queue_name {
+        let _infallible = write!(text, " {}", Field(queue));
+    }
+    text.push('\n');
 }
 
 /// Displays a text escaped: without spaces and line ends, and never empty.
@@ -305,7 +311,7 @@ fn read_line(line: &str, state: &mut FrameworkState) -> Option<()> {
     match (kind, rest.as_slice()) {
         ("id", []) => state.framework_id = Some(unfield(first)?),
         ("finished", []) => state.finished = first.parse().ok()?,
-        ("+", [agent, host, cores, memory, gpus, port]) => {
+        ("+", [agent, host, cores, memory, gpus, port, queue @ ..]) if queue.len() <= 1 => {
             let executor = unfield(first)?;
             let former = RecoveredExecutor {
                 executor: executor.clone(),
@@ -319,6 +325,10 @@ fn read_line(line: &str, state: &mut FrameworkState) -> Option<()> {
                 },
                 binding: Binding::Immediate,
                 queue: None,
+                queue_name: match queue.first() {
+                    Some(queue) => Some(unfield(queue)?),
+                    None => None,
+                },
             };
             state.executors.insert(executor, former);
         }

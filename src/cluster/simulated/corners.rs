@@ -5,6 +5,7 @@ use std::time::Duration;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+use super::framework::HostFate;
 use super::scenario::Scenario;
 use crate::engine::Notice;
 use crate::engine::cluster_manager::Call;
@@ -41,7 +42,14 @@ corners! {
     Bound = "an executor is bound late",
     Unwelcome = "an executor is found on an agent that doesn't take it",
     Avoid = "the cluster is told which agents to avoid",
+    HostLost = "a host ends with tasks in it",
+    HostIdle = "a host is ended because it is idle",
+    HostGivenUp = "a host is given up",
+    HostedBack = "a host, or a task in one, is back after it was given up",
 }
+
+/// Corner cases from this one on are those of hosts.
+const FIRST_OF_HOSTS: usize = Corner::HostLost as usize;
 
 /// Counts of the events that may occur between the steps of an answer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,6 +77,7 @@ pub(super) struct Corners {
     visibility: HashMap<String, Visibility, FixedState>,
     release_after: u64,
     forget_after: u64,
+    has_hosts: bool,
 }
 
 impl Corners {
@@ -80,12 +89,29 @@ impl Corners {
             visibility: HashMap::default(),
             release_after: millis(scenario.release_after),
             forget_after: millis(scenario.forget_after()),
+            has_hosts: scenario.has_hosts(),
         }
     }
 
-    /// The corner cases, and how often the simulation has reached each.
+    /// The corner cases, and how often the simulation has reached each. With hosts, these are those of hosts.
     pub(super) fn reached(&self) -> Vec<(&'static str, u64)> {
-        TEXTS.iter().copied().zip(self.reached).collect()
+        let own = if self.has_hosts { FIRST_OF_HOSTS..TEXTS.len() } else { 0..FIRST_OF_HOSTS };
+        TEXTS[own.clone()].iter().copied().zip(self.reached[own].iter().copied()).collect()
+    }
+
+    /// Something becomes of a host.
+    pub(super) fn host(&mut self, event: HostFate) {
+        let corner = match event {
+            HostFate::LostWithTasks => Corner::HostLost,
+            HostFate::GivenUp => Corner::HostGivenUp,
+            HostFate::Returned => Corner::HostedBack,
+        };
+        self.record(corner, true);
+    }
+
+    /// This many hosts are ended because they are idle.
+    pub(super) fn hosts_idle(&mut self, hosts: usize) {
+        self.reached[Corner::HostIdle as usize] += hosts as u64;
     }
 
     pub(super) fn polled(&mut self) {

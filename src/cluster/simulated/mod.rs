@@ -24,6 +24,7 @@ mod event_queue;
 mod framework;
 mod network;
 mod offer_buffer;
+mod queues;
 mod recorder;
 mod report;
 mod rng;

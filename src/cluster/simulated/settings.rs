@@ -1,4 +1,4 @@
-//! The framework's settings that faults change while it runs: executor limit, core cap, executor cores, zones.
+//! The framework's settings that faults change while it runs: executor limit, core cap, executor cores, zones, queues.
 
 use super::scenario::Scenario;
 use crate::resources::MilliCpus;
@@ -14,6 +14,8 @@ pub(super) struct FrameworkSettings {
     pub(super) executor_cores: MilliCpus,
     /// How many zones the constraint allows, from the first; 0 allows all.
     pub(super) zones: u32,
+    /// Which of the bounds that follow from the seed the queues have.
+    pub(super) queue_round: u64,
 }
 
 impl FrameworkSettings {
@@ -24,6 +26,7 @@ impl FrameworkSettings {
             core_cap: scenario.core_cap,
             executor_cores: scenario.executor_cores,
             zones: 0,
+            queue_round: 0,
         }
     }
 

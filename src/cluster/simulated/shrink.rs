@@ -69,7 +69,7 @@ impl ShrinkSearch<'_> {
 
     /// Simplifies one setting after the other.
     fn simplify_settings(&mut self) -> Option<()> {
-        let changes: [fn(&mut Scenario); 15] = [
+        let changes: [fn(&mut Scenario); 17] = [
             |it| it.agents = 1,
             |it| it.agents = it.agents.div_ceil(2),
             |it| it.agents -= u32::from(it.agents > 1),
@@ -83,6 +83,8 @@ impl ShrinkSearch<'_> {
             |it| it.fixed_port = false,
             |it| (it.executor_gpus, it.gpu_cap) = (0, 0),
             |it| it.plain_ids = false,
+            |it| it.hosts = false,
+            |it| it.queues = it.queues.saturating_sub(1),
             |it| it.zones = 1,
             |it| {
                 let last = it.faults.last().map_or(Timestamp::ORIGIN, |fault| fault.at);

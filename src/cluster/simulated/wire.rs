@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::engine::cluster_manager::Update;
 use crate::engine::offer_queue::Queued;
+use crate::launch::Hosting;
 use crate::offer::DEFAULT_ROLE;
 use crate::resources::PortRange;
 use crate::status::{TaskState, UpdateReason};
@@ -56,6 +57,18 @@ impl Amounts {
         }
         self.port &= !other.port;
         true
+    }
+
+    /// Subtracts cores and memory, in thousandths, of whatever role; if there is less, what there is.
+    pub(super) fn take_up_to(&mut self, cpus: u64, mem: u64) {
+        for (name, mut wanted) in [("cpus", cpus), ("mem", mem)] {
+            let kinds = self.scalars.iter_mut().zip(SCALARS);
+            for (amount, _) in kinds.filter(|(_, (kind, _))| *kind == name) {
+                let taken = wanted.min(*amount);
+                *amount -= taken;
+                wanted -= taken;
+            }
+        }
     }
 
     /// The amount of a resource over all roles, in thousandths.
@@ -156,6 +169,7 @@ pub(super) enum FrameworkCall {
 pub(super) struct TaskLaunch {
     pub(super) executor: String,
     pub(super) amounts: Amounts,
+    pub(super) hosting: Hosting,
 }
 
 /// An update that the master makes itself. It has no uuid.

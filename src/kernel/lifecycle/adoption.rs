@@ -42,8 +42,7 @@ pub struct Recovered<'a> {
     /// Its [tag](crate::Task::tag), if it is a task.
     pub tag: Option<u64>,
     /// The [queue](crate::ConfigBuilder::queue) that it is in, if there are queues. `None` is
-    /// [that of executors](crate::ConfigBuilder::executor_queue): no cluster manager of this crate knows the queue, so
-    /// the engine adopts all into that one.
+    /// [that of executors](crate::ConfigBuilder::executor_queue).
     pub queue: Option<QueueId>,
 }
 

@@ -8,8 +8,8 @@ use crate::kernel::{Core, Kernel};
 
 impl Kernel {
     /// Says whether a queue has demand: tasks that wait, or executors that are wanted. Each has at first. What is
-    /// [guaranteed](crate::config::Queue::min_cores) to a queue without demand may be used by others; what is in use
-    /// when it has demand again, it gets as their executors end.
+    /// [guaranteed](crate::config::Queue::guaranteed_cores) to a queue without demand may be used by others; what is in
+    /// use when it has demand again, it gets as their executors end.
     ///
     /// It has no effect while the kernel has no queues: each has demand when they are made. Journals don't record it:
     /// in a replay each queue has demand.

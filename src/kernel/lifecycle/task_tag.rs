@@ -1,4 +1,6 @@
-//! The tag of a task, from its placement until its end is told.
+//! The tag of a task, from its placement until its end is told, and its queue.
+
+use std::sync::Arc;
 
 use crate::ids::ExecutorId;
 use crate::kernel::state::executors::ExecutorCell;
@@ -14,6 +16,16 @@ impl Kernel {
     pub fn task_tag(&self, id: ExecutorId) -> Option<u64> {
         let core = &*self.0;
         core.live_tag(id, core.executors.get(id.slot)?)
+    }
+}
+
+impl Kernel {
+    /// Returns the name of the queue that an executor was placed in, if there are queues.
+    #[inline]
+    pub(crate) fn queue_name(&self, id: ExecutorId) -> Option<Arc<str>> {
+        self.0.queues.get()?;
+        let queue = self.0.read_mark(id)?.queue?;
+        self.0.policy.load().config.queues.get(queue).map(|queue| queue.name().into())
     }
 }
 

@@ -17,7 +17,7 @@
 use super::candidates::{Candidate, CandidateSet};
 use super::commit::{Plan, Planned};
 use super::decision::Decisions;
-use crate::config::{Config, QueueId};
+use crate::config::{Config, QueueId, Queues};
 use crate::kernel::Core;
 use crate::kernel::reason::Reason;
 use crate::kernel::state::policy::Policy;
@@ -30,7 +30,7 @@ use crate::resources::{Mebibytes, MilliCpus};
 const LOST_RACES_MAX: u32 = 8;
 
 /// What the queues hold and may hold while a plan is made.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct QueueDraft {
     quotas: Vec<QueueQuotas>,
     /// What the footprints leave of the totals: cores and memory.
@@ -58,17 +58,17 @@ impl QueueDraft {
     /// Takes an amount for a queue, or says why it has no room. Without queues there is room for all.
     pub(crate) fn take(
         &mut self,
-        config: &Config,
+        queues: &Queues,
         queue: QueueId,
         amount: QueueAmount,
     ) -> Result<(), Reason> {
-        if config.queues.is_empty() {
+        if queues.is_empty() {
             return Ok(());
         }
         let Some(quotas) = self.quotas.get_mut(queue.index()) else {
             return Err(Reason::Malformed);
         };
-        let most = config.queues.bounds(queue);
+        let most = queues.bounds(queue);
         let QueueAmount { cores, memory } = amount;
         let (left_cores, left_memory) = (&mut self.left.0, &mut self.left.1);
         let before = *quotas;
@@ -84,7 +84,7 @@ impl QueueDraft {
                 })
             });
         self.has_refused |= taken.is_err();
-        taken.map_err(|short| reason(config, queue, short, before, amount))
+        taken.map_err(|short| reason(queues, queue, short, before, amount))
     }
 
     /// Has this count as a draft of which an amount was refused, when the number of returns was `returns`.
@@ -102,9 +102,9 @@ impl QueueDraft {
     }
 
     /// The most cores, and the most memory, that a queue has room for.
-    pub(crate) fn room(&self, config: &Config, queue: QueueId) -> QueueAmount {
-        let most = config.queues.bounds(queue);
-        if config.queues.is_empty() {
+    pub(crate) fn room(&self, queues: &Queues, queue: QueueId) -> QueueAmount {
+        let most = queues.bounds(queue);
+        if queues.is_empty() {
             return QueueAmount::new(most.cores, most.memory);
         }
         let Some(quotas) = self.quotas.get(queue.index()) else { return QueueAmount::default() };
@@ -117,13 +117,13 @@ impl QueueDraft {
 /// Why a queue, which held this, has no room for an amount.
 #[cold]
 fn reason(
-    config: &Config,
+    queues: &Queues,
     queue: QueueId,
     short: QueueShortage,
     held: QueueQuotas,
     asked: QueueAmount,
 ) -> Reason {
-    let most = config.queues.bounds(queue);
+    let most = queues.bounds(queue);
     match short {
         QueueShortage::Cores(Shortage::Maximum) => {
             let held = MilliCpus::from_millis(held.cores.held());
@@ -157,7 +157,7 @@ impl Core {
         let mut draft = QueueDraft::default();
         draft.load(self, config);
         plan.claim_returns = draft.returns;
-        draft.room(config, config.queues.executors)
+        draft.room(&config.queues, config.queues.executors)
     }
 
     /// Called after a plan of executors that no cap has cut off: notes that its queue has no room for more, if so.
@@ -172,7 +172,7 @@ impl Core {
         let mut draft = QueueDraft::default();
         draft.load(self, config);
         let least = QueueAmount::new(config.cores_at_least(), config.memory_taken());
-        let reason = draft.take(config, config.queues.executors, least).err();
+        let reason = draft.take(&config.queues, config.queues.executors, least).err();
         let is_refused = candidates.refuse_unplaced(reason);
         let has_room_again = is_refused && reason.is_none() || draft.returns != plan.claim_returns;
         self.record_refused_by_queue(&draft, plan.contended || has_room_again, decisions);

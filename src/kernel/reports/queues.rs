@@ -26,9 +26,9 @@ pub struct QueueUse {
     /// The most memory that it may hold; `None` is no maximum.
     pub max_memory: Option<Mebibytes>,
     /// The cores that are kept for it: its guarantee, or none while it has no demand.
-    pub min_cores: MilliCpus,
+    pub guaranteed_cores: MilliCpus,
     /// The memory that is kept for it, likewise.
-    pub min_memory: Mebibytes,
+    pub guaranteed_memory: Mebibytes,
 }
 
 impl Kernel {
@@ -59,8 +59,8 @@ impl Core {
                 memory: Mebibytes::new(quotas.memory.held()),
                 max_cores: queue.max_cores,
                 max_memory: queue.max_memory,
-                min_cores: MilliCpus::from_millis(quotas.cores.guaranteed()),
-                min_memory: Mebibytes::new(quotas.memory.guaranteed()),
+                guaranteed_cores: MilliCpus::from_millis(quotas.cores.guaranteed()),
+                guaranteed_memory: Mebibytes::new(quotas.memory.guaranteed()),
             }
         };
         all.map(use_of).collect()
@@ -73,8 +73,8 @@ impl QueueUse {
         self.cores > MilliCpus::ZERO
             || self.max_cores.is_some()
             || self.max_memory.is_some()
-            || self.min_cores > MilliCpus::ZERO
-            || self.min_memory > Mebibytes::ZERO
+            || self.guaranteed_cores > MilliCpus::ZERO
+            || self.guaranteed_memory > Mebibytes::ZERO
     }
 }
 
@@ -85,15 +85,15 @@ impl fmt::Display for QueueUse {
             Some(most) => write!(f, "{} of at most {most} cores", self.cores)?,
             None => write!(f, "{} cores", self.cores)?,
         }
-        if self.min_cores > MilliCpus::ZERO {
-            write!(f, ", {} guaranteed", self.min_cores)?;
+        if self.guaranteed_cores > MilliCpus::ZERO {
+            write!(f, ", {} guaranteed", self.guaranteed_cores)?;
         }
         match self.max_memory {
             Some(most) => write!(f, "; {} of at most {most}", self.memory)?,
             None => write!(f, "; {}", self.memory)?,
         }
-        if self.min_memory > Mebibytes::ZERO {
-            write!(f, ", {} guaranteed", self.min_memory)?;
+        if self.guaranteed_memory > Mebibytes::ZERO {
+            write!(f, ", {} guaranteed", self.guaranteed_memory)?;
         }
         Ok(())
     }

@@ -152,8 +152,8 @@ impl QueueTable {
         let queues = queues();
         for (terms, number) in all.iter_mut().zip(0..) {
             let queue = queues.get(QueueId::new(number));
-            terms.cores = queue.map_or(0, |queue| queue.min_cores.millis());
-            terms.memory = queue.map_or(0, |queue| queue.min_memory.get());
+            terms.cores = queue.map_or(0, |queue| queue.guaranteed_cores.millis());
+            terms.memory = queue.map_or(0, |queue| queue.guaranteed_memory.get());
             self.apply(QueueId::new(number), *terms);
         }
     }

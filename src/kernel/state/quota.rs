@@ -30,8 +30,8 @@ const HELD_MAX: u64 = u64::MAX >> GUARANTEED_BITS;
 const _: () = assert!(
     limits::TOTAL_CORES_MAX.millis() <= HELD_MAX
         && limits::QUEUE_MEMORY_MAX.get() <= HELD_MAX
-        && limits::QUEUE_MIN_CORES_MAX.millis() <= GUARANTEED_MASK
-        && limits::QUEUE_MIN_MEMORY_MAX.get() <= GUARANTEED_MASK
+        && limits::QUEUE_GUARANTEED_CORES_MAX.millis() <= GUARANTEED_MASK
+        && limits::QUEUE_GUARANTEED_MEMORY_MAX.get() <= GUARANTEED_MASK
 );
 
 /// Why a claim was refused.

@@ -334,7 +334,7 @@ const KEPT: [Row; 19] = [
         set_queue(&fixture, 2, 1);
         fixture.kernel.set_queue_demand(QueueId::DEFAULT, false);
         set_queue(&fixture, 2, 2);
-        assert_eq!(fixture.kernel.queues()[0].min_cores, MilliCpus::ZERO);
+        assert_eq!(fixture.kernel.queues()[0].guaranteed_cores, MilliCpus::ZERO);
     }),
     ("the close of the kernel", "kept: it is permanent", || {
         let mut fixture = Fixture::new(&before());
@@ -348,7 +348,7 @@ const KEPT: [Row; 19] = [
 fn set_queue(fixture: &Fixture, most: u64, least: u64) {
     let queue = Queue::new(Queues::DEFAULT_NAME)
         .max_cores(Some(MilliCpus::from_cores(most)))
-        .min_cores(MilliCpus::from_cores(least));
+        .guaranteed_cores(MilliCpus::from_cores(least));
     let config = fixture.kernel.config().to_builder().core_cap(None).queue(queue);
     fixture.kernel.reconfigure(config.build().unwrap());
 }

@@ -19,8 +19,8 @@ const NAMES: [&str; 3] = [Queues::DEFAULT_NAME, "etl", "web"];
 pub(super) struct Bounds {
     pub(super) max_cores: Option<u64>,
     pub(super) max_memory: Option<u64>,
-    pub(super) min_cores: u64,
-    pub(super) min_memory: u64,
+    pub(super) guaranteed_cores: u64,
+    pub(super) guaranteed_memory: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -105,8 +105,8 @@ fn config(
             Queue::new(name)
                 .max_cores(bounds.max_cores.map(MilliCpus::from_millis))
                 .max_memory(bounds.max_memory.map(Mebibytes::new))
-                .min_cores(MilliCpus::from_millis(bounds.min_cores))
-                .min_memory(Mebibytes::new(bounds.min_memory)),
+                .guaranteed_cores(MilliCpus::from_millis(bounds.guaranteed_cores))
+                .guaranteed_memory(Mebibytes::new(bounds.guaranteed_memory)),
         )
     });
     builder.executor_queue(QueueId::new(executors))
@@ -114,8 +114,8 @@ fn config(
 
 /// No caps below the guarantees, or below one executor.
 fn possible(bounds: &[Bounds], cap: Option<u64>, memory: Option<u64>) -> [Option<u64>; 2] {
-    let cores: u64 = bounds.iter().map(|bounds| bounds.min_cores).sum();
-    let kept: u64 = bounds.iter().map(|bounds| bounds.min_memory).sum();
+    let cores: u64 = bounds.iter().map(|bounds| bounds.guaranteed_cores).sum();
+    let kept: u64 = bounds.iter().map(|bounds| bounds.guaranteed_memory).sum();
     [cap.map(|cap| cap.max(cores).max(EXECUTOR.0)), memory.map(|memory| memory.max(kept))]
 }
 
@@ -149,8 +149,8 @@ impl QueueBooks {
     }
 
     fn guaranteed(&self, queue: usize) -> [u64; 2] {
-        let Bounds { min_cores, min_memory, .. } = self.bounds[queue];
-        if self.demand[queue] { [min_cores, min_memory] } else { [0, 0] }
+        let Bounds { guaranteed_cores, guaranteed_memory, .. } = self.bounds[queue];
+        if self.demand[queue] { [guaranteed_cores, guaranteed_memory] } else { [0, 0] }
     }
 
     /// The cores, or the memory, of all footprints, if a queue holds this much more.
@@ -166,7 +166,7 @@ impl QueueBooks {
     fn refusal(&self, queue: usize, asked: [u64; 2]) -> Option<ReasonKind> {
         let Some(bounds) = self.bounds.get(queue) else { return Some(ReasonKind::Malformed) };
         let most = [bounds.max_cores, bounds.max_memory];
-        let is_guaranteed = self.bounds.iter().any(|bounds| bounds.min_cores > 0);
+        let is_guaranteed = self.bounds.iter().any(|bounds| bounds.guaranteed_cores > 0);
         let totals = [self.cap.filter(|_| is_guaranteed), self.memory];
         let full = [ReasonKind::QueueCores, ReasonKind::QueueMemory];
         (0..2).find_map(|kind| {
@@ -227,7 +227,7 @@ impl QueueBooks {
         for (queue, number) in queues.iter().zip(0..) {
             let found = [queue.cores.millis(), queue.memory.get()];
             assert_eq!(found, self.sums(number), "queue {}", queue.name);
-            let kept = [queue.min_cores.millis(), queue.min_memory.get()];
+            let kept = [queue.guaranteed_cores.millis(), queue.guaranteed_memory.get()];
             assert_eq!(kept, self.guaranteed(number));
         }
         let snapshot = self.kernel.snapshot(at(self.now));

@@ -84,7 +84,7 @@ fn maxima_change_while_tasks_run() {
 /// a cap of eight with a guarantee of three; the other queue asks for all, before and after the demand ends.
 #[test]
 fn guarantees_are_kept_free() {
-    let web = Queue::new("web").min_cores(cores(3));
+    let web = Queue::new("web").guaranteed_cores(cores(3));
     let kernel = kernel(builder().core_cap(Some(cores(8))).queue(web));
     let (other, web) = (QueueId::DEFAULT, QueueId::new(1));
     let (placed, unplaced) = place(&kernel, &[(other, 5, 1), (other, 1, 1), (web, 1, 1)]);
@@ -152,22 +152,32 @@ fn impossible_queues_are_refused() {
     let cases = [
         (Config::builder().queue(Queue::new("a b")), "queue name"),
         (Config::builder().queue(Queue::new("")), "queue name"),
-        (Config::builder().queue(most.min_cores(cores(2))), "guarantee of cores of the queue a"),
+        (
+            Config::builder().queue(most.guaranteed_cores(cores(2))),
+            "guarantee of cores of the queue a",
+        ),
         (
             Config::builder().queue(Queue::new("a").max_memory(Some(mib(1 << 33)))),
             "maximum of memory",
         ),
-        (Config::builder().queue(Queue::new("a").min_memory(mib(1 << 31))), "guarantee of memory"),
+        (
+            Config::builder().queue(Queue::new("a").guaranteed_memory(mib(1 << 31))),
+            "guarantee of memory",
+        ),
         (
             Config::builder().queue(Queue::new("a").max_cores(Some(cores(9_000_000)))),
             "maximum of cores",
         ),
         (
-            Config::builder().core_cap(Some(cores(3))).queue(Queue::new("a").min_cores(cores(4))),
+            Config::builder()
+                .core_cap(Some(cores(3)))
+                .queue(Queue::new("a").guaranteed_cores(cores(4))),
             "guaranteed cores of all queues",
         ),
         (
-            Config::builder().queued_memory(Some(mib(3))).queue(Queue::new("a").min_memory(mib(4))),
+            Config::builder()
+                .queued_memory(Some(mib(3)))
+                .queue(Queue::new("a").guaranteed_memory(mib(4))),
             "guaranteed memory of all queues",
         ),
         (Config::builder().executor_queue(QueueId::new(1)), "executors' queue"),

@@ -20,7 +20,7 @@ fn config() -> ConfigBuilder {
     let etl = Queue::new("etl")
         .max_cores(Some(MilliCpus::from_cores(MOST)))
         .max_memory(Some(Mebibytes::new(MOST * 100)));
-    let web = Queue::new("web").min_cores(MilliCpus::from_cores(LEAST));
+    let web = Queue::new("web").guaranteed_cores(MilliCpus::from_cores(LEAST));
     setup.config().to_builder().queue(etl).queue(web)
 }
 
@@ -100,7 +100,7 @@ fn books_are_right_after_changes() {
             let mut random = Rng(seed() + 9);
             while !is_over.load(Ordering::Relaxed) {
                 let cores = |random: &mut Rng| MilliCpus::from_cores(random.below(4));
-                let web = Queue::new("web").min_cores(cores(&mut random));
+                let web = Queue::new("web").guaranteed_cores(cores(&mut random));
                 let etl = Queue::new("etl").max_cores(Some(cores(&mut random)));
                 let config = kernel.config().to_builder().queue(web).queue(etl);
                 kernel.reconfigure(config.build().unwrap());

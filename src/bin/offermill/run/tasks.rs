@@ -88,6 +88,14 @@ impl Session {
             self.follow_task_demand(at);
             return is_told;
         }
+        if let RunEvent::Returned(record) = event {
+            if tasks.queue.returned(record)
+                && let Some(engine) = &self.engine
+            {
+                engine.kill(self.kernel.executor_id(&record.name).into_iter().collect());
+            }
+            return false;
+        }
         let (events, is_told) = match event {
             RunEvent::Placed { record, .. } => {
                 tasks.queue.placed(record);

@@ -52,8 +52,9 @@ pub(crate) struct SettingsDraft {
     pub(crate) variables: BTreeMap<String, String>,
     pub(crate) constraint: Constraint,
     pub(crate) placement: Placement,
-    /// The queues of tasks.
+    /// The queues of tasks, and the memory of all of them.
     pub(crate) queues: TaskQuotas,
+    pub(crate) queued_memory: Option<Mebibytes>,
     pub(crate) refusals: RefuseDurations,
     pub(crate) excludes: bool,
     pub(crate) exclusion: ExclusionRule,
@@ -132,6 +133,7 @@ impl Default for SettingsDraft {
             constraint: Constraint::none(),
             placement: Placement::RoundRobin,
             queues: TaskQuotas::default(),
+            queued_memory: None,
             refusals: RefuseDurations::default(),
             excludes: true,
             exclusion: ExclusionRule::default(),

@@ -174,9 +174,14 @@ pub(crate) struct RunArguments {
     pub(crate) task_retries: Option<String>,
 
     /// The queues of tasks and their bounds, such as 'etl:max-cores=16,max-mem=32g,guaranteed-cores=4;
-    /// adhoc:max-cores=8'. A task says its queue as "queue"; guarantees are of --total-executor-cores
+    /// adhoc:guaranteed-mem=8g'. A task says its queue as "queue"; guarantees are of
+    /// --total-executor-cores and --total-task-memory
     #[arg(long, value_name = "QUEUES", help_heading = "Tasks")]
     pub(crate) queues: Option<String>,
+
+    /// The most memory that the tasks of all --queues take together
+    #[arg(long, value_name = "SIZE", help_heading = "Tasks")]
+    pub(crate) total_task_memory: Option<String>,
 
     /// Run tasks in hosts: one long-lived process on each agent, in which tasks start faster than as
     /// executors of their own. On local agents, Mesos and a standalone master

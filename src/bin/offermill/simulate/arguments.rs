@@ -76,10 +76,19 @@ pub(crate) struct SimulateArguments {
     #[arg(long, help_heading = "Scenario", conflicts_with = "binds_late")]
     pub(crate) tasks: bool,
 
+    /// Its tasks run in hosts: one long-lived executor on each agent
+    #[arg(long, help_heading = "Scenario", requires = "tasks")]
+    pub(crate) task_hosts: bool,
+
+    /// Its tasks are in several queues, whose maxima and guarantees change
+    #[arg(long, help_heading = "Scenario", requires = "tasks")]
+    pub(crate) task_queues: bool,
+
     /// Play a saved scenario; - reads it from standard input
     #[arg(long, value_name = "FILE", help_heading = "Scenario")]
     #[arg(conflicts_with_all = [
-        "agents", "executors", "faults", "duration", "seed", "binds_late", "tasks"
+        "agents", "executors", "faults", "duration", "seed", "binds_late", "tasks",
+        "task_hosts", "task_queues"
     ])]
     pub(crate) scenario: Option<PathBuf>,
 

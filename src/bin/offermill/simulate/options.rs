@@ -84,14 +84,16 @@ pub(super) enum PlacementKind {
     /// Equal executors, and the cluster chooses the agents.
     BoundLate,
     /// Tasks of several sizes, on what agents offer.
-    Tasks,
+    Tasks { in_hosts: bool, in_queues: bool },
 }
 
 impl PlacementKind {
     fn of(arguments: &SimulateArguments) -> PlacementKind {
         match arguments {
             SimulateArguments { binds_late: true, .. } => PlacementKind::BoundLate,
-            SimulateArguments { tasks: true, .. } => PlacementKind::Tasks,
+            SimulateArguments { tasks: true, task_hosts, task_queues, .. } => {
+                PlacementKind::Tasks { in_hosts: *task_hosts, in_queues: *task_queues }
+            }
             _ => PlacementKind::Executors,
         }
     }
@@ -100,7 +102,11 @@ impl PlacementKind {
         match self {
             PlacementKind::Executors => scenario,
             PlacementKind::BoundLate => scenario.with_late_binding(),
-            PlacementKind::Tasks => scenario.with_tasks(),
+            PlacementKind::Tasks { in_hosts, in_queues } => {
+                let scenario = scenario.with_tasks();
+                let scenario = if in_hosts { scenario.with_hosts() } else { scenario };
+                if in_queues { scenario.with_queues() } else { scenario }
+            }
         }
     }
 
@@ -109,7 +115,12 @@ impl PlacementKind {
         match self {
             PlacementKind::Executors => "",
             PlacementKind::BoundLate => " --binds-late",
-            PlacementKind::Tasks => " --tasks",
+            PlacementKind::Tasks { in_hosts, in_queues } => match (in_hosts, in_queues) {
+                (false, false) => " --tasks",
+                (true, false) => " --tasks --task-hosts",
+                (false, true) => " --tasks --task-queues",
+                (true, true) => " --tasks --task-hosts --task-queues",
+            },
         }
     }
 }

@@ -7,11 +7,10 @@ use std::time::SystemTime;
 use offermill::config::Placement;
 use offermill::engine::TaskChooser;
 use offermill::launch::{Command, Hosting, LaunchContext, Launcher};
-use offermill::{Picks, Rooms, Task, Timestamp, Unplaced};
+use offermill::{Picks, QueuesLeft, Rooms, Task, Timestamp, Unplaced};
 
 use crate::tasks::hosting::BatchCaps;
-use crate::tasks::queue::{TaskQueue, TaskQueueState, TaskStage, TaskTerms, sums};
-use crate::tasks::quotas::QuotasLeft;
+use crate::tasks::queue::{TaskQueue, TaskQueueState, TaskStage, TaskTerms};
 use crate::tasks::results::ResultState;
 
 impl TaskChooser for TaskQueue {
@@ -22,7 +21,13 @@ impl TaskChooser for TaskQueue {
         if state.is_stopping || state.failure.is_some() {
             return;
         }
-        let for_tasks = state.hosts.as_ref().map(|hosts| hosts.rooms_for_tasks(rooms));
+        let mut queues = rooms.queues_left();
+        for task in state.picked.values() {
+            // If it is booked already, it takes its room twice until its launch is prepared. Nothing revives offers
+            // that are declined for that: they come again once they are refused no more, a second later at most.
+            let _has_room = queues.take(task);
+        }
+        let for_tasks = state.hosts.as_ref().map(|hosts| hosts.rooms_for_tasks(rooms, &queues));
         let list = for_tasks.as_deref().unwrap_or(rooms.list());
         for room in list.iter().filter(|room| room.tasks() > 0) {
             let Some(offer) = rooms.offer(room) else { continue };
@@ -30,14 +35,13 @@ impl TaskChooser for TaskQueue {
                 state.grown_at = Some(now);
             }
         }
-        let queues = state.quotas.left(self.terms.most.cores);
         let first = state.ready.first(list, &queues);
         let task = |number: &u32| {
             let task = &self.list.tasks[*number as usize];
             let (gpus, queue) = (task.gpus, task.queue);
             Task { gpus, queue, ..Task::new((*number).into(), task.cores, task.memory) }
         };
-        let wanted = self.within_caps(state, queues, first.iter().map(task));
+        let wanted = self.within_caps(state, queues.clone(), first.iter().map(task));
         let wanted = &wanted[..];
         match self.terms.placement {
             Placement::Consolidate => state.chooser.consolidate(list, wanted, picks),
@@ -45,9 +49,10 @@ impl TaskChooser for TaskQueue {
         };
         let caps = self.caps_left(state);
         let mut hosts = match &mut state.hosts {
-            Some(hosts) => hosts.group(rooms, picks, caps),
+            Some(hosts) => hosts.group(rooms, picks, caps, queues),
             None => HashMap::new(),
         };
+        state.picked.extend(picks.iter().map(|pick| (pick.task.tag, pick.task)));
         let started = SystemTime::now();
         let mut lines = Vec::with_capacity(picks.len());
         for pick in picks.iter().filter(|pick| !self.is_host(pick.task.tag)) {
@@ -105,12 +110,12 @@ impl TaskQueue {
     fn within_caps(
         &self,
         state: &TaskQueueState,
-        mut queues: QuotasLeft<'_>,
+        mut queues: QueuesLeft,
         wanted: impl Iterator<Item = Task>,
     ) -> Vec<Task> {
         let BatchCaps { executors: room, mut left } = self.caps_left(state);
-        let own = |task: &Task| sums(&self.list.tasks[task.tag as usize]);
-        let in_queue = wanted.filter(|task| queues.take(task.queue, own(task)));
+        let own = |task: &Task| self.list.tasks[task.tag as usize].sums();
+        let in_queue = wanted.filter(|task| queues.take(task).is_ok());
         let is_admitted = |task: &Task| {
             let own = own(task);
             let fits = own.cores <= left.cores && own.gpus <= left.gpus;
@@ -131,10 +136,9 @@ impl TaskQueue {
     ) {
         self.take_out(state, number);
         let task = &self.list.tasks[number as usize];
-        let own = sums(task);
+        let own = task.sums();
         state.counts.running += 1;
         state.taken = state.taken.saturating_add(own);
-        state.quotas.take(task.queue, own);
         state.agents.taken(place.0, own);
         let progress = &mut state.progress[number as usize];
         progress.stage = TaskStage::InFlight;
@@ -147,6 +151,7 @@ impl TaskQueue {
 
     /// Takes back what was picked and not placed. Returns whether it is a task, not a host.
     fn return_pick(&self, state: &mut TaskQueueState, tag: u64) -> bool {
+        state.picked.remove(&tag);
         if self.is_host(tag) {
             let _was_asked = state.hosts.as_mut().map(|hosts| hosts.remove(tag));
             return false;
@@ -166,6 +171,7 @@ impl Launcher for TaskQueue {
     fn command(&self, context: &LaunchContext<'_>) -> Command {
         let tag = context.tag.unwrap_or_default();
         let mut state = self.lock();
+        state.picked.remove(&tag);
         let hosts = state.hosts.as_mut().filter(|_| self.is_host(tag));
         if let Some(hosts) = hosts {
             return hosts.command(tag, context.executor);

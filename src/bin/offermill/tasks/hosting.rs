@@ -7,8 +7,8 @@ use std::time::Duration;
 use offermill::launch::{Command, Hosting, Setup};
 use offermill::resources::{Mebibytes, MilliCpus};
 use offermill::{
-    Hosts, IdleHost, Joined, Pick, Picks, ResourceSums, Room, Rooms, Task, TaskHost, TaskHostStage,
-    Timestamp,
+    Hosts, IdleHost, Joined, Pick, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, TaskHost,
+    TaskHostStage, Timestamp,
 };
 
 /// What the hosts of a run have in common.
@@ -94,9 +94,10 @@ impl HostLedger {
         self.live.values().fold(ResourceSums::NONE, |sum, _| sum.saturating_add(each))
     }
 
-    /// What rooms have for tasks: a room of an agent without a host has the host's part less, and one whose host is
-    /// being started or ended has none.
-    pub(super) fn rooms_for_tasks(&self, rooms: &Rooms<'_>) -> Vec<Room> {
+    /// What rooms have for tasks: a room of an agent without a host has the host's part less, none if the host's queue
+    /// has no room for it, and one whose host is being started or ended has none.
+    pub(super) fn rooms_for_tasks(&self, rooms: &Rooms<'_>, queues: &QueuesLeft) -> Vec<Room> {
+        let may_add = queues.clone().take(&self.terms.task(0)).is_ok();
         let none = |room: &Room| Room::new(room.offer(), ResourceSums::NONE, 0);
         let for_tasks = |room: &Room| {
             let Some(offer) = rooms.offer(room) else { return none(room) };
@@ -104,7 +105,11 @@ impl HostLedger {
                 TaskHostStage::Up => *room,
                 TaskHostStage::None => {
                     let mut left = *room;
-                    if left.take(&self.terms.task(0)).is_ok() { left } else { none(room) }
+                    if may_add && left.take(&self.terms.task(0)).is_ok() {
+                        left
+                    } else {
+                        none(room)
+                    }
                 }
                 TaskHostStage::Starting | TaskHostStage::Ending => none(room),
             }
@@ -113,12 +118,14 @@ impl HostLedger {
     }
 
     /// Has picked tasks join the hosts of their agents, and adds the hosts that there aren't: each in a gang with its
-    /// tasks. Leaves out what the caps don't admit. Returns the host of each task that is left, by tag.
+    /// tasks. Leaves out what the caps don't admit, and tasks whose queues have no room beside the hosts. Returns the
+    /// host of each task that is left, by tag.
     pub(super) fn group(
         &mut self,
         rooms: &Rooms<'_>,
         picks: &mut Picks,
         mut caps: BatchCaps,
+        mut queues: QueuesLeft,
     ) -> HashMap<u64, TaskHost> {
         let mut by_room: BTreeMap<u32, Vec<Task>> = BTreeMap::new();
         for Pick { room, task, .. } in picks.iter() {
@@ -129,17 +136,22 @@ impl HostLedger {
         for (room, tasks) in by_room {
             let offer = rooms.list().get(room as usize).and_then(|room| rooms.offer(room));
             let Some(offer) = offer else { continue };
-            let before = caps;
+            let before = (caps, queues.clone());
             let (host, is_first) = match self.hosts.join(offer.agent_id) {
                 Joined::First(host) => (host, true),
                 Joined::Member(host) => (host, false),
                 Joined::Elsewhere => continue,
             };
-            let mut is_open = !is_first || caps.take(self.terms.sums());
+            let host_task = self.terms.task(0);
+            let mut is_open =
+                !is_first || queues.take(&host_task).is_ok() && caps.take(self.terms.sums());
             // The first task has joined already.
             let mut is_in = true;
             let mut members = Vec::with_capacity(tasks.len() + 1);
             for task in tasks {
+                if !is_open || queues.take(&task).is_err() {
+                    continue;
+                }
                 is_open = is_open && caps.take(sums(&task)) && (is_in || host.join());
                 if !is_open {
                     break;
@@ -148,7 +160,7 @@ impl HostLedger {
                 members.push((room, task));
             }
             if members.is_empty() {
-                caps = before;
+                (caps, queues) = before;
                 let _left = if is_first { host.lost() } else { host.leave() };
                 continue;
             }
@@ -191,9 +203,9 @@ impl HostLedger {
         host.map_or("none", |host| &*host.executor).into()
     }
 
-    /// A host runs: other batches may use it.
-    pub(super) fn up(&self, tag: u64) {
-        let _is_first = self.live.get(&tag).map(|host| host.host.up());
+    /// A host runs: other batches may use it. Returns whether there is such a host.
+    pub(super) fn up(&self, tag: u64) -> bool {
+        self.live.get(&tag).map(|host| host.host.up()).is_some()
     }
 
     /// A host was asked to end.
@@ -279,8 +291,9 @@ mod tests {
         let (mut picks, mut chooser) = (Picks::new(), offermill::choosers::Chooser::new());
         let task = |tag: &u64| Task::new(*tag, MilliCpus::from_millis(400), Mebibytes::new(10));
         let tasks: Vec<Task> = tags.iter().map(task).collect();
-        chooser.round_robin(&ledger.rooms_for_tasks(&rooms), &tasks, &mut picks);
-        let joined = ledger.group(&rooms, &mut picks, caps);
+        let queues = rooms.queues_left();
+        chooser.round_robin(&ledger.rooms_for_tasks(&rooms, &queues), &tasks, &mut picks);
+        let joined = ledger.group(&rooms, &mut picks, caps, queues);
         let picked: Vec<u64> = picks.iter().map(|pick| pick.task.tag).collect();
         assert_eq!(joined.len(), picked.iter().filter(|tag| **tag < FIRST_TAG).count());
         rooms.commit(&picks, NOW, &mut decisions);

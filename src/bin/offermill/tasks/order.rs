@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 
 use offermill::ResourceSums;
 use offermill::config::QueueId;
+use offermill::resources::Mebibytes;
 
 use crate::tasks::quotas::TaskQuotas;
 use crate::tasks::task::TaskSpec;
@@ -69,19 +70,33 @@ impl TaskList {
         }
     }
 
-    /// Finds the queue of each task.
+    /// Finds the queue of each task. `host` is what a host takes, if tasks run in hosts, which are in the default
+    /// queue; `memory` is that of all queues, which hosts and tasks share.
     ///
     /// # Errors
     /// With a sentence about the first task whose queue doesn't exist, or never has room for it.
-    pub(crate) fn find_queues(&mut self, quotas: &TaskQuotas) -> Result<(), String> {
+    pub(crate) fn find_queues(
+        &mut self,
+        quotas: &TaskQuotas,
+        host: Option<ResourceSums>,
+        memory: Option<Mebibytes>,
+    ) -> Result<(), String> {
         for task in &mut self.tasks {
             let found = match task.queue_name.take() {
                 Some(name) => quotas.find(&name),
                 None => Ok(QueueId::DEFAULT),
             };
-            let own = ResourceSums { cores: task.cores, memory: task.memory, gpus: task.gpus };
+            let own = task.sums();
             let checked = found.and_then(|queue| {
-                quotas.too_large(queue, own).map_or(Ok(queue), |why| Err(why.to_owned()))
+                let beside = |host| (own.saturating_add(host), "with its host ");
+                let (all, who) = host.map_or((own, ""), beside);
+                let (in_queue, who_in_queue) =
+                    if queue == QueueId::DEFAULT { (all, who) } else { (own, "") };
+                let too_large = quotas
+                    .too_large(queue, in_queue)
+                    .map(|why| format!("{who_in_queue}{why}"))
+                    .or_else(|| Some(format!("{who}{}", beyond_total(all, memory)?)));
+                too_large.map_or(Ok(queue), Err)
             });
             let (source, line) = (&self.source, task.line);
             task.queue = checked.map_err(|why| format!("{source}, line {line}: it {why}"))?;
@@ -136,12 +151,18 @@ impl TaskList {
     }
 }
 
+/// Why what takes this never starts, whatever else runs, as the rest of a sentence; `None` if it may.
+fn beyond_total(own: ResourceSums, memory: Option<Mebibytes>) -> Option<String> {
+    let total = memory.filter(|total| own.memory > *total)?;
+    Some(format!("takes {}; --total-task-memory is {total}", own.memory))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tasks::parse::parse_line;
     use crate::tasks::task::TaskDefaults;
-    use offermill::resources::{Mebibytes, MilliCpus};
+    use offermill::resources::MilliCpus;
 
     fn list(tasks: &[(&str, &[&str])]) -> Result<TaskList, String> {
         let (cores, memory) = (MilliCpus::from_cores(1), Mebibytes::new(1));

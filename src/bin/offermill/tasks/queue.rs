@@ -2,20 +2,21 @@
 //!
 //! One lock guards it, which is held while a line of results is written: nothing may be launched that isn't on record.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use offermill::choosers::Chooser;
 use offermill::config::{Placement, QueueId};
 use offermill::launch::{CommandForm, Setup};
-use offermill::{ProcessExit, ResourceSums, TaskHost, Timestamp};
+use offermill::{ProcessExit, ResourceSums, Task, TaskHost, Timestamp};
 
 use crate::model::end_cause::EndCause;
 use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
 use crate::tasks::hosting::{HostLedger, HostTerms};
 use crate::tasks::order::TaskList;
-use crate::tasks::quotas::{QuotaLedger, TaskQuotas};
+use crate::tasks::quotas::{QueueDemand, TaskQuotas};
 use crate::tasks::ready::{ReadyTasks, SeenAgents, TaskSize};
 use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult};
 use crate::tasks::task::TaskSpec;
@@ -61,7 +62,10 @@ pub(super) struct TaskQueueState {
     pub(super) counts: TaskCounts,
     /// What the tasks in flight take.
     pub(super) taken: ResourceSums,
-    pub(super) quotas: QuotaLedger,
+    pub(super) demand: QueueDemand,
+    /// What handlers have picked and the kernel may not have booked in its queues yet; by tag. It is there until the
+    /// launch is prepared, the pick is returned, or the attempt has ended or was given up.
+    pub(super) picked: BTreeMap<u64, Task>,
     pub(super) chooser: Chooser,
     pub(super) hosts: Option<HostLedger>,
     /// `None` before it is opened.
@@ -126,7 +130,8 @@ impl TaskQueue {
             grown_at: None,
             counts,
             taken: ResourceSums::NONE,
-            quotas: QuotaLedger::new(terms.queues.clone(), list.tasks.iter().map(|it| it.queue)),
+            demand: QueueDemand::new(&terms.queues, list.tasks.iter().map(|it| it.queue)),
+            picked: BTreeMap::new(),
             chooser: Chooser::new(),
             hosts: terms.hosts.clone().map(|hosts| HostLedger::new(hosts, list.tasks.len() as u64)),
             results: None,
@@ -234,7 +239,7 @@ impl TaskQueue {
         let task = &self.list.tasks[number as usize];
         let stage = &mut state.progress[number as usize].stage;
         if std::mem::replace(stage, TaskStage::Ready) == TaskStage::InFlight {
-            state.quotas.await_task(task.queue);
+            state.demand.await_task(task.queue);
         }
         state.ready.insert(number, task.queue, TaskSize::of(task));
     }
@@ -246,7 +251,7 @@ impl TaskQueue {
         let stage = &mut state.progress[number as usize].stage;
         let before = std::mem::replace(stage, TaskStage::Over);
         if matches!(before, TaskStage::Waiting | TaskStage::Ready) {
-            state.quotas.settle_task(task.queue);
+            state.demand.settle_task(task.queue);
         }
     }
 
@@ -301,9 +306,9 @@ impl TaskQueue {
     /// it was asked to do. `None` if it is a task.
     pub(crate) fn host_changed(&self, record: &ExecutorRecord) -> Option<bool> {
         let tag = record.tag.filter(|tag| self.is_host(*tag))?;
-        let mut state = self.lock();
-        let is_stopping = state.is_stopping;
-        let hosts = state.hosts.as_mut()?;
+        let mut guard = self.lock();
+        let TaskQueueState { hosts, picked, is_stopping, .. } = &mut *guard;
+        let hosts = hosts.as_mut()?;
         Some(match record.state {
             ExecutorState::Running => {
                 hosts.up(tag);
@@ -314,15 +319,30 @@ impl TaskQueue {
                 true
             }
             state if state.is_end() || state == ExecutorState::GivenUp => {
-                hosts.remove(tag) || is_stopping
+                // Its launch may never have been prepared.
+                picked.remove(&tag);
+                hosts.remove(tag) || *is_stopping
             }
             _ => true,
         })
     }
 
+    /// An executor is reachable again. Returns whether it is to be ended, because it was given up and others do what it
+    /// did.
+    pub(crate) fn returned(&self, record: &ExecutorRecord) -> bool {
+        let state = self.lock();
+        if let Some(tag) = record.tag.filter(|tag| self.is_host(*tag)) {
+            // It may not have run before.
+            return state.hosts.as_ref().is_some_and(|hosts| !hosts.up(tag));
+        }
+        let Some(number) = self.number(record) else { return false };
+        let progress = &state.progress[number as usize];
+        progress.stage != TaskStage::InFlight || progress.executor != record.name
+    }
+
     /// The queues whose demand has changed, and whether they have some: tasks that are yet to start.
     pub(crate) fn demand_changes(&self) -> Vec<(QueueId, bool)> {
-        self.lock().quotas.demand_changes()
+        self.lock().demand.changes()
     }
 
     /// Ends the hosts that have been idle for long enough. Returns their executors, which are to be ended.
@@ -436,10 +456,11 @@ impl TaskQueue {
 impl TaskQueueState {
     /// A task is in flight no more.
     pub(super) fn land(&mut self, number: u32, task: &TaskSpec) {
-        let own = sums(task);
+        let own = task.sums();
+        // Its launch may never have been prepared.
+        self.picked.remove(&u64::from(number));
         self.counts.running -= 1;
         self.taken = self.taken.saturating_sub(own);
-        self.quotas.give_back(task.queue, own);
         let progress = &mut self.progress[number as usize];
         let _left = progress.in_host.take().map(|host| host.leave());
         self.agents.freed(&progress.agent_id, own);
@@ -466,11 +487,6 @@ fn is_lost(record: &ExecutorRecord) -> bool {
         || record.cause.is_some_and(|cause| by_cluster.contains(&cause))
 }
 
-/// What a task takes.
-pub(super) fn sums(task: &TaskSpec) -> ResourceSums {
-    ResourceSums { cores: task.cores, memory: task.memory, gpus: task.gpus }
-}
-
 /// The exit code of a process; of one that a signal has ended, 128 and the signal's number, as in a shell.
 fn exit_code(exit: ProcessExit) -> Option<i32> {
     match exit {
@@ -485,11 +501,18 @@ mod tests {
     use super::*;
     use crate::tasks::parse::parse_line;
     use crate::tasks::task::TaskDefaults;
-    use offermill::ProcessReport;
+    use offermill::config::Queue;
+    use offermill::engine::TaskChooser as _;
     use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
+    use offermill::{Config, IdScheme, Kernel, Offer, Picks, ProcessReport, Resource};
 
     /// A queue of one task with one retry, whose results are in `folder`.
     fn queue(folder: &std::path::Path) -> TaskQueue {
+        queue_in(folder, None)
+    }
+
+    /// The same, whose task runs in a host if one is given.
+    fn queue_in(folder: &std::path::Path, hosts: Option<HostTerms>) -> TaskQueue {
         let (cores, memory) = (MilliCpus::from_cores(1), Mebibytes::new(1));
         let defaults = TaskDefaults { cores, memory, retries: 1 };
         let task = parse_line(b"true", 1, &defaults).unwrap().unwrap();
@@ -499,9 +522,9 @@ mod tests {
             variables: Vec::new(),
             placement: Placement::RoundRobin,
             queues: TaskQuotas::default(),
-            tasks_max: 1,
-            hosts: None,
-            most: ResourceSums { cores, memory, gpus: Gpus::ZERO },
+            tasks_max: 2,
+            hosts,
+            most: ResourceSums { cores: MilliCpus::from_cores(2), memory, gpus: Gpus::ZERO },
         };
         let results = folder.join("results").to_str().unwrap().to_owned();
         let queue =
@@ -530,6 +553,38 @@ mod tests {
             replaced_by: None,
             is_counted: true,
         }
+    }
+
+    fn host_terms() -> HostTerms {
+        HostTerms {
+            cores: MilliCpus::from_millis(500),
+            memory: Mebibytes::new(1),
+            idle_timeout: Duration::from_secs(60),
+            argv: vec!["host".to_owned()],
+            setup: None,
+        }
+    }
+
+    /// The record of an executor with this tag.
+    fn tagged(name: &str, tag: u64, state: ExecutorState) -> ExecutorRecord {
+        ExecutorRecord { tag: Some(tag), ..record(name, state, None) }
+    }
+
+    /// Offers an agent of two cores, in whose one queue tasks and hosts have 1.5. Returns the tags that were picked,
+    /// which the kernel doesn't book.
+    fn pick(queue: &TaskQueue) -> Vec<u64> {
+        let most = Some(MilliCpus::from_millis(1500));
+        let config = Config::builder()
+            .executor_memory(Mebibytes::new(1))
+            .memory_overhead(Some(Mebibytes::ZERO))
+            .queue(Queue::new("default").max_cores(most));
+        let kernel = Kernel::new(config.build().unwrap(), IdScheme::plain());
+        let resources = [Resource::scalar("cpus", 2.0), Resource::scalar("mem", 100.0)];
+        let offers = [Offer::new("O", "S1", "agent-1", &resources, &[])];
+        let (mut handler, mut picks) = (kernel.handler(), Picks::new());
+        let rooms = handler.propose(&offers, Timestamp::ORIGIN);
+        queue.choose(&rooms, Timestamp::ORIGIN, &mut picks);
+        picks.iter().map(|pick| pick.task.tag).collect()
     }
 
     /// Starts the task as the executor with this name, and ends it so.
@@ -566,6 +621,60 @@ mod tests {
         assert_eq!(changes, [lost, lost, lost, TaskChange::Retried, TaskChange::Failed]);
         let counts = queue.counts();
         assert_eq!((counts.failed, counts.retried, counts.running), (1, 4, 0));
+    }
+
+    /// Goal: an attempt that comes back after it was given up is to be ended, and one that was only out of reach isn't.
+    /// Method: one of each, while a later attempt runs and after that.
+    #[test]
+    fn attempts_that_come_back_late_are_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue(folder.path());
+        let back = |name: &str| queue.returned(&record(name, ExecutorState::Running, None));
+        attempt(&queue, "t-1", ExecutorState::GivenUp, None);
+        assert!(back("t-1"));
+        queue.start(&mut queue.lock(), 0, ("S1", "agent-1"), SystemTime::UNIX_EPOCH);
+        queue.placed(&record("t-2", ExecutorState::Starting, None));
+        assert!(back("t-1") && !back("t-2"));
+    }
+
+    /// Goal: a host that comes back after it was given up is to be ended, and one that was only out of reach isn't.
+    /// Method: one of each, while the next host of the agent runs as well.
+    #[test]
+    fn hosts_that_come_back_late_are_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue_in(folder.path(), Some(host_terms()));
+        let back = |tag: u64| queue.returned(&tagged("h", tag, ExecutorState::Running));
+        assert_eq!(pick(&queue), [1, 0]);
+        queue.placed(&tagged("t-1", 0, ExecutorState::Starting));
+        assert!(!back(1), "it was out of reach before it was seen to run");
+        assert_eq!(queue.host_changed(&tagged("h", 1, ExecutorState::GivenUp)), Some(false));
+        queue.ended(&tagged("t-1", 0, ExecutorState::GivenUp), None);
+        assert!(back(1));
+        assert_eq!(pick(&queue), [2, 0]);
+        assert!(back(1) && !back(2));
+    }
+
+    /// Goal: a pick whose launch was never prepared, because an earlier call of its batch has panicked, takes no room
+    /// in its queue once its attempt has ended. Method: a queue with room for one task and its host, that are picked
+    /// and lost without a command, alone and in a host.
+    #[test]
+    fn picks_that_are_never_launched_leave_their_queue() {
+        for hosts in [None, Some(host_terms())] {
+            let folder = tempfile::tempdir().unwrap();
+            let queue = queue_in(folder.path(), hosts.clone());
+            for round in 1..=2 {
+                let host = hosts.iter().map(|_| round);
+                let picked: Vec<u64> = host.clone().chain([0]).collect();
+                assert_eq!(pick(&queue), picked, "round {round}, with a host: {}", hosts.is_some());
+                assert_eq!(pick(&queue), [] as [u64; 0]);
+                queue.placed(&tagged("t", 0, ExecutorState::Starting));
+                for tag in host {
+                    queue.host_changed(&tagged("h", tag, ExecutorState::Lost));
+                }
+                assert_eq!(queue.ended(&tagged("t", 0, ExecutorState::Lost), None).len(), 1);
+            }
+            assert!(queue.lock().picked.is_empty());
+        }
     }
 
     /// Goal: what ends by itself, or on request of a user, is a failure at once. Method: an attempt that fails, and one

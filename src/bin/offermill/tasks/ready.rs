@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use offermill::config::QueueId;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
-use offermill::{ResourceSums, Room};
+use offermill::{QueuesLeft, ResourceSums, Room};
 
-use crate::tasks::quotas::QuotasLeft;
 use crate::tasks::task::TaskSpec;
 
 /// What a task takes. Tasks of one size have room together.
@@ -70,7 +69,7 @@ impl ReadyTasks {
     }
 
     /// The first tasks, in their order, of each queue and size that fits: as many as have room if others get none.
-    pub(super) fn first(&self, rooms: &[Room], queues: &QuotasLeft<'_>) -> Vec<u32> {
+    pub(super) fn first(&self, rooms: &[Room], queues: &QueuesLeft) -> Vec<u32> {
         let mut first = Vec::new();
         for ((queue, size), tasks) in &self.by_kind {
             let fitting = |room: &Room| size.fitting(room.left()).min(room.tasks().into());
@@ -178,7 +177,12 @@ impl SeenAgents {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tasks::quotas::{QuotaLedger, TaskQuotas};
+    use offermill::config::Queue;
+    use offermill::{Config, ConfigBuilder, IdScheme, Kernel};
+
+    fn left(config: ConfigBuilder) -> QueuesLeft {
+        Kernel::new(config.build().unwrap(), IdScheme::plain()).queues_left()
+    }
 
     fn sums(cores: u64, memory: u64) -> ResourceSums {
         let (cores, memory) = (MilliCpus::from_cores(cores), Mebibytes::new(memory));
@@ -199,8 +203,7 @@ mod tests {
         for task in 0..10 {
             ready.insert(task, queue, if task % 2 == 0 { size(3, 10) } else { size(1, 10) });
         }
-        let ledger = QuotaLedger::new(TaskQuotas::default(), [queue; 10].into_iter());
-        let left = ledger.left(MilliCpus::from_cores(100));
+        let left = left(Config::builder());
         let rooms = [Room::new(0, sums(2, 100), 9), Room::new(1, sums(3, 100), 9)];
         assert_eq!(ready.first(&rooms, &left), [0, 1, 3, 5, 7, 9]);
         let one = [Room::new(0, sums(2, 100), 1)];
@@ -213,14 +216,12 @@ mod tests {
     /// then two without bounds, all of one size, and room for three.
     #[test]
     fn full_queues_hold_up_no_other() {
-        let quotas = TaskQuotas::parse("q:max-cores=1").unwrap();
+        let queue = Queue::new("q").max_cores(Some(MilliCpus::from_cores(1)));
         let queues = [QueueId::new(1), QueueId::new(1), QueueId::DEFAULT, QueueId::DEFAULT];
         let mut ready = ReadyTasks::default();
         (0..).zip(queues).for_each(|(task, queue)| ready.insert(task, queue, size(1, 10)));
-        let ledger = QuotaLedger::new(quotas, queues.into_iter());
         let rooms = [Room::new(0, sums(3, 100), 9)];
-        let left = ledger.left(MilliCpus::from_cores(100));
-        assert_eq!(ready.first(&rooms, &left), [0, 2, 3]);
+        assert_eq!(ready.first(&rooms, &left(Config::builder().queue(queue))), [0, 2, 3]);
     }
 
     /// Goal: a task is too large only if it fits on no agent, even without the tasks there. Method: two agents, one of

@@ -1,5 +1,6 @@
 //! A task as its line in the file says it.
 
+use offermill::ResourceSums;
 use offermill::config::QueueId;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 
@@ -36,6 +37,11 @@ pub(crate) struct TaskDefaults {
 }
 
 impl TaskSpec {
+    /// What it takes.
+    pub(crate) fn sums(&self) -> ResourceSums {
+        ResourceSums { cores: self.cores, memory: self.memory, gpus: self.gpus }
+    }
+
     /// A number that differs if what the task does differs: its command and its variables (FNV-1a).
     pub(crate) fn fingerprint(&self) -> u64 {
         let variables = self.env.iter().flat_map(|(name, value)| [name, value]);

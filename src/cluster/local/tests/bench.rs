@@ -236,6 +236,7 @@ pub(super) fn launch<'a>(executor: &'a str, argv: &[&str]) -> Launch<'a> {
         },
         pieces: Vec::new(),
         command: Command { argv, ..Command::default() },
+        queue: None,
     }
 }
 

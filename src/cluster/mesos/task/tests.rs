@@ -34,6 +34,7 @@ fn launch<'a>(executor: &'a str, argv: &[&str], pieces: Vec<TakenResource<'a>>) 
         },
         pieces,
         command: Command { argv, ..Command::default() },
+        queue: None,
     }
 }
 

@@ -28,6 +28,7 @@ fn executor(id: &str, agent: &str) -> RecoveredExecutor {
         },
         binding: Binding::Immediate,
         queue: None,
+        queue_name: (!id.len().is_multiple_of(3)).then(|| format!("q{}", id.len())),
     }
 }
 
@@ -258,4 +259,16 @@ fn what_could_not_be_written_is_not_forgotten() {
     assert_eq!(state.framework_id.as_deref(), Some("new"));
     assert_eq!(state.executors.into_keys().collect::<Vec<_>>(), ["c"]);
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Goal: files of earlier versions, which say nothing of queues, are read, and a line with too many fields isn't.
+/// Method: an executor without a queue, one with, and one with two.
+#[test]
+fn files_without_queues_are_read() {
+    let text =
+        format!("{HEAD}\nid f\n+ a S0 host 2000 1408 0 -\n+ b S0 host 2000 1408 0 - et%20l\n");
+    let state = read(text.as_bytes()).unwrap();
+    let queues: Vec<_> = state.executors.values().map(|it| it.queue_name.as_deref()).collect();
+    assert_eq!(queues, [None, Some("et l")]);
+    assert!(read(format!("{text}+ c S0 host 2000 1408 0 - a b\n").as_bytes()).is_err());
 }

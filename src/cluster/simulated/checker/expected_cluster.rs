@@ -1,5 +1,5 @@
 //! The expected state of executors and agents, computed from notices: invariants 1, 3, 10, 11, 12, 14, 16, 19, 21, 23,
-//! 25, 46, 47.
+//! 46, 47.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -21,11 +21,6 @@ use crate::time::Timestamp;
 
 /// How long no executor is placed on an agent that was reported lost.
 const SUSPECT_FOR: Duration = Duration::from_secs(10);
-/// How long the kernel may remember an agent without executors, exclusion or failures, in milliseconds: 15 min, a
-/// minute until its next check, and a margin.
-const AGENT_REMEMBERED_MS: u64 = 17 * 60_000;
-/// How long the kernel may remember too many agents before that counts as a violation, in milliseconds.
-const TOO_MANY_AGENTS_MS: u64 = 120_000;
 
 pub(super) type FixedMap<K, V> = HashMap<K, V, FixedState>;
 
@@ -40,10 +35,10 @@ pub(super) struct ExpectedCluster {
     gpu_cap: u64,
     executor_gpus: u64,
     pub(super) agents: FixedMap<AgentRef, ExpectedAgent>,
-    rule: ExclusionRule,
+    pub(super) rule: ExclusionRule,
     /// The reason of the update that is being processed.
     reason: UpdateReason,
-    too_many_agents_since: Option<u64>,
+    pub(super) too_many_agents_since: Option<u64>,
     /// The number of zones, to which agents are assigned in turn.
     pub(super) zones: u32,
     /// The virtual time of the last check.
@@ -81,7 +76,7 @@ pub(super) struct ExpectedExecutor {
 pub(super) struct ExpectedAgent {
     /// Including those that were given up.
     pub(super) executors: u32,
-    failures: Vec<Timestamp>,
+    pub(super) failures: Vec<Timestamp>,
     pub(super) excluded_until: Timestamp,
     pub(super) suspect_until: Timestamp,
     /// An executor failed there, and none was placed since.
@@ -467,34 +462,5 @@ impl ExpectedCluster {
             }
         }
         Ok(())
-    }
-
-    /// Checks that the kernel, which knows `known` agents, has forgotten agents that were not offered lately, hold no
-    /// executors, and aren't excluded or suspect.
-    pub(super) fn check_agents_forgotten(
-        &mut self,
-        known: usize,
-        now: Timestamp,
-        virtual_now: u64,
-    ) -> Result<(), RuleViolation> {
-        self.checked_at = virtual_now;
-        let window = self.rule.window;
-        self.agents.retain(|_, agent| {
-            let recent = agent.failures.last().is_some_and(|at| now.since(*at) <= window);
-            agent.executors > 0
-                || agent.seen + AGENT_REMEMBERED_MS >= virtual_now
-                || now < agent.excluded_until
-                || now < agent.suspect_until
-                || recent
-        });
-        if known <= self.agents.len() {
-            self.too_many_agents_since = None;
-            return Ok(());
-        }
-        let since = *self.too_many_agents_since.get_or_insert(virtual_now);
-        if virtual_now - since < TOO_MANY_AGENTS_MS {
-            return Ok(());
-        }
-        Err((25, format!("the kernel remembers {known} agents, {} would do", self.agents.len())))
     }
 }

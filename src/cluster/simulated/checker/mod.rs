@@ -11,8 +11,11 @@ mod capacity;
 mod demand;
 mod expected_cluster;
 mod fates;
+mod forgotten_agents;
+mod hosts;
 mod kills;
 mod open_offers;
+mod queues;
 mod reconciliation;
 mod rule;
 mod tasks;
@@ -20,6 +23,7 @@ mod updates;
 
 use std::time::Duration;
 
+use super::framework::HostView;
 use super::scenario::Scenario;
 use super::settings::FrameworkSettings;
 use super::wire::{AgentRef, SimOffer};
@@ -34,8 +38,10 @@ use batches::OpenBatches;
 use capacity::CapacityChecker;
 use demand::DemandChecker;
 use expected_cluster::ExpectedCluster;
+use hosts::HostChecker;
 use kills::KillChecker;
 use open_offers::OpenOffers;
+use queues::QueueChecker;
 use reconciliation::ReconcileChecker;
 pub(super) use rule::RuleViolation;
 use tasks::TaskChecker;
@@ -59,6 +65,8 @@ pub(super) struct Checker {
     reconciliation: ReconcileChecker,
     batches: OpenBatches,
     tasks: TaskChecker,
+    hosts: HostChecker,
+    queues: QueueChecker,
     capacity: CapacityChecker,
     capacity_checked_at: u64,
     settings: FrameworkSettings,
@@ -85,6 +93,8 @@ impl Checker {
             reconciliation: ReconcileChecker::default(),
             batches: OpenBatches::default(),
             tasks: TaskChecker::default(),
+            hosts: HostChecker::new(scenario),
+            queues: QueueChecker::new(scenario),
             capacity: CapacityChecker::new(scenario),
             capacity_checked_at: 0,
             settings: FrameworkSettings::of(scenario),
@@ -144,6 +154,7 @@ impl Checker {
         virtual_now: u64,
     ) {
         if self.is_enabled {
+            self.hosts.batch_begins();
             let removed = self.open_offers.remove_batch(batch, virtual_now);
             self.record(removed);
             let context =
@@ -235,7 +246,9 @@ impl Checker {
         // The rest of accepted offers is refused too.
         let filled = decisions.executors() > 0 && self.room() == 0;
         let answers = &mut self.answers[handler];
-        self.demand.answered(answers.refused(declined || filled), answers.now());
+        // What queues refuse may be revived: for claims that others give back.
+        let by_queue = self.queues.are_there();
+        self.demand.answered(answers.refused(declined || filled || by_queue), answers.now());
     }
 
     /// All calls of a batch have been made.
@@ -284,6 +297,9 @@ impl Checker {
         }
         let checked = self.expected_cluster.apply(notice, now, self.closed, self.settings);
         self.record(checked);
+        let checked = self.hosts.noticed(notice);
+        self.record(checked);
+        self.queues.noticed(notice);
     }
 
     /// The controller has processed an event.
@@ -312,10 +328,24 @@ impl Checker {
     pub(super) fn kills(&mut self, kernel: &Kernel, executors: &[ExecutorId], now: Timestamp) {
         for id in executors {
             let executor = kernel.executor_name(*id).to_string();
+            self.hosts.ending(&executor);
             if !self.is_enabled || self.expected_cluster.record_kill(&executor) {
                 self.kills.wanted(&executor, self.batches.contains(&executor), now);
             }
         }
+    }
+
+    /// The framework ends these hosts because they have no tasks.
+    pub(super) fn ends_idle_hosts(&mut self, executors: &[String]) {
+        if self.is_enabled {
+            let checked = self.hosts.end_idle(executors);
+            self.record(checked);
+        }
+    }
+
+    /// A task whose host is gone, or a task or host that was given up, that has not ended.
+    pub(super) fn task_without_host(&self) -> Option<&str> {
+        self.hosts.orphan()
     }
 
     /// A subscription begins.
@@ -411,12 +441,22 @@ impl Checker {
             Ok(())
         });
         self.totals_before = (totals.executors, totals.cores);
+        let in_queues = self.queues.step_ends(&kernel.queues(), settings);
         if self.settings != settings {
             self.settings = settings;
             self.changes += 1;
             self.demand.settings_changed();
         }
         self.record(checked);
+        self.record(in_queues);
+    }
+
+    /// Checks what the framework knows of its hosts.
+    pub(super) fn check_hosts(&mut self, hosts: &[HostView]) {
+        if self.is_enabled {
+            let checked = self.hosts.agrees_with(hosts);
+            self.record(checked);
+        }
     }
 
     /// Checks a picture of the capacity that was returned for `now`.

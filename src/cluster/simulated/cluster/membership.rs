@@ -4,6 +4,7 @@ use super::{AgentLink, Cluster, MasterView, TaskPhase};
 use crate::cluster::simulated::event_queue::{EventQueue, SimEvent};
 use crate::cluster::simulated::network::FaultWindow;
 use crate::cluster::simulated::wire::{MasterEvent, master_update};
+use crate::launch::Hosting;
 use crate::status::{TaskState, UpdateReason};
 use std::time::Duration;
 
@@ -155,6 +156,7 @@ impl Cluster {
         self.rescind_offers_of(events, machine);
         let agent = self.agent(machine);
         let zone = self.zone_told(agent);
+        let mut lost_hosts = Vec::new();
         for cell in self.machines[machine as usize].tasks.clone() {
             let task = &mut self.tasks[cell as usize];
             let event = |task: &super::SimTask, state| {
@@ -168,6 +170,9 @@ impl Cluster {
                     let dropped = event(task, TaskState::Dropped);
                     self.network.send_event(events, dropped);
                 }
+                if task.hosting == Hosting::Host {
+                    lost_hosts.push(task.name.clone());
+                }
                 self.remove_task(cell);
                 continue;
             }
@@ -180,6 +185,7 @@ impl Cluster {
             task.held = !task.known_ended();
             self.transmit(events, self.reference(cell), Duration::from_secs(10));
         }
+        lost_hosts.iter().for_each(|host| self.end_hosted(events, machine, host));
         let mut free = self.machines[machine as usize].capacity;
         for cell in &self.machines[machine as usize].tasks {
             let task = &self.tasks[*cell as usize];

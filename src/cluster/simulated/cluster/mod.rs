@@ -6,10 +6,12 @@
 //! | `tasks.rs` | the agent's executors and its `TaskStatusUpdateManager`; `Master::kill`, `Master::acknowledge` |
 //! | `membership.rs` | `Master::exited`, `markUnreachable`, `registerSlave`, `reregisterSlave`, `reconcileKnownSlave`; a new leader; `deactivate` |
 //! | `reconciliation.rs` | `Master::reconcile` |
+//! | `hosts.rs` | `Slave::executorTerminated`, `Slave::runTask`: an executor with several tasks |
 //! | `late.rs` | nothing: a cluster that chooses the agents itself, as Kubernetes does |
 //!
 //! The framework is partition-aware and has an unlimited failover timeout.
 
+mod hosts;
 mod late;
 mod membership;
 mod offers;
@@ -31,6 +33,7 @@ use super::wire::{AgentRef, Amounts, SCALARS};
 use late::LateBinding;
 use outstanding::OutstandingOffers;
 
+use crate::launch::Hosting;
 use crate::status::{TaskState, UpdateReason};
 
 /// The streams of random numbers that the cluster uses.
@@ -121,6 +124,7 @@ struct SimTask {
     serial: u32,
     agent: AgentRef,
     amounts: Amounts,
+    hosting: Hosting,
     phase: TaskPhase,
     /// Whether it stays in startup or, if it has no agent yet, without one.
     hung: bool,
@@ -308,7 +312,11 @@ impl SimTask {
     fn known_ended(&self) -> bool {
         matches!(
             self.known,
-            TaskState::Finished | TaskState::Failed | TaskState::Killed | TaskState::Dropped
+            TaskState::Finished
+                | TaskState::Failed
+                | TaskState::Killed
+                | TaskState::Dropped
+                | TaskState::Gone
         )
     }
 }

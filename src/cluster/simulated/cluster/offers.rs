@@ -199,6 +199,7 @@ impl Cluster {
                 serial: 0,
                 agent,
                 amounts: task.amounts,
+                hosting: task.hosting,
                 phase: TaskPhase::Ordered,
                 hung: false,
                 is_named: self.late.is_none(),

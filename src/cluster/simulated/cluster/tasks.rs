@@ -6,6 +6,7 @@ use super::{AgentLink, Cluster, MasterView, PendingUpdate, SimTask, TaskPhase, m
 use crate::cluster::simulated::event_queue::{EventQueue, SimEvent, TaskRef};
 use crate::cluster::simulated::wire::{AgentRef, MasterEvent, master_update};
 use crate::engine::cluster_manager::Update;
+use crate::launch::Hosting;
 use crate::status::{TaskState, UpdateReason};
 
 /// The time after which an unacknowledged update is sent again (`STATUS_UPDATE_RETRY_INTERVAL_MIN`). It doubles each
@@ -62,6 +63,9 @@ impl Cluster {
             // The launch is lost. The master notices when the agent registers without the task.
             return;
         }
+        if self.host_phase(&self.tasks[task.cell as usize]) == Some(TaskPhase::Ended) {
+            return self.end(events, task, TaskState::Dropped);
+        }
         let hung = hanging.hits(events.now, &mut self.rng);
         let outlives = outliving.hits(events.now, &mut self.rng);
         let fails = machine % 3 == 0 && failing.hits(events.now, &mut self.rng);
@@ -84,11 +88,17 @@ impl Cluster {
     }
 
     pub(super) fn task_runs(&mut self, events: &mut EventQueue, task: TaskRef) {
+        let host = self.host_phase(&self.tasks[task.cell as usize]);
         let Some(found) = self.task(task).filter(|found| found.phase == TaskPhase::Starting) else {
             return;
         };
+        if host.is_some_and(|host| host != TaskPhase::Running) {
+            // It waits for its host.
+            return;
+        }
         found.phase = TaskPhase::Running;
         self.report(events, task, TaskState::Running);
+        self.start_hosted(events, task);
         if self.lifetime > 0 && !self.faults_over {
             let lives = self.rng.lifetime(self.lifetime);
             let fails = self.rng.percent(self.failures_percent);
@@ -117,7 +127,12 @@ impl Cluster {
     pub(super) fn end(&mut self, events: &mut EventQueue, task: TaskRef, state: TaskState) {
         let Some(found) = self.task(task).filter(|found| found.alive()) else { return };
         found.phase = TaskPhase::Ended;
+        let host = (found.hosting == Hosting::Host).then(|| found.name.clone());
+        let machine = found.agent.machine;
         self.report(events, task, state);
+        if let Some(host) = host {
+            self.end_hosted(events, machine, &host);
+        }
     }
 
     /// The master forwards a kill to the agent, if the agent can be reached.

@@ -85,6 +85,9 @@ impl CallSink for SimulatedCalls<'_, '_> {
         self.world.checker.noticed(&notice, self.now);
         self.world.recorder.noticed(&notice, self.world.events.now);
         self.world.corners.noticed(&notice, self.world.events.now);
+        if let Some(event) = self.world.tasks.and_then(|tasks| tasks.noticed(&notice)) {
+            self.world.corners.host(event);
+        }
     }
 }
 
@@ -157,5 +160,6 @@ fn to_task_launch(launch: &Launch<'_>) -> TaskLaunch {
             Amount::Port(_) => amounts.port = true,
         }
     }
-    TaskLaunch { executor: launch.executor.to_owned(), amounts }
+    let hosting = launch.command.hosting.clone();
+    TaskLaunch { executor: launch.executor.to_owned(), amounts, hosting }
 }

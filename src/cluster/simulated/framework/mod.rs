@@ -8,11 +8,13 @@ use std::time::Duration;
 
 mod calls;
 mod handlers;
+mod hosts;
 mod tasks;
 
 use super::event_queue::{EventQueue, SimEvent};
 use super::network::FaultWindow;
 use super::offer_buffer::OfferBuffer;
+use super::queues::SimQueues;
 use super::rng::Rng;
 use super::scenario::Scenario;
 use super::settings::FrameworkSettings;
@@ -34,7 +36,8 @@ use crate::resources::{Gpus, MilliCpus};
 use crate::time::Timestamp;
 use calls::SimulatedCalls;
 use handlers::SimHandler;
-use tasks::SimulatedTasks;
+pub(super) use hosts::{HOST_TAGS, HostFate, HostView};
+pub(super) use tasks::SimulatedTasks;
 
 /// The stream of random numbers that the framework uses.
 const FRAMEWORK_STREAM: u64 = 5;
@@ -45,12 +48,13 @@ pub(super) struct Framework {
     pub(super) kernel: Kernel,
     pub(super) settings: FrameworkSettings,
     base: ConfigBuilder,
+    queues: SimQueues,
     handlers: Vec<SimHandler>,
     pub(super) offer_queue: OfferQueue<SimOffer>,
     pub(super) batch: Vec<SimOffer>,
     pub(super) buffer: OfferBuffer,
     /// What is placed, if it isn't equal executors.
-    tasks: Option<Arc<SimulatedTasks>>,
+    pub(super) tasks: Option<Arc<SimulatedTasks>>,
     pub(super) controller: Controller,
     pub(super) options: EngineOptions,
     /// The number of the subscription's stream, if there is a subscription; then the number of subscriptions so far.
@@ -63,6 +67,7 @@ pub(super) struct Framework {
     /// While this fault lasts, the calls of a batch are made one by one.
     pub(super) slow: FaultWindow,
     pub(super) rng: Rng,
+    is_closed: bool,
 }
 
 struct NoCommand;
@@ -76,13 +81,13 @@ impl Launcher for NoCommand {
 impl Framework {
     pub(super) fn new(scenario: &Scenario) -> Result<Framework, Error> {
         let settings = FrameworkSettings::of(scenario);
-        let base = base_config(scenario);
+        let (base, queues) = (base_config(scenario), SimQueues::of(scenario));
         let ids = if scenario.plain_ids {
             IdScheme::plain()
         } else {
             IdScheme::unique("sim", scenario.seed)?
         };
-        let kernel = Kernel::new(configure(&base, settings)?, ids);
+        let kernel = Kernel::new(configure(&base, queues, settings)?, ids);
         kernel.disconnected();
         let options = EngineOptions {
             handlers: scenario.handlers as usize,
@@ -96,8 +101,11 @@ impl Framework {
         let tasks = tasks.map(Arc::new);
         let handler = |_| {
             let chooser = tasks.clone().map(|tasks| tasks as Arc<dyn TaskChooser>);
-            let (kernel, launcher) = (recorded_kernel.clone(), Arc::new(NoCommand));
-            SimHandler::new(OfferHandler::new(kernel, launcher, chooser))
+            let launcher: Arc<dyn Launcher> = match tasks.clone() {
+                Some(tasks) => tasks,
+                None => Arc::new(NoCommand),
+            };
+            SimHandler::new(OfferHandler::new(recorded_kernel.clone(), launcher, chooser))
         };
         Ok(Framework {
             handlers: (0..options.handlers).map(handler).collect(),
@@ -110,6 +118,7 @@ impl Framework {
             kernel,
             settings,
             base,
+            queues,
             options,
             stream: None,
             streams: 0,
@@ -117,6 +126,7 @@ impl Framework {
             lagging: FaultWindow::default(),
             slow: FaultWindow::default(),
             rng: Rng::new(scenario.seed, FRAMEWORK_STREAM),
+            is_closed: false,
         })
     }
 
@@ -131,8 +141,8 @@ impl Framework {
         if only_the_limit == settings {
             self.kernel.set_executor_limit(Some(settings.limit))?;
         } else {
-            self.kernel.reconfigure(configure(&self.base, settings)?);
-            self.tasks.iter().for_each(|tasks| tasks.set_cores(settings));
+            self.kernel.reconfigure(configure(&self.base, self.queues, settings)?);
+            self.tasks.iter().for_each(|tasks| tasks.set(settings));
         }
         self.settings = settings;
         Ok(())
@@ -208,6 +218,21 @@ impl Framework {
         self.controller.run_timers(now, &mut calls);
         world.corners.polled();
         world.checker.polled(self.stream.is_some(), now);
+        self.end_hosts(now, world);
+    }
+
+    /// Ends hosts that are idle, and executors that came back after they had been given up: others replace them.
+    fn end_hosts(&mut self, now: Timestamp, world: &mut World<'_>) {
+        let Some(tasks) = self.tasks.as_ref().filter(|_| !self.is_closed) else { return };
+        let (returned, idle) = tasks.take_to_end(now);
+        world.checker.ends_idle_hosts(&idle);
+        world.corners.hosts_idle(idle.len());
+        let names = returned.iter().chain(&idle);
+        let executors: Vec<ExecutorId> =
+            names.filter_map(|name| self.kernel.executor_id(name)).collect();
+        if !executors.is_empty() {
+            self.kill(executors, KillTerms::of(&self.options), world);
+        }
     }
 
     /// Tries to subscribe. If there is no master, tries again later.
@@ -249,12 +274,17 @@ impl Framework {
     fn kill(&mut self, executors: Vec<ExecutorId>, terms: KillTerms, world: &mut World<'_>) {
         let now = self.now(world.events);
         world.checker.kills(&self.kernel, &executors, now);
+        if let Some(tasks) = &self.tasks {
+            let tags = executors.iter().filter_map(|id| self.kernel.task_tag(*id));
+            tags.for_each(|tag| tasks.ending(tag));
+        }
         let mut calls = SimulatedCalls::new(&self.kernel, self.stream, now, world);
         self.controller.kill(executors, terms, now, &mut calls);
     }
 
     /// Shuts down as `Engine::shutdown` does: closes the kernel, finishes batches, and kills all executors.
     pub(super) fn shut_down(&mut self, timeout: Duration, world: &mut World<'_>) {
+        self.is_closed = true;
         self.kernel.close();
         self.offer_queue.close();
         world.checker.closed();
@@ -284,7 +314,11 @@ fn base_config(scenario: &Scenario) -> ConfigBuilder {
         })
 }
 
-fn configure(base: &ConfigBuilder, settings: FrameworkSettings) -> Result<Config, Error> {
+fn configure(
+    base: &ConfigBuilder,
+    queues: SimQueues,
+    settings: FrameworkSettings,
+) -> Result<Config, Error> {
     let nonzero = |amount: MilliCpus| Some(amount).filter(|amount| *amount > MilliCpus::ZERO);
     let cores = nonzero(settings.executor_cores);
     let zones: Vec<String> = (0..settings.zones).map(|zone| format!("z{zone}")).collect();
@@ -292,7 +326,8 @@ fn configure(base: &ConfigBuilder, settings: FrameworkSettings) -> Result<Config
         0 => Constraint::none(),
         _ => Constraint::parse(&format!("zone:{}", zones.join(",")))?,
     };
-    base.clone()
+    queues
+        .configure(base.clone(), settings)
         .executor_limit(Some(settings.limit))
         .core_cap(nonzero(settings.core_cap))
         .executor_cores(cores.map_or(ExecutorCores::WholeOffer, ExecutorCores::Fixed))

@@ -1,12 +1,17 @@
-//! The tasks of a simulated framework that places tasks: an endless supply of several sizes, some of them in gangs.
+//! The tasks of a simulated framework that places tasks: an endless supply of several sizes, some of them in gangs, or
+//! in hosts, and in queues if there are some.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::hosts::{HOST_CORES, HOST_MEMORY, HostFate, HostView, SimulatedHosts};
+use crate::cluster::simulated::queues::SimQueues;
 use crate::cluster::simulated::scenario::Scenario;
 use crate::cluster::simulated::settings::FrameworkSettings;
-use crate::engine::TaskChooser;
-use crate::kernel::{Kernel, Picks, Room, Rooms, Task, Unplaced};
+use crate::config::QueueId;
+use crate::engine::{Notice, TaskChooser};
+use crate::kernel::{Kernel, Picks, ResourceSums, Room, Rooms, Task, TaskHostStage, Unplaced};
+use crate::launch::{Command, LaunchContext, Launcher};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::time::Timestamp;
 
@@ -18,15 +23,23 @@ const GANG: usize = 2;
 const GANG_EVERY: u64 = 7;
 /// How many of the tasks that came back are tried for a room.
 const TRIED_MAX: usize = 8;
+/// The most tasks that a batch puts into one host.
+const IN_HOST_MAX: u64 = 3;
+/// Tasks in hosts come for a while, and then there are none for a while, in milliseconds: so hosts are idle, and tasks
+/// come just when hosts are ended.
+const BUSY_MS: u64 = 25_000;
+const PAUSE_MS: u64 = 15_000;
+/// One of this number of tasks is picked though its queue has no room for it.
+const BEYOND_QUEUE_EVERY: u64 = 16;
 
 /// What kinds of tasks take, in multiples of the configured executor's cores, memory and GPUs; the smallest first.
 const KINDS: [(u64, u64, u32); 6] =
     [(1, 1, 1), (2, 1, 1), (1, 2, 1), (3, 2, 2), (1, 1, 2), (4, 3, 1)];
 
 /// Chooses tasks for rooms: first those that came back, then new ones. For each room there is a task small enough, if
-/// there is one at all. After a cap has cut off picks, which may all be too large for what it leaves, the next batch
-/// gets new tasks of the smallest size alone.
-pub(super) struct SimulatedTasks {
+/// there is one at all and its queue has room. After a cap has cut off picks, which may all be too large for what it
+/// leaves, the next batch gets new tasks of the smallest size alone.
+pub(in super::super) struct SimulatedTasks {
     kernel: Kernel,
     supply: Mutex<TaskSupply>,
 }
@@ -42,29 +55,100 @@ struct TaskSupply {
     picked: Vec<Vec<Task>>,
     /// Whether a cap has cut off the last batch's picks.
     is_cut: bool,
+    queues: SimQueues,
+    /// Which queues have tasks, and what they have room for in this batch; by number.
+    queues_left: Vec<(bool, ResourceSums)>,
+    settings: FrameworkSettings,
+    hosts: Option<SimulatedHosts>,
 }
 
 impl SimulatedTasks {
     pub(super) fn new(kernel: Kernel, scenario: &Scenario) -> SimulatedTasks {
-        let cores = FrameworkSettings::of(scenario).executor_cores_min();
+        let settings = FrameworkSettings::of(scenario);
         let supply = TaskSupply {
-            smallest: (cores, scenario.memory_taken(), scenario.executor_gpus),
+            smallest: (
+                settings.executor_cores_min(),
+                scenario.memory_taken(),
+                scenario.executor_gpus,
+            ),
             returned: VecDeque::new(),
             created: 0,
             picked: Vec::new(),
             is_cut: false,
+            queues: SimQueues::of(scenario),
+            queues_left: Vec::new(),
+            settings,
+            hosts: scenario.has_hosts().then(SimulatedHosts::new),
         };
-        SimulatedTasks { kernel, supply: Mutex::new(supply) }
+        let tasks = SimulatedTasks { kernel, supply: Mutex::new(supply) };
+        tasks.tell_demand();
+        tasks
     }
 
-    /// The cores of an executor were changed: from now on, new tasks have multiples of these.
-    pub(super) fn set_cores(&self, settings: FrameworkSettings) {
-        self.supply().smallest.0 = settings.executor_cores_min();
+    /// The settings were changed: from now on, new tasks have multiples of the cores of an executor, and queues have
+    /// tasks as these settings say.
+    pub(super) fn set(&self, settings: FrameworkSettings) {
+        let mut supply = self.supply();
+        supply.smallest.0 = settings.executor_cores_min();
+        supply.settings = settings;
+        drop(supply);
+        self.tell_demand();
+    }
+
+    fn tell_demand(&self) {
+        let supply = self.supply();
+        for (queue, number) in supply.queues.list(supply.settings).iter().zip(0..) {
+            self.kernel.set_queue_demand(QueueId::new(number), queue.has_demand);
+        }
     }
 
     /// Takes what the last batch picked; the members of a gang are together.
     pub(super) fn take_picked(&self) -> Vec<Vec<Task>> {
         std::mem::take(&mut self.supply().picked)
+    }
+
+    /// Follows the hosts.
+    pub(super) fn noticed(&self, notice: &Notice) -> Option<HostFate> {
+        let mut supply = self.supply();
+        let hosts = supply.hosts.as_mut()?;
+        match notice {
+            Notice::Updated { executor, tag: Some(tag), change, .. } => {
+                hosts.updated(executor, *tag, *change)
+            }
+            Notice::GivenUp { executor } => hosts.given_up(executor),
+            _ => None,
+        }
+    }
+
+    /// An executor with this tag is asked to end.
+    pub(super) fn ending(&self, tag: u64) {
+        let supply = self.supply();
+        supply.hosts.iter().for_each(|hosts| hosts.ending(tag));
+    }
+
+    /// The executors that are to end: those that came back after they had been given up, and hosts that were idle for
+    /// long enough.
+    pub(super) fn take_to_end(&self, now: Timestamp) -> (Vec<String>, Vec<String>) {
+        let mut supply = self.supply();
+        let Some(hosts) = &mut supply.hosts else { return Default::default() };
+        (hosts.take_returned(), hosts.end_idle(now))
+    }
+
+    /// The hosts as the framework sees them; `None` if tasks run without.
+    pub(in super::super) fn hosts(&self) -> Option<Vec<HostView>> {
+        self.supply().hosts.as_ref().map(SimulatedHosts::views)
+    }
+
+    /// What must be placed on this agent with the smallest task: nothing, or a host. `None` if its host takes no tasks
+    /// now.
+    pub(in super::super) fn beside_a_task(&self, agent_id: &str) -> Option<Option<ResourceSums>> {
+        let stage = self.supply().hosts.as_ref().map(|hosts| hosts.stage(agent_id));
+        let host = ResourceSums { cores: HOST_CORES, memory: HOST_MEMORY, ..ResourceSums::NONE };
+        match stage {
+            None | Some(TaskHostStage::Up) => Some(None),
+            Some(TaskHostStage::None) => Some(Some(host)),
+            Some(TaskHostStage::Starting | TaskHostStage::Ending) => None,
+        }
     }
 
     fn supply(&self) -> MutexGuard<'_, TaskSupply> {
@@ -76,24 +160,51 @@ impl TaskSupply {
     /// A task for what is left of a room: one that came back, the next new one or, if both are too large, the smallest.
     fn next_for(&mut self, room: &mut Room) -> Option<Task> {
         let tried = self.returned.iter().take(if self.is_cut { 0 } else { TRIED_MAX });
-        if let Some(at) = tried.enumerate().find_map(|(at, task)| room.fits(task).then_some(at)) {
+        let fits = |task: &Task| room.fits(task) && self.has_queue_room(task);
+        if let Some(at) = tried.enumerate().find_map(|(at, task)| fits(task).then_some(at)) {
             let task = self.returned.remove(at)?;
+            self.take_in_queue(&task);
             return room.take(&task).ok().map(|()| task);
         }
         let kind = (self.created % KINDS.len() as u64) as usize;
-        let tried = [kind, 0].into_iter().skip(self.is_cut.into());
-        let task = tried.map(|kind| self.task(kind)).find(|task| room.take(task).is_ok())?;
-        self.created += 1;
+        let kinds = [kind, 0].into_iter().skip(self.is_cut.into());
+        let queues = self.queues_left.len().max(1) as u64;
+        // In its queue's turn or, if that has no room, in the next one that has.
+        let tags = self.created..self.created + queues;
+        let mut tried = kinds.flat_map(|kind| tags.clone().map(move |tag| (kind, tag)));
+        let task = tried.find_map(|(kind, tag)| {
+            let task = self.task(kind, tag);
+            (self.has_queue_room(&task) && room.take(&task).is_ok()).then_some(task)
+        })?;
+        self.take_in_queue(&task);
+        self.created = task.tag + 1;
         Some(task)
     }
 
-    /// The next task, if it is of this kind.
-    fn task(&self, kind: usize) -> Task {
+    /// The task with this tag, if it is of this kind.
+    fn task(&self, kind: usize, tag: u64) -> Task {
         let (times_cores, times_memory, times_gpus) = KINDS[kind];
         let (cores, memory, gpus) = self.smallest;
         let cores = MilliCpus::from_millis(cores.millis() * times_cores);
         let memory = Mebibytes::new(memory.get() * times_memory);
-        Task { gpus: Gpus::new(gpus * times_gpus), ..Task::new(self.created, cores, memory) }
+        let (gpus, queue) = (Gpus::new(gpus * times_gpus), self.queues.of_tag(tag));
+        Task { gpus, queue, ..Task::new(tag, cores, memory) }
+    }
+
+    /// Whether the queue of a task has tasks, and room for it; now and then it needn't have room.
+    fn has_queue_room(&self, task: &Task) -> bool {
+        let Some((has_demand, left)) = self.queues_left.get(task.queue.index()) else {
+            return true;
+        };
+        let is_beyond = !self.is_cut && task.tag % BEYOND_QUEUE_EVERY == 5;
+        *has_demand && (is_beyond || task.cores <= left.cores && task.memory <= left.memory)
+    }
+
+    fn take_in_queue(&mut self, task: &Task) {
+        if let Some((_, left)) = self.queues_left.get_mut(task.queue.index()) {
+            let own = ResourceSums { cores: task.cores, memory: task.memory, gpus: Gpus::ZERO };
+            *left = left.saturating_sub(own);
+        }
     }
 
     /// Picks these tasks together.
@@ -105,42 +216,113 @@ impl TaskSupply {
         }
         self.picked.push(gang.drain(..).map(|(_, task)| task).collect());
     }
-}
 
-impl TaskChooser for SimulatedTasks {
-    fn choose(&self, rooms: &Rooms<'_>, _now: Timestamp, picks: &mut Picks) {
-        let mut supply = self.supply();
-        supply.picked.clear();
-        let most = self.kernel.wanted().saturating_add(BEYOND_WANTED) as usize;
-        let mut left: Vec<Room> = rooms.list().to_vec();
+    /// Picks up to `most` tasks for rooms, which take turns.
+    fn choose_in_turns(&mut self, mut left: Vec<Room>, most: usize, picks: &mut Picks) {
         let mut gang: Vec<(u32, Task)> = Vec::new();
         let (mut chosen, mut before) = (0, None);
-        // Rooms take turns.
         while before != Some(chosen) {
             before = Some(chosen);
             for (room, position) in left.iter_mut().zip(0..) {
                 if chosen == most {
                     break;
                 }
-                let Some(task) = supply.next_for(room) else { continue };
+                let Some(task) = self.next_for(room) else { continue };
                 chosen += 1;
-                let begins_gang = task.tag % GANG_EVERY == 3 && !supply.is_cut;
+                let begins_gang = task.tag % GANG_EVERY == 3 && !self.is_cut;
                 gang.push((position, task));
                 if gang.len() == GANG || gang.len() == 1 && !begins_gang {
-                    supply.push(&mut gang, picks);
+                    self.push(&mut gang, picks);
                 }
             }
         }
-        supply.push(&mut gang, picks);
+        self.push(&mut gang, picks);
+    }
+
+    /// Picks up to `most` tasks for the hosts of rooms, and hosts where there are none. Hosts that run come first: what
+    /// the caps leave may suffice for a task, and not for a host with it.
+    fn choose_in_hosts(
+        &mut self,
+        rooms: &Rooms<'_>,
+        mut left: Vec<Room>,
+        most: usize,
+        picks: &mut Picks,
+    ) {
+        let mut chosen = 0;
+        for is_up in [true, false] {
+            for (room, position) in left.iter_mut().zip(0u32..) {
+                let offer = rooms.list().get(position as usize).and_then(|room| rooms.offer(room));
+                let (Some(offer), Some(hosts)) = (offer, &self.hosts) else { continue };
+                if (hosts.stage(offer.agent_id) == TaskHostStage::Up) != is_up {
+                    continue;
+                }
+                let share = if self.is_cut { 1 } else { 1 + self.created % IN_HOST_MAX };
+                let mut tasks = Vec::new();
+                while tasks.len() < share as usize && chosen + tasks.len() < most {
+                    let Some(task) = self.next_for(room) else { break };
+                    tasks.push(task);
+                }
+                let Some(hosts) = self.hosts.as_mut().filter(|_| !tasks.is_empty()) else {
+                    continue;
+                };
+                let (host, joined) = hosts.join(offer.agent_id, &tasks);
+                self.returned.extend(tasks.drain(joined..));
+                chosen += tasks.len() + usize::from(host.is_some());
+                let members = host.iter().chain(&tasks).map(|task| (position, *task));
+                let mut members: Vec<(u32, Task)> = members.collect();
+                if host.is_some() {
+                    self.push(&mut members, picks);
+                } else {
+                    members.into_iter().for_each(|task| self.push(&mut vec![task], picks));
+                }
+            }
+        }
+    }
+}
+
+impl TaskChooser for SimulatedTasks {
+    fn choose(&self, rooms: &Rooms<'_>, now: Timestamp, picks: &mut Picks) {
+        let mut supply = self.supply();
+        supply.picked.clear();
+        let queues = supply.queues.list(supply.settings);
+        let all = rooms.queues_left();
+        let left = |number: u8| all.room(QueueId::new(number));
+        supply.queues_left =
+            queues.iter().zip(0..).map(|(it, number)| (it.has_demand, left(number))).collect();
+        let most = self.kernel.wanted().saturating_add(BEYOND_WANTED) as usize;
+        let in_hosts = supply.hosts.as_ref().map(|hosts| hosts.rooms_for_tasks(rooms));
+        match in_hosts {
+            None => supply.choose_in_turns(rooms.list().to_vec(), most, picks),
+            Some(_) if now.as_millis() % (BUSY_MS + PAUSE_MS) >= BUSY_MS => {}
+            Some(left) => supply.choose_in_hosts(rooms, left, most, picks),
+        }
         supply.is_cut = false;
     }
 
     fn unplaced(&self, unplaced: &[Unplaced]) {
         let mut supply = self.supply();
-        supply.is_cut = unplaced.iter().any(|it| it.reason.is_cap());
-        let picked = std::mem::take(&mut supply.picked);
+        let supply = &mut *supply;
+        let is_too_much = |it: &Unplaced| it.reason.is_cap() || it.reason.queue().is_some();
+        supply.is_cut = unplaced.iter().any(is_too_much);
         let is_back = |task: &&Task| unplaced.iter().any(|it| it.tag == task.tag);
-        supply.returned.extend(picked.iter().flatten().filter(is_back));
-        supply.picked = picked;
+        let back: Vec<Task> = supply.picked.iter().flatten().filter(is_back).copied().collect();
+        for task in back {
+            let is_host = supply.hosts.as_mut().is_some_and(|hosts| hosts.take_back(task.tag));
+            if !is_host {
+                supply.returned.push_back(task);
+            }
+        }
+    }
+}
+
+impl Launcher for SimulatedTasks {
+    fn command(&self, context: &LaunchContext<'_>) -> Command {
+        let mut supply = self.supply();
+        match (&mut supply.hosts, context.tag) {
+            (Some(hosts), Some(tag)) => {
+                Command::default().with_hosting(hosts.launch(tag, context.executor))
+            }
+            _ => Command::default(),
+        }
     }
 }

@@ -18,6 +18,11 @@ const MAKING: u64 = 1;
 const SLOWING: u64 = 6;
 /// The stream of random numbers for flapping agents.
 const FLAPPING: u64 = 7;
+/// The stream of random numbers for changes of queues.
+const QUEUEING: u64 = 8;
+/// The most queues that are added to a scenario, and how often their bounds change.
+const QUEUES_MAX: u64 = 4;
+const QUEUE_CHANGES_MAX: u64 = 6;
 /// The maximum delay of the last call of a slow batch, in milliseconds.
 const SLOW_MAX: u64 = 8_000;
 /// The interval at which all executors are reconciled, in milliseconds.
@@ -60,6 +65,8 @@ impl Scenario {
             plain_ids: false,
             binds_late: false,
             tasks: false,
+            hosts: false,
+            queues: 0,
             exclude_after: 2,
             exclude_for: Duration::from_secs(120),
             release_after: Duration::from_secs(120),
@@ -134,6 +141,21 @@ impl Scenario {
         if severity == Severity::Harsh {
             scenario.slow_handlers(&mut Rng::new(seed, SLOWING));
             scenario.flapping_agents(&mut Rng::new(seed, FLAPPING));
+        }
+        scenario.put_in_order();
+        scenario
+    }
+
+    /// The same scenario with a framework that places [tasks](Scenario::with_tasks) in [queues](Scenario::queues),
+    /// whose bounds are changed a few times while it runs.
+    #[must_use]
+    pub fn with_queues(self) -> Scenario {
+        let mut rng = Rng::new(self.seed, QUEUEING);
+        let queues = rng.between(1, QUEUES_MAX) as u32;
+        let mut scenario = Scenario { queues, ..self.with_tasks() };
+        for number in 1..=rng.below(QUEUE_CHANGES_MAX) {
+            let change = scenario.fault(&mut rng, FaultKind::QueuesChange, 1);
+            scenario.faults.push(Fault { amount: number, ..change });
         }
         scenario.put_in_order();
         scenario
@@ -298,7 +320,7 @@ impl Scenario {
             K::CoreCapChanges => Fault { amount: rng.below(40) * 500, ..fault },
             K::ConstraintChanges => Fault { amount: rng.below(u64::from(self.zones) + 1), ..fault },
             K::ExecutorCoresChange => Fault { amount: rng.between(1, 6) * 500, ..fault },
-            K::Shutdown => fault,
+            K::QueuesChange | K::Shutdown => fault,
         }
     }
 
@@ -330,7 +352,8 @@ impl FaultKind {
 
     /// Whether all harsh scenarios may have this kind. The other kinds are drawn from random numbers of their own.
     const fn is_for_all_worlds(self) -> bool {
-        !matches!(self, FaultKind::Shutdown | FaultKind::AnswersDelayed)
+        use FaultKind::{AnswersDelayed, QueuesChange, Shutdown};
+        !matches!(self, Shutdown | AnswersDelayed | QueuesChange)
     }
 
     /// Whether it is an action or state of the framework, which is impossible once the framework shuts down.
@@ -353,6 +376,7 @@ impl FaultKind {
                 | FaultKind::CoreCapChanges
                 | FaultKind::ConstraintChanges
                 | FaultKind::ExecutorCoresChange
+                | FaultKind::QueuesChange
         )
     }
 }

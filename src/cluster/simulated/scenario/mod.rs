@@ -62,6 +62,12 @@ pub struct Scenario {
     /// cores, memory and GPUs of an executor are those of the smallest task. Such a framework has no fixed port, and
     /// the cluster doesn't choose agents.
     pub tasks: bool,
+    /// Whether its tasks run in [hosts](crate::Hosts), at most one on each agent; then there are no other gangs than a
+    /// host with its first tasks. Without [tasks](Scenario::tasks) it means nothing.
+    pub hosts: bool,
+    /// The number of [queues](crate::ConfigBuilder::queue) that its tasks are in, besides the default one; 0 is none at
+    /// all. Their bounds follow from the seed. Without [tasks](Scenario::tasks) it means nothing.
+    pub queues: u32,
     /// The number of failures after which an agent is excluded.
     pub exclude_after: u8,
     /// How long an agent stays excluded.
@@ -98,6 +104,22 @@ impl Scenario {
     #[must_use]
     pub fn with_tasks(self) -> Scenario {
         Scenario { tasks: true, binds_late: false, fixed_port: false, ..self }
+    }
+
+    /// The same scenario with a framework that places [tasks](Scenario::with_tasks) in [hosts](Scenario::hosts).
+    #[must_use]
+    pub fn with_hosts(self) -> Scenario {
+        Scenario { hosts: true, ..self.with_tasks() }
+    }
+
+    /// Whether tasks run in hosts.
+    pub(super) fn has_hosts(&self) -> bool {
+        self.tasks && self.hosts
+    }
+
+    /// Whether tasks are in queues.
+    pub(super) fn has_queues(&self) -> bool {
+        self.tasks && self.queues > 0
     }
 
     /// The rule that excludes agents on which executors fail.
@@ -220,6 +242,9 @@ kinds! {
     ConstraintChanges = "constraint-changes",
     /// New executors have `amount` thousandths of a core from now on; 0 takes all cores of the offer.
     ExecutorCoresChange = "executor-cores-change",
+    /// The queues of tasks have other bounds from now on, those with the number `amount`, and others of them have
+    /// demand.
+    QueuesChange = "queues-change",
     /// The framework kills `percent` % of its executors.
     ExecutorsKilled = "executors-killed",
     /// `amount` updates arrive about executors that were never launched, at most 1000.

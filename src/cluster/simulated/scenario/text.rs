@@ -312,6 +312,20 @@ const SETTINGS: &[Setting<Scenario>] = &[
         set: |it, value| it.tasks = value == 1,
     },
     Setting {
+        name: "hosts",
+        unit: NumberFormat::Plain,
+        range: (0, 1),
+        get: |it| it.hosts.into(),
+        set: |it, value| it.hosts = value == 1,
+    },
+    Setting {
+        name: "queues",
+        unit: NumberFormat::Plain,
+        range: (0, limits::QUEUES_MAX as u64 - 1),
+        get: |it| it.queues.into(),
+        set: |it, value| it.queues = value as u32,
+    },
+    Setting {
         name: "exclude-after",
         unit: NumberFormat::Plain,
         range: (1, 255),
@@ -427,8 +441,10 @@ mod tests {
         for seed in 0..300 {
             let severity = [Severity::None, Severity::Mild, Severity::Harsh][seed as usize % 3];
             let scenario = Scenario::generate(seed, severity);
-            let text = scenario.to_string();
-            assert_eq!(text.parse::<Scenario>().unwrap(), scenario, "{text}");
+            for scenario in [scenario.clone().with_hosts().with_queues(), scenario] {
+                let text = scenario.to_string();
+                assert_eq!(text.parse::<Scenario>().unwrap(), scenario, "{text}");
+            }
         }
     }
 

@@ -42,9 +42,11 @@ impl Simulation {
                     self.events.after(number * STORM_EVERY_MS, SimEvent::Storm);
                 }
             }
-            K::LimitChanges | K::CoreCapChanges | K::ConstraintChanges | K::ExecutorCoresChange => {
-                self.change_settings(&fault)
-            }
+            K::LimitChanges
+            | K::CoreCapChanges
+            | K::ConstraintChanges
+            | K::ExecutorCoresChange
+            | K::QueuesChange => self.change_settings(&fault),
             K::ExecutorsKilled => {
                 let (framework, mut world) = self.split();
                 framework.kill_some(fault.percent, &mut world);
@@ -107,6 +109,7 @@ impl Simulation {
             FaultKind::LimitChanges => settings.limit = count,
             FaultKind::CoreCapChanges => settings.core_cap = MilliCpus::from_millis(amount),
             FaultKind::ConstraintChanges => settings.zones = count.min(self.scenario.zones),
+            FaultKind::QueuesChange => settings.queue_round = amount,
             _ => settings.executor_cores = MilliCpus::from_millis(amount),
         }
         if let Some(late) = &mut self.cluster.late {

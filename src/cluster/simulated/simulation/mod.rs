@@ -4,13 +4,14 @@ mod faults;
 mod recovery;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::checker::Checker;
 use super::cluster::Cluster;
 use super::corners::Corners;
 use super::event_queue::{EventQueue, SimEvent};
-use super::framework::Framework;
+use super::framework::{Framework, SimulatedTasks};
 use super::recorder::Recorder;
 use super::report::{DrainSummary, Report, Sample};
 use super::scenario::Scenario;
@@ -94,6 +95,8 @@ pub struct Simulation {
     events: EventQueue,
     cluster: Cluster,
     framework: Framework,
+    /// Those of the framework.
+    tasks: Option<Arc<SimulatedTasks>>,
     checker: Checker,
     recorder: Recorder,
     corners: Corners,
@@ -149,6 +152,7 @@ impl Simulation {
             drained: None,
             over_at: None,
             most_running: 0,
+            tasks: framework.tasks.clone(),
             framework,
             events,
             checks,
@@ -233,8 +237,9 @@ impl Simulation {
 
     /// Borrows the framework, and separately the world on which it acts.
     fn split(&mut self) -> (&mut Framework, World<'_>) {
-        let Simulation { events, cluster, checker, recorder, corners, framework, .. } = self;
-        (framework, World { events, cluster, checker, recorder, corners })
+        let Simulation { events, cluster, checker, recorder, corners, framework, tasks, .. } = self;
+        let tasks = tasks.as_deref();
+        (framework, World { events, cluster, checker, recorder, corners, tasks })
     }
 
     fn process(&mut self, item: SimEvent) {
@@ -351,6 +356,9 @@ impl Simulation {
             self.checked_at = now;
             let framework_now = self.framework.now(&self.events);
             self.checker.check_all(&self.framework.kernel, framework_now, now);
+            if let Some(hosts) = self.tasks.as_ref().and_then(|tasks| tasks.hosts()) {
+                self.checker.check_hosts(&hosts);
+            }
         }
         let Some((invariant, what)) = self.checker.take_violation() else { return Ok(()) };
         self.stage = Stage::Over;

@@ -82,7 +82,7 @@ fn claims_that_are_given_back_during_a_batch_revive() {
     assert_eq!(kernel.poll_demand(at(30)), Some(DemandCall::Revive));
 }
 
-/// Goal: a framework that picks by what [`Rooms::queue_left`](crate::Rooms::queue_left) says is offered again what it
+/// Goal: a framework that picks by what [`Rooms::queues_left`](crate::Rooms::queues_left) says is offered again what it
 /// left unpicked because of a claim that is given back, also if it was declined after the revive; one that hasn't asked
 /// or was told of all there is isn't. Method: such a claim while the framework looks, and without a look; a revive that
 /// is sent before the answers are; a look at a queue that is empty.
@@ -100,7 +100,7 @@ fn rooms_that_are_not_picked_for_a_claim_are_revived() {
         let rooms = handler.propose(&offers, at(10));
         if looks {
             let left = if is_claimed { MilliCpus::ZERO } else { ONE.cores };
-            assert_eq!(rooms.queue_left(ETL).cores, left);
+            assert_eq!(rooms.queues_left().room(ETL).cores, left);
         }
         rooms.commit(&picks, at(10), &mut decisions);
         assert_eq!(decisions.declines()[0].reason, Reason::NotPicked);
@@ -125,7 +125,7 @@ fn claims_that_are_given_back_before_the_commit_revive() {
     let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 9000.0)];
     let offers = [Offer::new("o", "S1", "host", &resources, &[])];
     let rooms = handler.propose(&offers, at(10));
-    assert_eq!(rooms.queue_left(ETL).cores, MilliCpus::ZERO);
+    assert_eq!(rooms.queues_left().room(ETL).cores, MilliCpus::ZERO);
     kernel.0.give_back_claim(Some(ETL), ONE);
     rooms.commit(&Picks::new(), at(10), &mut Decisions::new());
     assert_eq!(kernel.poll_demand(at(20)), Some(DemandCall::Revive));

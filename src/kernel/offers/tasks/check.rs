@@ -154,7 +154,7 @@ impl TaskScratch {
             return self.take(pick, keep);
         }
         let (queue, amount) = booked(&pick.task);
-        self.queues.take(&policy.config, queue, amount)?;
+        self.queues.take(&policy.config.queues, queue, amount)?;
         let taken = self.take(pick, keep);
         if taken.is_err() {
             self.queues.give_back(queue, amount);

@@ -26,6 +26,7 @@ pub(crate) mod hosts;
 pub(crate) mod picks;
 pub(crate) mod planned_task;
 mod propose;
+pub(crate) mod queues_left;
 pub(crate) mod room;
 pub(crate) mod rooms;
 pub(crate) mod scratch;

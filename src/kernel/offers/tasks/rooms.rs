@@ -5,15 +5,11 @@ use std::fmt;
 use super::commit::PickedBatch;
 use super::picks::Picks;
 use super::room::Room;
-use crate::config::QueueId;
-use crate::kernel::ResourceSums;
+use crate::kernel::Core;
 use crate::kernel::offers::decision::Decisions;
 use crate::kernel::offers::handler::Handler;
-use crate::kernel::offers::queues::QueueDraft;
 use crate::kernel::reason::Decline;
-use crate::kernel::state::queues::QueueAmount;
 use crate::offer::Offer;
-use crate::resources::Gpus;
 use crate::sync::UntrackedOnceLock;
 use crate::time::Timestamp;
 
@@ -124,21 +120,13 @@ impl Rooms<'_> {
         self.offers.get(room.offer() as usize)
     }
 
-    /// The most cores, and the most memory, that a queue may take now, whatever the rooms have; GPUs have no quotas.
-    /// Other threads may be faster: the commit checks again. If it is less because of what another batch has booked and
-    /// gives back, offers are revived.
-    #[must_use]
-    pub fn queue_left(&self, queue: QueueId) -> ResourceSums {
-        let core = &*self.handler.core;
-        let policy = core.policy.load();
-        let mut draft = QueueDraft::default();
-        draft.load(core, &policy.config);
-        let QueueAmount { cores, memory } = draft.room(&policy.config, queue);
-        let most = policy.config.queues.bounds(queue);
-        if cores < most.cores || memory < most.memory {
-            self.told_less.get_or_init(|| ());
-        }
-        ResourceSums { cores, memory, gpus: Gpus::new(u32::MAX) }
+    pub(super) fn core(&self) -> &Core {
+        &self.handler.core
+    }
+
+    /// A queue was said to have less room than its maximum.
+    pub(super) fn told_less(&self) {
+        self.told_less.get_or_init(|| ());
     }
 
     /// Places the picked tasks, in their order, and answers each offer exactly once. Replaces the content of

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offermill::ResourceSums;
-use offermill::config::text::{TimeUnit, parse_count, parse_duration};
+use offermill::config::text::{TimeUnit, parse_count, parse_duration, parse_memory};
 use offermill::config::{ExecutorCores, ExecutorGpus};
 use offermill::launch::{Setup, uris};
 use offermill::limits::{EXECUTORS_MAX, TOTAL_CORES_MAX};
@@ -48,6 +48,7 @@ pub(crate) fn task_program(
     arguments: &RunArguments,
     draft: &mut SettingsDraft,
 ) -> Option<ExecutorProgram> {
+    read_total_memory(arguments, draft);
     refuse_conflicts(draft);
     let defaults = defaults(arguments).map_err(|why| draft.problems.push(why)).ok()?;
     let results = match (&arguments.results, name) {
@@ -61,11 +62,13 @@ pub(crate) fn task_program(
         (None, name) => format!("{name}.results"),
     };
     let mut list = read_tasks(name, &defaults).map_err(|why| draft.problems.push(why)).ok()?;
+    let hosts = host_terms(arguments, draft).map_err(|why| draft.problems.push(why)).ok()?;
     // If queues are wrong, which tasks name them is of no interest.
     if draft.queues.are_given() || draft.given(QUEUES).is_none() {
-        list.find_queues(&draft.queues).map_err(|why| draft.problems.push(why)).ok()?;
+        let host = hosts.as_ref().map(HostTerms::sums);
+        let found = list.find_queues(&draft.queues, host, draft.queued_memory);
+        found.map_err(|why| draft.problems.push(why)).ok()?;
     }
-    let hosts = host_terms(arguments, draft).map_err(|why| draft.problems.push(why)).ok()?;
     report_too_large(draft, &list, hosts.as_ref());
     derive(draft, &list);
     let terms = TaskTerms {
@@ -89,7 +92,7 @@ pub(crate) fn task_program(
 pub(crate) fn refuse_without_tasks(arguments: &RunArguments, draft: &mut SettingsDraft) {
     let RunArguments { task_cores, task_memory, task_retries, results, resume, .. } = arguments;
     let RunArguments { task_hosts, host_cores, host_memory, host_idle_timeout, .. } = arguments;
-    let host_program = &arguments.host_program;
+    let RunArguments { host_program, total_task_memory, .. } = arguments;
     let flags = [
         ("--task-cores", task_cores.is_some()),
         ("--task-memory", task_memory.is_some()),
@@ -101,6 +104,7 @@ pub(crate) fn refuse_without_tasks(arguments: &RunArguments, draft: &mut Setting
         ("--host-memory", host_memory.is_some()),
         ("--host-idle-timeout", host_idle_timeout.is_some()),
         ("--host-program", host_program.is_some()),
+        ("--total-task-memory", total_task_memory.is_some()),
     ];
     for (flag, _) in flags.into_iter().filter(|(_, is_given)| *is_given) {
         draft.problems.push(format!("{flag} is for tasks: it needs --tasks FILE"));
@@ -108,6 +112,22 @@ pub(crate) fn refuse_without_tasks(arguments: &RunArguments, draft: &mut Setting
     if draft.queues.are_given() {
         let name = draft.name_of(QUEUES);
         draft.problems.push(format!("{name} is for tasks: it needs --tasks FILE"));
+    }
+}
+
+/// Reads the memory of all queues.
+fn read_total_memory(arguments: &RunArguments, draft: &mut SettingsDraft) {
+    const FLAG: &str = "--total-task-memory";
+    let Some(text) = &arguments.total_task_memory else { return };
+    match parse_memory(FLAG, text) {
+        Ok(_) if !draft.queues.are_given() => {
+            // If queues are wrong, that is said already.
+            if draft.given(QUEUES).is_none() {
+                draft.problems.push(format!("{FLAG} is for queues: it needs --queues"));
+            }
+        }
+        Ok(memory) => draft.queued_memory = Some(memory),
+        Err(error) => draft.problems.push(error.to_string()),
     }
 }
 
@@ -146,23 +166,23 @@ fn host_terms(
         let why = "--task-hosts is for local agents, Mesos and a standalone master: Kubernetes has no hosts";
         return Err(why.to_owned());
     }
-    if draft.queues.are_given() {
-        let queues = draft.name_of(QUEUES);
-        return Err(format!("{queues} doesn't go with --task-hosts: queues would share hosts"));
-    }
     let named = |flag: &str, why: String| format!("{flag}: it {why}");
     let cores = cores_of("cores", host_cores.as_deref().unwrap_or("0.1"));
     let memory = memory_of("memory", host_memory.as_deref().unwrap_or("32m"));
     let idle = host_idle_timeout.as_deref().unwrap_or("60s");
     let idle = parse_duration("--host-idle-timeout", idle, TimeUnit::Seconds);
     let (program, setup) = host_program(arguments, draft)?;
-    Ok(Some(HostTerms {
+    let terms = HostTerms {
         cores: cores.map_err(|why| named("--host-cores", why))?,
         memory: memory.map_err(|why| named("--host-memory", why))?,
         idle_timeout: idle.map_err(|error| error.to_string())?,
         argv: vec![program, "task-host".to_owned()],
         setup,
-    }))
+    };
+    match draft.queues.no_host_starts(terms.sums(), draft.core_cap, draft.queued_memory) {
+        Some(why) => Err(format!("{}: {why}", draft.name_of(QUEUES))),
+        None => Ok(Some(terms)),
+    }
 }
 
 /// The program of hosts on their agents, and the setup of hosts: on Mesos and a standalone master that of tasks, with
@@ -208,7 +228,7 @@ fn host_program(
 
 /// Reports settings that contradict tasks.
 fn refuse_conflicts(draft: &mut SettingsDraft) {
-    if let Some(why) = draft.queues.problem(draft.core_cap) {
+    if let Some(why) = draft.queues.problem(draft.core_cap, draft.queued_memory) {
         let name = draft.name_of(QUEUES);
         draft.problems.push(format!("{name}: {why}"));
     }
