@@ -177,7 +177,9 @@ impl Observer for Follower {
                         live.pid = process.and_then(|process| process.pid);
                         live.host.up(); // now other batches may join it
                     }
-                    (Change::Ended(_), Some(_)) => drop(queue.remove_host(tag)),
+                    (Change::Ended(_), Some(_)) => {
+                        let _process = queue.remove_host(tag);
+                    }
                     (Change::Ended(fate), None) => {
                         queue.leave(tag);
                         match fate {
