@@ -183,7 +183,10 @@ impl Observer for Follower {
                     (Change::Ended(fate), None) => {
                         queue.leave(tag);
                         match fate {
-                            Fate::Finished => return drop(self.finished.send(tag)),
+                            Fate::Finished => {
+                                let _is_heard = self.finished.send(tag);
+                                return;
+                            }
                             Fate::Lost => queue.outcome.lost += 1,
                             _ => queue.outcome.failed += 1,
                         }

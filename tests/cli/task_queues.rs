@@ -181,6 +181,22 @@ fn wrong_queues_are_refused() {
     }
 }
 
+/// Goal: a task that can never start is refused, with queues and without. Method: the second of two takes more cores
+/// than all may have.
+#[test]
+fn a_task_of_more_cores_than_all_may_have_is_refused() {
+    let folder = Folder::new();
+    let larger = |cores| task("a", "true", "default", &[]).replacen('{', cores, 1);
+    let tasks = larger("{\"cores\":0.1,") + &larger("{\"cores\":1,").replace("\"a\"", "\"b\"");
+    for queues in [&[][..], &["--queues", "q"]] {
+        let flags = [&["--total-executor-cores", "0.5"], queues].concat();
+        let ended = run_in_queues(&folder, &tasks, &flags);
+        assert_eq!(ended.code, Some(2), "{}", ended.errors);
+        let expected = "tasks, line 2: it takes 1 core; --total-executor-cores is 0.5";
+        assert!(ended.errors.contains(expected), "{}", ended.errors);
+    }
+}
+
 /// Goal: memory is kept for a queue as cores are. Method: 64 MiB for all tasks, of which 32 are kept for a queue whose
 /// tasks wait for each other, while others of 16 MiB flood the run.
 #[test]

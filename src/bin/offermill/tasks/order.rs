@@ -5,10 +5,11 @@ use std::collections::hash_map::Entry;
 
 use offermill::ResourceSums;
 use offermill::config::QueueId;
-use offermill::resources::Mebibytes;
+use offermill::resources::{Mebibytes, MilliCpus};
 
 use crate::tasks::quotas::TaskQuotas;
 use crate::tasks::task::TaskSpec;
+use crate::text::format;
 
 /// The most tasks of a cycle that are named.
 const CYCLE_SHOWN_MAX: usize = 6;
@@ -71,7 +72,7 @@ impl TaskList {
     }
 
     /// Finds the queue of each task. `host` is what a host takes, if tasks run in hosts, which are in the default
-    /// queue; `memory` is that of all queues, which hosts and tasks share.
+    /// queue; `cores` and `memory` are what all queues have, which hosts and tasks share.
     ///
     /// # Errors
     /// With a sentence about the first task whose queue doesn't exist, or never has room for it.
@@ -79,7 +80,7 @@ impl TaskList {
         &mut self,
         quotas: &TaskQuotas,
         host: Option<ResourceSums>,
-        memory: Option<Mebibytes>,
+        (cores, memory): (Option<MilliCpus>, Option<Mebibytes>),
     ) -> Result<(), String> {
         for task in &mut self.tasks {
             let found = match task.queue_name.take() {
@@ -95,7 +96,7 @@ impl TaskList {
                 let too_large = quotas
                     .too_large(queue, in_queue)
                     .map(|why| format!("{who_in_queue}{why}"))
-                    .or_else(|| Some(format!("{who}{}", beyond_total(all, memory)?)));
+                    .or_else(|| Some(format!("{who}{}", beyond_total(all, cores, memory)?)));
                 too_large.map_or(Ok(queue), Err)
             });
             let (source, line) = (&self.source, task.line);
@@ -152,7 +153,15 @@ impl TaskList {
 }
 
 /// Why what takes this never starts, whatever else runs, as the rest of a sentence; `None` if it may.
-fn beyond_total(own: ResourceSums, memory: Option<Mebibytes>) -> Option<String> {
+fn beyond_total(
+    own: ResourceSums,
+    cores: Option<MilliCpus>,
+    memory: Option<Mebibytes>,
+) -> Option<String> {
+    if let Some(total) = cores.filter(|total| own.cores > *total) {
+        let own = format::cores(own.cores);
+        return Some(format!("takes {own}; --total-executor-cores is {total}"));
+    }
     let total = memory.filter(|total| own.memory > *total)?;
     Some(format!("takes {}; --total-task-memory is {total}", own.memory))
 }
@@ -162,7 +171,6 @@ mod tests {
     use super::*;
     use crate::tasks::parse::parse_line;
     use crate::tasks::task::TaskDefaults;
-    use offermill::resources::MilliCpus;
 
     fn list(tasks: &[(&str, &[&str])]) -> Result<TaskList, String> {
         let (cores, memory) = (MilliCpus::from_cores(1), Mebibytes::new(1));

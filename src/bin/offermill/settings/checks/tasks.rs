@@ -66,7 +66,7 @@ pub(crate) fn task_program(
     // If queues are wrong, which tasks name them is of no interest.
     if draft.queues.are_given() || draft.given(QUEUES).is_none() {
         let host = hosts.as_ref().map(HostTerms::sums);
-        let found = list.find_queues(&draft.queues, host, draft.queued_memory);
+        let found = list.find_queues(&draft.queues, host, (draft.core_cap, draft.queued_memory));
         found.map_err(|why| draft.problems.push(why)).ok()?;
     }
     report_too_large(draft, &list, hosts.as_ref());
