@@ -41,9 +41,12 @@ fn silence(config: &Config) -> Duration {
 }
 
 impl DemandChecker {
-    pub(super) fn registered(&mut self, now: Timestamp) {
-        let revived = self.revived;
-        *self = DemandChecker { revived, quiet_since: now, ..DemandChecker::default() };
+    /// A subscription begins. If there are queues, what one has refused in the last may be revived in this one: a claim
+    /// of then is given back whenever it is.
+    pub(super) fn registered(&mut self, has_queues: bool, now: Timestamp) {
+        let DemandChecker { revived, refused, .. } = *self;
+        let refused = refused && has_queues;
+        *self = DemandChecker { revived, refused, quiet_since: now, ..DemandChecker::default() };
     }
 
     /// The settings were changed.

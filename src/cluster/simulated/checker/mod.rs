@@ -288,7 +288,7 @@ impl Checker {
             return;
         }
         if let Notice::Registered { .. } = notice {
-            self.demand.registered(now);
+            self.demand.registered(self.queues.are_there(), now);
         }
         self.updates.noticed(notice);
         if let Notice::Unwelcome { executor, .. } = notice {
