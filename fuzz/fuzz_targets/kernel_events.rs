@@ -16,6 +16,7 @@
 
 #![cfg_attr(fuzzing, no_main)]
 
+mod base62;
 #[path = "../../tests/kernel"]
 #[allow(dead_code)]
 mod kernel {

@@ -25,12 +25,14 @@
 
 #![cfg_attr(fuzzing, no_main)]
 
+mod base62;
 #[path = "../../tests/kernel/tasks/host_books.rs"]
 mod host_books;
 #[path = "../../tests/kernel/world.rs"]
 #[allow(dead_code)]
 mod world;
 
+use base62::base62;
 use host_books::{HostStep, HostedPair, QueueTerms};
 
 /// The maximum numbers of steps, and of tasks in a step. Later ones are ignored.
@@ -57,13 +59,7 @@ fn play(data: &[u8], watch: impl Fn(&HostStep)) {
 }
 
 fn number(byte: u8) -> u64 {
-    let from = |first: u8, value: u64| u64::from(byte - first) + value;
-    match byte {
-        b'0'..=b'9' => from(b'0', 0),
-        b'a'..=b'z' => from(b'a', 10),
-        b'A'..=b'Z' => from(b'A', 36),
-        _ => 0,
-    }
+    base62(byte).unwrap_or_default().into()
 }
 
 fn step(line: &[u8]) -> Option<HostStep> {

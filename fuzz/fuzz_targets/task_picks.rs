@@ -23,6 +23,7 @@
 
 #![cfg_attr(fuzzing, no_main)]
 
+mod base62;
 #[path = "../../tests/kernel/tasks/books.rs"]
 mod books;
 #[path = "../../tests/kernel/tasks/pair.rs"]
@@ -31,6 +32,7 @@ mod pair;
 #[allow(dead_code)]
 mod world;
 
+use base62::base62;
 use pair::{Pair, Round};
 
 /// The maximum numbers of rounds, and of words in a round. Later ones are ignored.
@@ -62,13 +64,7 @@ fn play(data: &[u8], watch: impl Fn(&Round)) {
 }
 
 fn number(byte: u8) -> u64 {
-    let from = |first: u8, value: u64| u64::from(byte - first) + value;
-    match byte {
-        b'0'..=b'9' => from(b'0', 0),
-        b'a'..=b'z' => from(b'a', 10),
-        b'A'..=b'Z' => from(b'A', 36),
-        _ => byte.into(),
-    }
+    base62(byte).unwrap_or(byte).into()
 }
 
 /// An amount of a task.

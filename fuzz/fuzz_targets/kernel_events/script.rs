@@ -32,6 +32,7 @@ use offermill::config::{ExclusionRule, RefuseDurations, UnreachableRule};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus, PortRange};
 use offermill::{DEFAULT_ROLE, Revocability, Scope, Task, TaskState, UpdateReason};
 
+use crate::base62::base62;
 use crate::history::{Event, HANDLERS, Scene, Step, Whom};
 use crate::reference::{GangPicks, Known};
 use crate::world::{Amount, Entry, Setup, OfferData, secs};
@@ -193,13 +194,7 @@ impl<'a> Values<'a> {
 }
 
 fn number(byte: u8) -> usize {
-    let from = |first: u8, value: usize| usize::from(byte - first) + value;
-    match byte {
-        b'0'..=b'9' => from(b'0', 0),
-        b'a'..=b'z' => from(b'a', 10),
-        b'A'..=b'Z' => from(b'A', 36),
-        _ => usize::from(byte),
-    }
+    base62(byte).unwrap_or(byte).into()
 }
 
 /// Parses settings. A setting that isn't listed here has its default.
