@@ -53,11 +53,7 @@ fn executors_run_and_their_ends_are_reported() {
     connection.acknowledge(ReportedState::Running);
     connection.acknowledge(ReportedState::Finished);
 
-    worker.stop();
-    assert_eq!(connection.call(), WorkerCall::Leaving);
-    assert_eq!(connection.call(), WorkerCall::Leave);
-    drop(connection);
-    assert_eq!(worker.wait(), WorkerEnd::Left { told: true, forced: false });
+    worker.leave(connection);
 }
 
 /// Goal: a kill asks first and then uses force, and a framework's shutdown ends all of its executors. Method: an

@@ -183,11 +183,7 @@ fn a_killed_host_takes_its_tasks_along() {
     connection.send(&task("late", "h", 3, "true"));
     let late = connection.acknowledge(ReportedState::Dropped).message.unwrap();
     assert_eq!(late, "not started: its host h isn't here, or is about to end");
-    worker.stop();
-    assert_eq!(connection.call(), WorkerCall::Leaving);
-    assert_eq!(connection.call(), WorkerCall::Leave);
-    drop(connection);
-    assert_eq!(worker.wait(), WorkerEnd::Left { told: true, forced: false });
+    worker.leave(connection);
 }
 
 /// Goal: a host that sends what makes no sense, that is none, or that can't be started ends with a clear sentence, and
@@ -246,9 +242,5 @@ fn impostors_are_ended() {
         let is_lost = lost.is_lost || lost.state == ReportedState::Dropped;
         assert!(is_lost, "{sentence}: {lost:?}");
     }
-    worker.stop();
-    assert_eq!(connection.call(), WorkerCall::Leaving);
-    assert_eq!(connection.call(), WorkerCall::Leave);
-    drop(connection);
-    assert_eq!(worker.wait(), WorkerEnd::Left { told: true, forced: false });
+    worker.leave(connection);
 }

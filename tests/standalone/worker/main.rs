@@ -19,13 +19,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use offermill::cluster::standalone::protocol::{
-    ExecutorCommand, ExecutorKey, ExecutorLaunch, LaunchHosting, WorkerEvent, WorkerResources,
+    ExecutorCommand, ExecutorKey, ExecutorLaunch, LaunchHosting, WorkerCall, WorkerEvent,
+    WorkerResources,
 };
 use offermill::cluster::standalone::worker::{
     StandaloneWorker, WorkerConfig, WorkerEnd, WorkerHandle, WorkerNotice,
 };
 use offermill::resources::{Mebibytes, MilliCpus, Scalar};
 use tempfile::TempDir;
+
+use fake::WorkerConnection;
 
 /// A worker in this process, in a folder of its own,
 struct TestWorker {
@@ -66,6 +69,15 @@ impl TestWorker {
     /// Asks the worker to end.
     fn stop(&self) {
         self.handle.stopper()();
+    }
+
+    /// Asks the worker to end, which tells its master and has nothing to force.
+    fn leave(self, mut connection: WorkerConnection) {
+        self.stop();
+        assert_eq!(connection.call(), WorkerCall::Leaving);
+        assert_eq!(connection.call(), WorkerCall::Leave);
+        drop(connection);
+        assert_eq!(self.wait(), WorkerEnd::Left { told: true, forced: false });
     }
 
     fn wait(self) -> WorkerEnd {
