@@ -71,7 +71,7 @@ impl fmt::Display for QueueId {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queue {
-    name: Arc<str>,
+    pub(crate) name: Arc<str>,
     pub(crate) max_cores: Option<MilliCpus>,
     pub(crate) max_memory: Option<Mebibytes>,
     pub(crate) guaranteed_cores: MilliCpus,

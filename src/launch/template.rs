@@ -1,6 +1,7 @@
 //! [`CommandTemplate`]: an argument list with placeholders for an executor's own values.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::placeholder_text::PlaceholderText;
@@ -20,6 +21,9 @@ const VARIABLES: [&str; 7] = [
     "OFFERMILL_MEMORY_MB",
     "OFFERMILL_PORT",
 ];
+
+/// The positions of the placeholders whose values come from the cluster: application, agent and host name.
+const FROM_CLUSTER: Range<usize> = 1..4;
 
 /// An argument list in which the placeholders `{{EXECUTOR_ID}}`, `{{APP_ID}}`, `{{AGENT_ID}}`, `{{HOSTNAME}}`,
 /// `{{CORES}}`, `{{MEMORY_MB}}` and `{{PORT}}` are replaced by an executor's own values. The same values are passed as
@@ -126,22 +130,11 @@ impl Launcher for CommandTemplate {
                 environment.push((Cow::Borrowed(*name), value.to_owned()));
             }
         }
-        let word_at = |position: usize, text| match self.contained[position] {
-            true => word(text),
-            // No text takes it.
-            false => Cow::Borrowed(""),
-        };
-        let app = word_at(1, context.app);
-        let (agent_id, hostname) = (word_at(2, context.agent_id), word_at(3, context.hostname));
-        let filled = [
-            Some(context.executor),
-            Some(&*app),
-            is_bound.then_some(&*agent_id),
-            is_bound.then_some(&*hostname),
-            Some(&*cores),
-            Some(&*memory),
-            port.as_deref(),
-        ];
+        let words: [Option<Cow<'_, str>>; PLACEHOLDERS.len()] = std::array::from_fn(|position| {
+            let is_word = FROM_CLUSTER.contains(&position) && self.contained[position];
+            values[position].map(|value| if is_word { word(value) } else { Cow::Borrowed(value) })
+        });
+        let filled = words.each_ref().map(Option::as_deref);
         let argv = self.argv.iter().map(|argument| argument.fill(&filled)).collect();
         let own = self.environment.iter();
         environment.extend(own.map(|(name, value)| (name.clone().into(), value.fill(&filled))));

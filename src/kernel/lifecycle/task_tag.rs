@@ -17,15 +17,13 @@ impl Kernel {
         let core = &*self.0;
         core.live_tag(id, core.executors.get(id.slot)?)
     }
-}
 
-impl Kernel {
     /// Returns the name of the queue that an executor was placed in, if there are queues.
     #[inline]
     pub(crate) fn queue_name(&self, id: ExecutorId) -> Option<Arc<str>> {
         self.0.queues.get()?;
         let queue = self.0.read_mark(id)?.queue?;
-        self.0.policy.load().config.queues.get(queue).map(|queue| queue.name().into())
+        self.0.policy.load().config.queues.get(queue).map(|queue| Arc::clone(&queue.name))
     }
 }
 

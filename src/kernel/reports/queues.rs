@@ -54,7 +54,7 @@ impl Core {
             let quotas = queues.quotas(id);
             QueueUse {
                 id,
-                name: queue.name().into(),
+                name: Arc::clone(&queue.name),
                 cores: MilliCpus::from_millis(quotas.cores.held()),
                 memory: Mebibytes::new(quotas.memory.held()),
                 max_cores: queue.max_cores,

@@ -74,6 +74,11 @@ pub(crate) fn is_kubernetes(text: &str) -> bool {
     text.trim_start().starts_with("k8s:")
 }
 
+/// Whether a text is meant as the address of a standalone master.
+pub(crate) fn is_standalone(text: &str) -> bool {
+    text.trim_start().starts_with("offermill://")
+}
+
 impl ClusterKind {
     /// The kind in a sentence.
     pub(crate) fn as_str(self) -> &'static str {

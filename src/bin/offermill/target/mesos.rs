@@ -16,6 +16,7 @@ use crate::settings::checks::spark::has_driver;
 use crate::settings::checks::startup;
 use crate::settings::draft::SettingsDraft;
 use crate::settings::file_access::report_file_access;
+use crate::settings::master::is_standalone;
 use crate::settings::sources::Sourced;
 use crate::settings::values::mesos::MesosSettings;
 use crate::target::PreparedTarget;
@@ -30,7 +31,7 @@ pub(super) fn prepare(
     config: &Config,
 ) -> Option<PreparedTarget> {
     let has_tls_files = check_files(draft);
-    let is_standalone = text.trim_start().starts_with("offermill://");
+    let is_standalone = is_standalone(&text);
     let names_tls_files =
         draft.mesos.ca_file.is_some() || draft.mesos.client_certificate_file.is_some();
     // offermill:// says nothing about TLS, which these files are for.

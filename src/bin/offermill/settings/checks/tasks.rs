@@ -13,7 +13,7 @@ use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::settings::RunSettings;
 use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
-use crate::settings::master::{ClusterKind, ClusterMaster};
+use crate::settings::master::{ClusterKind, ClusterMaster, is_standalone};
 use crate::settings::sources::SettingSource;
 use crate::settings::values::executors::ExecutorProgram;
 use crate::tasks::hosting::HostTerms;
@@ -198,8 +198,7 @@ fn host_program(
         let why = "--host-program is for Mesos and a standalone master: hosts on local agents run this program";
         return Err(why.to_owned());
     }
-    let is_standalone =
-        draft.master.as_ref().is_some_and(|(text, _)| text.trim().starts_with("offermill://"));
+    let is_standalone = draft.master.as_ref().is_some_and(|(text, _)| is_standalone(text));
     let program = match given {
         Some(uri) if uri.contains("://") && is_standalone => {
             let why =
