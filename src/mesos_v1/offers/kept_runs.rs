@@ -13,10 +13,10 @@ use crate::resources::{PortRange, Scalar};
 const RUNS: usize = 4;
 /// The maximum length of a kept run, in encoded bytes: some thirty resources.
 const BYTES_MAX: usize = 1024;
-/// The number of runs that are set aside, one after the other, without any kept one being of use, before that is done
-/// seldom.
+/// How many runs are set aside, one after the other, while no kept run is of use. After that only every [`PAUSE`]th
+/// batch that decodes a run sets one aside.
 const PATIENCE: u8 = 16;
-/// One batch in so many sets a run aside when patience is over.
+/// The number of such batches from one that sets a run aside to the next, once [`PATIENCE`] is used up.
 const PAUSE: u8 = 64;
 
 /// An entry of a run that can be kept.

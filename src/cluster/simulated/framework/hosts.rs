@@ -50,7 +50,7 @@ pub(in super::super) struct HostView {
     pub(in super::super) tasks: u32,
 }
 
-/// What is told of hosts.
+/// What has become of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum HostFate {
     LostWithTasks,

@@ -147,7 +147,7 @@ fn host_name(id: &str) -> &str {
     id.split_once('/').map_or(id, |(_, executor)| executor)
 }
 
-/// What is told of a task in a host that has ended.
+/// The report of the end of a task in a host.
 fn hosted_end(key: ExecutorKey, host: &str, end: HostedEnd) -> WorkerInput {
     let (state, message) = match end {
         HostedEnd::NotStarted { why, is_busy: true } => {

@@ -363,8 +363,8 @@ fn a_worker_says_that_it_leaves() {
     assert!(is_listed(&mut disconnected));
 }
 
-/// Goal: a task is started in a host that is there and takes tasks, and is dropped otherwise; what is told of it names
-/// the host; a registration says that the worker has hosts, and what was lost with one. Method: tasks before the host,
+/// Goal: a task is started in a host that is there and takes tasks, and is dropped otherwise; its report names the
+/// host; a registration says that the worker has hosts, and what was lost with one. Method: tasks before the host,
 /// in it, of another framework, in a task, and while the host ends.
 #[test]
 fn tasks_start_in_hosts_that_are_there() {
