@@ -240,7 +240,8 @@ fn numbers_have_their_own_details() {
         let (rewritten, renumbered) = race(
             move || rewrite(&here, 2),
             move || {
-                let numbers = OfferedNumbers { details: 1, executors: 7, ..Default::default() };
+                let mut numbers = OfferedNumbers::default();
+                (numbers.details, numbers.executors) = (1, 7);
                 let renumbered = there.record_numbers(agent, 7, numbers);
                 check(&there);
                 renumbered
