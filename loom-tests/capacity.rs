@@ -209,6 +209,51 @@ fn details_are_of_the_numbers() {
     });
 }
 
+/// Goal: at each moment the details that are recorded are those that go with the numbers, and the fingerprint is that of
+/// the numbers. Method: an agent is recorded with other details while another thread records other numbers with the
+/// details that it has seen, and reads the record as a picture does.
+#[test]
+fn numbers_have_their_own_details() {
+    explore("capacity/numbers-details", Some(3), || {
+        let agents = Arc::new(AgentTable::new());
+        let agent = agents.find_or_insert("S0", "host", NOW).unwrap();
+        let rewrite = move |agents: &AgentTable, details: u16| {
+            let write = |numbers: &mut OfferedNumbers, to: &mut OfferedDetails| {
+                numbers.details = details.into();
+                numbers.executors = details;
+                to.set_size(gpus(details));
+            };
+            agents.record_offered(agent, details.into(), write)
+        };
+        let check = move |agents: &AgentTable| {
+            let (_, record) = agents.records().flatten().next().unwrap();
+            let mut executors = None;
+            record.read(agent.generation(), |record, _| {
+                let (numbers, details) = record.unwrap();
+                assert_eq!(details.size, gpus(numbers.details as u16));
+                executors = Some(numbers.executors);
+            });
+            executors
+        };
+        assert!(rewrite(&agents, 1));
+        let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
+        let (rewritten, renumbered) = race(
+            move || rewrite(&here, 2),
+            move || {
+                let mut numbers = OfferedNumbers::default();
+                (numbers.details, numbers.executors) = (1, 7);
+                let renumbered = there.record_numbers(agent, 7, numbers);
+                check(&there);
+                renumbered
+            },
+        );
+        assert!(rewritten || renumbered, "the first records");
+        let executors = check(&agents).expect("nobody has the lock");
+        assert_eq!(agents.capacity(agent, NOW).unwrap().offered, executors.into());
+        assert!(executors == if rewritten { 2 } else { 7 });
+    });
+}
+
 /// Reads a record of which the number and the size of executors are `known`, as a picture does.
 fn look(record: OfferedRecord<'_>, known: &mut (u64, ResourceSums)) {
     if record.begun() == known.0 {

@@ -25,6 +25,30 @@ fn write_and_read(write: fn(&Pair, u64), read: Read) {
     assert_eq!(pair.read(), Some([3, 3]), "nobody writes any more");
 }
 
+/// Goal: where any thread may write, each write is whole and is seen by the next one. Method: two threads add one to
+/// both words, if they may; a third reads.
+#[test]
+fn one_thread_at_a_time_writes() {
+    explore("seqlock/write-write", Some(3), || {
+        let pair = Arc::new(Pair::default());
+        write(&pair, 1);
+        let add = |pair: &Pair| {
+            let Some(writing) = pair.try_begin() else { return 0 };
+            let words = writing.words().unwrap();
+            writing.finish(&words.map(|word| word + 1));
+            1
+        };
+        let (here, there, reader) = (Arc::clone(&pair), Arc::clone(&pair), Arc::clone(&pair));
+        let reader = loom::thread::spawn(move || reader.read());
+        let (one, other) = race(move || add(&here), move || add(&there));
+        assert!(one + other > 0, "the first writes");
+        assert_eq!(pair.read(), Some([1 + one + other; 2]));
+        if let Some([one, other]) = reader.join().unwrap() {
+            assert_eq!(one, other, "torn");
+        }
+    });
+}
+
 fn write(pair: &Pair, number: u64) {
     pair.write(&[number; 2]);
 }

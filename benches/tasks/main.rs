@@ -52,7 +52,7 @@ fn one_thread(
         let mut pair = None;
         let made = || {
             let mut ours = TaskStream::new(Ours::new(is_recorded), AGENTS, batch, kinds);
-            let mut plain = TaskStream::new(Books::new(), AGENTS, batch, kinds);
+            let mut plain = TaskStream::new(Books::new(is_recorded), AGENTS, batch, kinds);
             stream::agree(&mut ours, &mut plain);
             (ours.filled(), plain.filled())
         };
@@ -77,7 +77,7 @@ fn threads(criterion: &mut Criterion) {
         let locked = Locked::new();
         let workers = || (0..threads).map(|_| locked.clone()).collect();
         on_threads(&mut group, BenchmarkId::new("mutex", threads), workers);
-        let workers = || (0..threads).map(|_| Books::new()).collect();
+        let workers = || (0..threads).map(|_| Books::new(true)).collect();
         on_threads(&mut group, BenchmarkId::new("plain apart", threads), workers);
     }
     group.finish();

@@ -28,10 +28,22 @@ struct Agent {
     seen: Timestamp,
 }
 
+/// What an agent offered last, for reports.
+#[derive(Default, Clone, Copy)]
+#[expect(dead_code, reason = "no report is asked for here")]
+struct Offered {
+    cores: u64,
+    memory: u64,
+    at: Timestamp,
+    tasks: u32,
+    next_sequence: u64,
+}
+
 #[derive(Default, Clone, Copy)]
 struct AgentAccount {
     tasks: u32,
     excluded_until: Timestamp,
+    offered: Offered,
 }
 
 /// A task that lives, or has lived.
@@ -77,6 +89,8 @@ struct Answer {
 
 pub(crate) struct Books {
     constraint: Constraint,
+    /// Whether what agents offer is kept.
+    records: bool,
     agents: HashMap<Arc<str>, Agent, RandomState>,
     accounts: Vec<AgentAccount>,
     cells: Vec<Cell>,
@@ -93,9 +107,10 @@ pub(crate) struct Books {
 }
 
 impl Books {
-    pub(crate) fn new() -> Books {
+    pub(crate) fn new(records: bool) -> Books {
         Books {
             constraint: Constraint::parse(MET).expect("a constraint"),
+            records,
             agents: HashMap::default(),
             accounts: Vec::new(),
             cells: Vec::new(),
@@ -148,6 +163,11 @@ impl Books {
                     ResourceKind::Memory => memory += scalar.thousandths(),
                     _ => {}
                 }
+            }
+            if self.records {
+                let account = &mut self.accounts[agent.number as usize];
+                let (tasks, next_sequence) = (account.tasks, self.next_sequence);
+                account.offered = Offered { cores, memory, at: NOW, tasks, next_sequence };
             }
             if cores < 100 || memory < 1000 {
                 let offered = MilliCpus::from_millis(cores);
@@ -346,7 +366,7 @@ pub(crate) struct Locked {
 
 impl Locked {
     pub(crate) fn new() -> Locked {
-        Locked { books: Arc::new(Mutex::new(Books::new())), answer: Answer::default() }
+        Locked { books: Arc::new(Mutex::new(Books::new(true))), answer: Answer::default() }
     }
 }
 

@@ -93,6 +93,24 @@ impl Fingerprints {
     }
 }
 
+/// The fingerprints of all attributes of agents, whatever a constraint examines.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AttributeFingerprints(Fingerprints);
+
+impl AttributeFingerprints {
+    pub(crate) fn new() -> AttributeFingerprints {
+        AttributeFingerprints(Fingerprints::new(std::iter::empty()))
+    }
+
+    /// Returns the fingerprint of these attributes; their order matters. Others have the same one with a probability of
+    /// about 2⁻⁶⁴.
+    #[inline]
+    pub(crate) fn of(&self, attributes: &[Attribute<'_>]) -> u64 {
+        let state = self.0.key;
+        attributes.iter().fold(state, |state, attribute| self.0.with(state, attribute))
+    }
+}
+
 /// A set of names, stored as one bit per first byte (modulo 64).
 ///
 /// A name whose bit is clear isn't in the set. An attribute of such a name can't change the result and is skipped.

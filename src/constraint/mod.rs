@@ -107,6 +107,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::offer::{Attribute, Offer};
 use facts::OfferFacts;
+pub(crate) use fingerprint::AttributeFingerprints;
 use fingerprint::Fingerprints;
 use program::Program;
 use syntax_error::SyntaxError;

@@ -2,6 +2,7 @@
 
 use crossbeam_utils::CachePadded;
 
+use super::offers::fingerprint::DetailsFingerprint;
 use super::reports::capacity::CapacityCell;
 use super::state::admission::Admission;
 use super::state::adopted::Adopted;
@@ -28,6 +29,8 @@ pub(crate) struct Core {
     pub(crate) policy: PolicyCell,
     pub(crate) subscription: Subscription,
     pub(crate) agents: AgentTable,
+    /// Tells whether the details of what agents offer have changed.
+    pub(super) details: DetailsFingerprint,
     pub(crate) executors: Slab<ExecutorCell>,
     /// The cells of executors by sequence number, for ids that don't contain their slot.
     pub(super) numbers: Option<Box<NumberTable>>,
@@ -75,6 +78,7 @@ impl Core {
             policy: PolicyCell::new(config),
             subscription: Subscription::new(),
             agents: AgentTable::new(),
+            details: DetailsFingerprint::new(),
             executors: Slab::new(),
             drain: Drain::new(),
             counters: CachePadded::new(AllCounters::default()),

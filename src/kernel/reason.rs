@@ -37,6 +37,9 @@ impl Decline {
     serde(rename_all = "snake_case")
 )]
 #[non_exhaustive]
+// A tag as long as the shortest number beside it: what is written in one piece is then copied in one, and a processor
+// that copies it at once doesn't wait.
+#[repr(u32)]
 pub enum Reason {
     /// The kernel is closed.
     Stopping,

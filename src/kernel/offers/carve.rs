@@ -1,7 +1,7 @@
 //! Carving executors' resources from offers: exact pieces, each kind from one supply, reserved resources first.
 
 use super::candidates::{ScalarSource, ScalarSources, ScalarSums};
-use super::eligibility::{Eligibility, Supply};
+use super::eligibility::{Eligibility, Supply, TaskSupplies};
 use super::piece::{Amount, Piece};
 use crate::config::Config;
 use crate::offer::{Offer, Resource, ResourceKind};
@@ -207,29 +207,52 @@ impl<'a> ResourceCarver<'a> {
 #[derive(Debug)]
 pub(crate) struct TaskCarver<'a> {
     firm: ResourceCarver<'a>,
-    /// For cores, memory and GPUs.
-    revocable: [CarveCursor; 3],
+    /// For cores, memory and GPUs; made for the first task that takes something revocable.
+    revocable: Option<[CarveCursor; 3]>,
 }
 
 impl<'a> TaskCarver<'a> {
-    /// Continues with the group of a carver that has carved nothing.
+    /// As [`ResourceCarver::new`].
     #[inline(always)]
-    pub(crate) fn new(firm: ResourceCarver<'a>) -> TaskCarver<'a> {
-        let kinds = [ResourceKind::Cpus, ResourceKind::Memory, ResourceKind::Gpus];
-        let cursor = |kind| CarveCursor::new(kind, Supply::Revocable, &firm.offers, 0);
-        TaskCarver { revocable: kinds.map(cursor), firm }
+    pub(crate) fn new(
+        batch: &'a [Offer<'a>],
+        group: &'a [u32],
+        config: &Config,
+        firm: ScalarSums,
+        sources: ScalarSources,
+    ) -> TaskCarver<'a> {
+        let firm = ResourceCarver::new(batch, group, config, firm, sources);
+        TaskCarver { firm, revocable: None }
     }
 
     /// Appends the pieces of one task: thousandths of cores, memory and GPUs, which the supplies must have.
+    #[inline]
     pub(crate) fn carve(
+        &mut self,
+        thousandths: [u64; 3],
+        supplies: TaskSupplies,
+        pieces: &mut Vec<Piece>,
+    ) {
+        let [cpus, memory, gpus] = thousandths;
+        match supplies {
+            TaskSupplies::FIRM => self.firm.carve(cpus, memory, gpus, None, pieces),
+            _ => self.carve_revocable(thousandths, supplies.each(), pieces),
+        }
+    }
+
+    #[cold]
+    fn carve_revocable(
         &mut self,
         thousandths: [u64; 3],
         supplies: [Supply; 3],
         pieces: &mut Vec<Piece>,
     ) {
         let ResourceCarver { offers, cpus, memory, gpus } = &mut self.firm;
+        let kinds = [ResourceKind::Cpus, ResourceKind::Memory, ResourceKind::Gpus];
+        let cursor = |kind| CarveCursor::new(kind, Supply::Revocable, offers, 0);
+        let revocable = self.revocable.get_or_insert_with(|| kinds.map(cursor));
         let firm = [cpus, memory, gpus];
-        let cursors = firm.into_iter().zip(&mut self.revocable).zip(supplies);
+        let cursors = firm.into_iter().zip(revocable).zip(supplies);
         for (((firm, revocable), supply), amount) in cursors.zip(thousandths) {
             match supply {
                 Supply::NonRevocable => firm.cut(offers, amount, pieces),

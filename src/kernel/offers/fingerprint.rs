@@ -1,11 +1,12 @@
 //! Fingerprints of what agents offer, from sums that a batch computes anyway. See
 //! [`state::offered`](crate::kernel::state::offered) for what they are for.
 
+use crate::constraint::AttributeFingerprints;
 use crate::kernel::state::agents::AgentKey;
 use crate::kernel::state::offered::NOT_RECORDED;
 use crate::kernel::state::offered_amounts::ResourceSums;
 use crate::kernel::state::policy::Policy;
-use crate::offer::Offer;
+use crate::offer::{DEFAULT_ROLE, Offer};
 
 /// An odd number without pattern, from the digits of π.
 const MIX: u64 = 0x2437_55d3_5c85_a309;
@@ -76,6 +77,25 @@ impl OfferFingerprint {
         const { assert!(NOT_RECORDED == 0) };
         // The upper half of the product depends on all bits.
         ((whole ^ agent.bits()).wrapping_mul(MIX) >> 32) as u32 | 1
+    }
+}
+
+/// Computes the fingerprints of the details of what is recorded of an agent's offers: those that seldom change.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::kernel) struct DetailsFingerprint(AttributeFingerprints);
+
+impl DetailsFingerprint {
+    pub(in crate::kernel) fn new() -> DetailsFingerprint {
+        DetailsFingerprint(AttributeFingerprints::new())
+    }
+
+    /// Returns the fingerprint of the offer's role and attributes and of this size of executors.
+    #[inline]
+    pub(super) fn of(&self, size: ResourceSums, offer: &Offer<'_>) -> u64 {
+        let ResourceSums { cores, memory, gpus } = size;
+        let size = linear(cores.millis(), memory.get(), gpus.get().into());
+        let role = if offer.role == DEFAULT_ROLE { 0 } else { hash_of(offer.role) };
+        self.0.of(offer.attributes).wrapping_add(size.wrapping_add(role).wrapping_mul(MIX))
     }
 }
 

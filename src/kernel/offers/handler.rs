@@ -219,9 +219,11 @@ impl Scratch {
         decisions: &mut Decisions,
     ) -> BatchResult {
         let closed = core.reason_for_all(policy, admission);
-        if let Some(reason) = closed.filter(|reason| !policy.outranks(reason)) {
+        if let Some(reason) = &closed
+            && !policy.outranks(reason)
+        {
             // The wait for wanted hosts may pause.
-            core.locality_filter(policy, Some(&reason), now);
+            core.locality_filter(policy, Some(reason), now);
             decline_all(offers, reason, policy, now, &mut decisions.declines);
             // Offers arrive though nothing can be placed: suppress must be sent again.
             if !offers.is_empty() && reason.calls_for_suppress() {
@@ -440,13 +442,13 @@ pub(in crate::kernel) fn decline(
 #[inline(always)]
 pub(in crate::kernel) fn decline_all(
     offers: &[Offer<'_>],
-    reason: Reason,
+    reason: &Reason,
     policy: &Policy,
     now: Timestamp,
     declines: &mut Vec<Decline>,
 ) {
     let refuse = reason.refuse(&policy.config.refuse, now);
-    let all = (0..offers.len() as u32).map(|offer| Decline { offer, reason, refuse });
+    let all = (0..offers.len() as u32).map(|offer| Decline { offer, reason: *reason, refuse });
     declines.extend(all);
 }
 

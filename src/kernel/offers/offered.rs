@@ -4,6 +4,8 @@
 //! cell, which it reads anyway. Only if they differ does it look at the offers again and write; see
 //! [`state::offered`](crate::kernel::state::offered). When it writes that it has seen the agent, once a minute, it
 //! records the offers in any case: a fingerprint doesn't tell all changes.
+//!
+//! If texts, the size of executors and the kind of amounts are as they were, the numbers alone are written.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -11,7 +13,7 @@ use std::sync::Arc;
 use super::agent_cache::AgentCache;
 use super::candidates::{Candidate, CandidateSet};
 use super::eligibility::{Eligibility, Supply};
-use super::fingerprint::{OfferFingerprint, Unrecorded, executor_size};
+use super::fingerprint::{DetailsFingerprint, OfferFingerprint, Unrecorded, executor_size};
 use crate::config::Config;
 use crate::kernel::Core;
 use crate::kernel::state::offered_amounts::{
@@ -25,6 +27,9 @@ use crate::offer::attributes::{OwnedAttribute, OwnedAttributeValue};
 use crate::offer::{Attribute, AttributeValue, Offer, ResourceKind};
 use crate::sync::Ordering;
 use crate::time::Timestamp;
+
+/// The number of agents whose records are asked for ahead of their use.
+const PREFETCHED: usize = 16;
 
 impl Core {
     /// Records what the batch's agents offer, where that has changed. An agent that another thread is recording is left
@@ -60,13 +65,19 @@ impl Core {
             // Relaxed: executors that other batches place at this moment count as placed before or after.
             since: self.sequence.load(Ordering::Relaxed),
             now,
+            details: &self.details,
         };
         if candidates.in_parts {
             let fingerprint = OfferFingerprint::new(policy);
             self.record_parts(&batch, candidates, agent_cache, fingerprint);
         } else {
-            for Unrecorded { candidate, offered, .. } in &candidates.unrecorded {
-                self.record_agent(&batch, candidates, agent_cache, &[*candidate], *offered);
+            for some in candidates.unrecorded.chunks(PREFETCHED) {
+                for Unrecorded { candidate, .. } in some {
+                    self.agents.prefetch_record(candidates.list[*candidate as usize].agent);
+                }
+                for Unrecorded { candidate, offered, .. } in some {
+                    self.record_agent(&batch, candidates, agent_cache, &[*candidate], *offered);
+                }
             }
         }
     }
@@ -116,13 +127,20 @@ impl Core {
         offered: u32,
     ) {
         let first = own.first().and_then(|at| candidates.list.get(*at as usize));
-        let Some(Candidate { agent, cache_position, .. }) = first else { return };
+        let Some(candidate) = first else { return };
+        let agent = candidate.agent;
+        if let [_] = own
+            && let Some(numbers) = batch.numbers(candidates, candidate)
+            && self.agents.record_numbers(agent, offered, numbers)
+        {
+            return;
+        }
         let write = |numbers: &mut OfferedNumbers, details: &mut OfferedDetails| {
             batch.write(numbers, details, candidates, own);
         };
-        if !self.agents.record_offered(*agent, offered, write) {
+        if !self.agents.record_offered(agent, offered, write) {
             // The other thread may store the same fingerprint, though it records other attributes.
-            agent_cache.at(*cache_position).record_again();
+            agent_cache.at(candidate.cache_position).record_again();
         }
     }
 }
@@ -134,9 +152,33 @@ struct RecordedBatch<'a> {
     size: ResourceSums,
     since: u64,
     now: Timestamp,
+    details: &'a DetailsFingerprint,
 }
 
 impl RecordedBatch<'_> {
+    /// What an agent offers in one candidate, if it is of one kind.
+    #[inline]
+    fn numbers(&self, candidates: &CandidateSet, candidate: &Candidate) -> Option<OfferedNumbers> {
+        let offer = self.offers.get(candidate.first as usize)?;
+        let amounts = self.amounts(candidates, candidate);
+        let mut numbers = self.head(candidate, offer);
+        numbers.kind = amounts.kind();
+        numbers.offered = amounts.sum();
+        (numbers.kind != AmountKind::Several).then_some(numbers)
+    }
+
+    /// All numbers but the amounts, for an agent with this first candidate and its first offer.
+    #[inline]
+    fn head(&self, candidate: &Candidate, offer: &Offer<'_>) -> OfferedNumbers {
+        let mut numbers = OfferedNumbers::default();
+        numbers.at = self.now;
+        numbers.since = self.since;
+        // As in the fingerprint: later parts may have been collected after an executor's end.
+        numbers.executors = (EXECUTORS_PER_AGENT_MAX - candidate.agent_capacity) as u16;
+        numbers.details = self.details.of(self.size, offer);
+        numbers
+    }
+
     /// Writes what an agent offers in these candidates. After the first, those of one role come one after the other.
     fn write(
         &self,
@@ -148,10 +190,7 @@ impl RecordedBatch<'_> {
         let own = own.iter().filter_map(|at| candidates.list.get(*at as usize));
         let mut parts = own.filter_map(|it| Some((it, self.offers.get(it.first as usize)?)));
         let Some((candidate, offer)) = parts.next() else { return };
-        numbers.at = self.now;
-        numbers.since = self.since;
-        // As in the fingerprint: later parts may have been collected after an executor's end.
-        numbers.executors = (EXECUTORS_PER_AGENT_MAX - candidate.agent_capacity) as u16;
+        *numbers = self.head(candidate, offer);
         details.set_size(self.size);
         self.write_attributes(details, offer.attributes);
         let first = self.amounts(candidates, candidate);

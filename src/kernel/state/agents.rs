@@ -17,7 +17,7 @@ use super::agent_binding::AGENT_INDEX_MAX;
 pub(crate) use super::agent_key::AgentKey;
 use super::offered::OfferedRecord;
 use super::offered_details::OfferedDetails;
-use super::offered_numbers::{NumberLines, OfferedNumbers, PIECE};
+use super::offered_numbers::{NumberLine, NumberLines, OfferedNumbers, PIECE};
 use super::slab::Slab;
 use crate::config::ExclusionRule;
 use crate::time::Timestamp;
@@ -148,8 +148,32 @@ impl AgentTable {
         cell.capacity(key.generation(), now)
     }
 
+    /// Records other numbers of what the agent offers, with the details that are recorded, unless the agent was
+    /// forgotten. Returns `false`, and has done nothing, if `numbers` go with other details, or if another thread is
+    /// recording the agent or allocating its memory.
+    #[inline]
+    pub(crate) fn record_numbers(
+        &self,
+        key: AgentKey,
+        offered: u32,
+        mut numbers: OfferedNumbers,
+    ) -> bool {
+        let Some(cell) = self.cells.get(key.index()) else { return true };
+        let writing = self.offered.get(key.index()).and_then(NumberLine::try_begin);
+        numbers.generation = key.generation();
+        let Some(writing) = writing.filter(|writing| writing.has_details_of(&numbers)) else {
+            return false;
+        };
+        // As below.
+        if cell.is_current(numbers.generation) {
+            cell.set_offered(offered);
+            writing.finish(numbers, false);
+        }
+        true
+    }
+
     /// Has the record of what the agent offered rewritten by `write`, unless the agent was forgotten. Returns `false`,
-    /// and has done nothing, if another thread has the record's lock or is allocating its memory.
+    /// and has done nothing, if another thread is recording the agent, reads its details or is allocating its memory.
     pub(crate) fn record_offered(
         &self,
         key: AgentKey,
@@ -173,6 +197,14 @@ impl AgentTable {
             },
             || cell.set_offered(offered),
         )
+    }
+
+    /// Asks memory for the numbers of the agent's record.
+    #[inline]
+    pub(crate) fn prefetch_record(&self, key: AgentKey) {
+        if let Some(line) = self.offered.get(key.index()) {
+            line.prefetch();
+        }
     }
 
     /// All cells that were ever in use, with what is recorded of their agents' offers, in the order of their indices.

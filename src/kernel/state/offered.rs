@@ -3,21 +3,25 @@
 //! | word | thread | operation | ordering | pairs with |
 //! |---|---|---|---|---|
 //! | the fingerprint, in the agent's cell | handler, per candidate | load | Relaxed | nothing: a hint; a stale one causes a needless [`OfferedCell::rewrite`], or delays one to the next offer |
-//! | the same | the handler that recorded an offer, under the lock | load; store if it differs | Relaxed | the lock: fingerprint and record change together |
+//! | the same | the handler that records an offer, while it writes the numbers | load; store if it differs | Relaxed | the numbers: one thread at a time writes both |
 //! | the same | the thread that places or binds executors which [differ in size](super::policy::Policy::sizes_differ) | store of [`NOT_RECORDED`] | Relaxed | nothing: a hint; if it comes before the store of a record made at the same time, a later end may stay unseen for a minute |
 //! | the same | the thread that inserts the agent | store of [`NOT_RECORDED`] | Relaxed | [`AgentCell::activate`](super::agent::AgentCell::activate) publishes it |
 //! | the details of the record | handler, with [`try_lock`]; a report, likewise | under the lock | the lock's | |
-//! | the numbers of the record | the handler that records, under the lock; a report | those of the [`seqlock`](super::seqlock) | its | its |
+//! | the numbers of the record | handlers, one at a time; a report | those of the [`seqlock`](super::seqlock) | its | its |
 //! | `unnamed` | the thread that inserts the agent; the one that learns its host name, under the name's lock | store | Relaxed | nothing: a hint; a stale one causes a needless look at the name, or delays it to the next report |
 //! | the same | any that looks an agent up by its id; a report | load | Relaxed | the same |
 //!
-//! No thread waits for the lock, nor for the memory of the numbers, which the first handler allocates. A handler that
-//! finds the lock taken, or the memory being allocated, leaves the fingerprint as it is, marks the agent in its own
+//! The numbers say which details go with them. So a handler that records other numbers with the same details neither
+//! takes the lock nor reads them ([`AgentTable::record_numbers`](super::agents::AgentTable::record_numbers)); almost all
+//! records are of this kind. One that changes details takes the lock, and then begins to write the numbers before it
+//! touches the details: they belong together at each moment at which nobody writes. A report takes the lock only if the
+//! details have changed since it read them, which the numbers tell, too; while it has it, the numbers may change, but the
+//! details that go with them don't.
+//!
+//! No thread waits for the lock, for the numbers, nor for their memory, which the first handler allocates. A handler that
+//! finds one of them taken, or the memory being allocated, leaves the fingerprint as it is, marks the agent in its own
 //! cache and so tries again with the agent's next offer, whatever fingerprint is there then; a report keeps what it
 //! read before.
-//!
-//! A report takes the lock only if the details have changed since it read them, which the numbers tell: almost all
-//! changes are of numbers alone.
 //!
 //! The fingerprint includes the agent's key. So a handler that is late and stores the fingerprint of a forgotten agent
 //! into the cell, which has become another agent's, makes no offer of the new agent look recorded; and a record names
@@ -55,8 +59,8 @@ pub(crate) struct OfferedRecord<'a> {
 
 impl OfferedCell {
     /// Has the record with these numbers rewritten by `write`, which gets empty numbers and the last details and
-    /// returns whether it has filled them in, and then calls `done` under the same lock. Returns `false`, and has done
-    /// nothing, if the lock is taken.
+    /// returns whether it has filled them in, and calls `done` before the record can be read. Returns `false`, and has
+    /// done nothing, if another thread has the lock or writes the numbers.
     pub(crate) fn rewrite(
         &self,
         line: &NumberLine,
@@ -64,11 +68,13 @@ impl OfferedCell {
         done: impl FnOnce(),
     ) -> bool {
         let Some(mut locked) = try_lock(&self.details) else { return false };
+        // Before the details are changed: another thread may be writing numbers that go with them.
+        let Some(writing) = line.try_begin() else { return false };
         let details = locked.get_or_insert_default();
         let mut numbers = OfferedNumbers::default();
         if write(&mut numbers, details) {
-            line.write(numbers, details.take_change());
             done();
+            writing.finish(numbers, details.take_change());
         }
         true
     }
@@ -107,7 +113,7 @@ impl<'a> OfferedRecord<'a> {
     }
 
     /// Calls `read` with the last record, or with None if it isn't of this generation, and with its number. Returns
-    /// `false`, and has done nothing, if the lock is taken.
+    /// `false`, and has done nothing, if the lock is taken or the numbers are being written at each try.
     pub(crate) fn read(
         &self,
         generation: u64,
@@ -118,7 +124,7 @@ impl<'a> OfferedRecord<'a> {
             return true;
         }
         let Some(details) = try_lock(&self.cell.details) else { return false };
-        // No thread writes the numbers: the one that does has the lock.
+        // Others may write numbers meanwhile, but none with other details.
         let Some((number, numbers)) = self.numbers() else { return false };
         let own = details.as_deref().filter(|_| numbers.generation == generation);
         read(own.map(|details| (&numbers, details)), number);

@@ -9,15 +9,20 @@
 //! | 1 | 0–15 | how many records ago the details changed |
 //! | 2 | all | when it was offered, in milliseconds |
 //! | 3, 4, 5 | all | cores in thousandths, memory in MiB, GPUs |
+//! | 6 | all | the fingerprint of the [details](super::offered_details) that go with them |
 //!
-//! The words are in a [`Seqlock`], which has the table of orderings. Only the thread that has the lock of the
-//! [details](super::offered_details) writes them. They lie in the order of the agents' cells, in pieces of [`PIECE`],
-//! each of which is allocated with the first record in it: whoever reads all of them reads memory in order.
+//! The words are in a [`Seqlock`], which has the table of orderings. Any handler writes them, one at a time. They lie in
+//! the order of the agents' cells, in pieces of [`PIECE`], each of which is allocated with the first record in it:
+//! whoever reads all of them reads memory in order.
+//!
+//! Almost all records differ from the last one in numbers alone. The fingerprint tells that, so that a handler looks at
+//! nothing but this line ([`AgentTable::record_numbers`](super::agents::AgentTable::record_numbers)). Different details have the same fingerprint with a probability of
+//! about 2⁻⁶⁴.
 
 use super::executor_state::SEQUENCE_MAX;
 use super::lazy::Lazy;
 use super::offered_amounts::{AmountKind, ResourceSums};
-use super::seqlock::Seqlock;
+use super::seqlock::{Seqlock, Writing};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::sync::SLAB_CELLS_BITS;
 use crate::time::Timestamp;
@@ -27,7 +32,7 @@ pub(crate) const PIECE: usize = if cfg!(any(shuttle, all(loom, test))) { 4 } els
 /// The lists of pieces double in length; together they are enough for the most cells.
 const LISTS: usize = ((1usize << SLAB_CELLS_BITS) / PIECE).ilog2() as usize + 1;
 
-const WORDS: usize = 6;
+const WORDS: usize = 7;
 const KIND_SHIFT: u32 = 16;
 const KIND_MASK: u64 = 0x3;
 const GENERATION_SHIFT: u32 = 18;
@@ -47,6 +52,8 @@ pub(crate) struct OfferedNumbers {
     pub(crate) offered: ResourceSums,
     /// Which amounts these are if all was offered to one role; otherwise several.
     pub(crate) kind: AmountKind,
+    /// The fingerprint of the details that go with them.
+    pub(crate) details: u64,
     /// How many records ago the details changed; the largest number is that or more.
     pub(super) details_age: u16,
 }
@@ -69,11 +76,12 @@ impl OfferedNumbers {
             cores.millis(),
             memory.get(),
             gpus.get().into(),
+            self.details,
         ]
     }
 
     #[inline]
-    fn unpack([whose, since, at, cores, memory, gpus]: [u64; WORDS]) -> OfferedNumbers {
+    fn unpack([whose, since, at, cores, memory, gpus, details]: [u64; WORDS]) -> OfferedNumbers {
         OfferedNumbers {
             generation: whose >> GENERATION_SHIFT,
             at: Timestamp::from_millis(at),
@@ -90,8 +98,17 @@ impl OfferedNumbers {
                 2 => AmountKind::Revocable,
                 _ => AmountKind::Several,
             },
+            details,
             details_age: since as u16,
         }
+    }
+
+    /// Whether these have the details of `last`, of which they know nothing but the fingerprint.
+    #[inline]
+    fn goes_with_details_of(&self, last: &OfferedNumbers) -> bool {
+        // The parts of several amounts are details that the fingerprint leaves out.
+        let is_sum = [self.kind, last.kind].iter().all(|kind| *kind != AmountKind::Several);
+        is_sum && last.generation == self.generation && last.details == self.details
     }
 }
 
@@ -101,14 +118,10 @@ impl OfferedNumbers {
 pub(crate) struct NumberLine(Seqlock<WORDS>);
 
 impl NumberLine {
-    /// Replaces the numbers; `is_changed` says whether the details have changed, too. Only the thread that has the lock
-    /// of the details may call this.
-    pub(super) fn write(&self, numbers: OfferedNumbers, is_changed: bool) {
-        let details_age = match self.0.own() {
-            Some([_, since]) if !is_changed => (since as u16).saturating_add(1),
-            _ => 0,
-        };
-        self.0.write(&OfferedNumbers { details_age, ..numbers }.pack());
+    /// Begins a record. None if another thread is writing one.
+    #[inline]
+    pub(super) fn try_begin(&self) -> Option<NumberWriting<'_>> {
+        self.0.try_begin().map(NumberWriting)
     }
 
     /// Returns the numbers, and the number of their record: how many there were up to that one. None if there was none,
@@ -123,6 +136,34 @@ impl NumberLine {
     #[inline]
     pub(super) fn begun(&self) -> u64 {
         self.0.begun()
+    }
+
+    /// Asks memory for the line.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        std::hint::black_box(self.begun());
+    }
+}
+
+/// A record that has begun. It is none if it is dropped before [`NumberWriting::finish`].
+pub(super) struct NumberWriting<'a>(Writing<'a, WORDS>);
+
+impl NumberWriting<'_> {
+    /// Whether the details that are recorded go with `numbers`, too.
+    #[inline]
+    pub(super) fn has_details_of(&self, numbers: &OfferedNumbers) -> bool {
+        let last = self.0.words().map(OfferedNumbers::unpack);
+        last.is_some_and(|last| numbers.goes_with_details_of(&last))
+    }
+
+    /// Replaces the numbers; `is_changed` says whether the details have changed, too.
+    #[inline]
+    pub(super) fn finish(self, numbers: OfferedNumbers, is_changed: bool) {
+        let details_age = match self.0.words() {
+            Some([_, since, ..]) if !is_changed => (since as u16).saturating_add(1),
+            _ => 0,
+        };
+        self.0.finish(&OfferedNumbers { details_age, ..numbers }.pack());
     }
 }
 
@@ -141,6 +182,13 @@ impl NumberLines {
     pub(crate) fn piece(&self, number: usize) -> Option<&[NumberLine]> {
         let (list, at) = place(number);
         self.0.get(list)?.get()?.get(at)?.get().map(|lines| &**lines)
+    }
+
+    /// The line of the cell with this index, if something was recorded in its piece.
+    #[inline]
+    pub(super) fn get(&self, index: u32) -> Option<&NumberLine> {
+        let index = index as usize;
+        self.piece(index / PIECE)?.get(index % PIECE)
     }
 
     /// The line of the cell with this index. None if another thread is allocating its piece.
@@ -193,6 +241,7 @@ mod tests {
             OfferedNumbers { kind: AmountKind::Reserved, ..none },
             OfferedNumbers { kind: AmountKind::Revocable, ..none },
             OfferedNumbers { kind: AmountKind::Several, ..none },
+            OfferedNumbers { details: u64::MAX, ..none },
             OfferedNumbers { details_age: u16::MAX, ..none },
         ] {
             assert_eq!(OfferedNumbers::unpack(numbers.pack()), numbers);
@@ -205,16 +254,19 @@ mod tests {
     fn the_age_of_details_grows_and_stays() {
         let line = NumberLine::default();
         assert!(line.read().is_none());
-        line.write(OfferedNumbers::default(), true);
+        let write = |is_changed| {
+            line.try_begin().unwrap().finish(OfferedNumbers::default(), is_changed);
+        };
+        write(true);
         let kept = |records| line.read().unwrap().1.has_same_details(records);
         assert!(kept(0) && !kept(1));
         for written in 2..70_000 {
-            line.write(OfferedNumbers::default(), false);
+            write(false);
             assert_eq!((line.read().unwrap().0, line.begun()), (written, written));
             let known = (written - 1).min(u16::MAX.into());
             assert!(kept(known) && !kept(known + 1), "after {written}");
         }
-        line.write(OfferedNumbers::default(), true);
+        write(true);
         assert!(kept(0) && !kept(1));
     }
 
@@ -228,7 +280,7 @@ mod tests {
         for (index, generation) in indices.into_iter().zip(1..) {
             assert!(line(index).is_none_or(|line| line.begun() == 0), "{index}");
             let numbers = OfferedNumbers { generation, ..OfferedNumbers::default() };
-            lines.get_or_make(index).unwrap().write(numbers, true);
+            lines.get_or_make(index).unwrap().try_begin().unwrap().finish(numbers, true);
         }
         for (index, generation) in indices.into_iter().zip(1..) {
             assert_eq!(line(index).unwrap().read().unwrap().1.generation, generation);

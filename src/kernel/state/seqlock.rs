@@ -1,11 +1,17 @@
-//! A sequence lock: a few words that one thread writes and any thread reads consistently; neither waits for the other.
+//! A sequence lock: a few words that one thread at a time writes and any thread reads consistently; none waits for
+//! another.
 //!
 //! The sequence is odd while the words change. If a reader finds it even and unchanged by its reading, the words belong
-//! together; otherwise it retries a few times and then gives up.
+//! together; otherwise it retries a few times and then gives up. Of a lock either one thread alone is the writer, or any
+//! may be: then each begins with an exchange of the sequence, and one that finds another at it gives up at once.
 //!
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
 //! | the writer, one thread at a time | [`Seqlock::write`]: sequence odd, fence, words, sequence even | Release fence; Release store at the end | the reader's fence; the reader's first load |
+//! | any that may write | [`Seqlock::try_begin`]: compare-exchange of the sequence from even to odd; fence | Acquire; Release fence | the end of the write before; the reader's fence |
+//! | the one that has begun | [`Writing::words`]: load | Relaxed: the exchange acquired them | nothing |
+//! | the same | [`Writing::finish`]: words, sequence even | Release store at the end | the reader's first load; the next exchange |
+//! | the same, if it writes nothing | sequence as before | Release store | the next exchange |
 //! | any | [`Seqlock::read`]: sequence, words, fence, sequence | Acquire load; Acquire fence | the store at the end; the writer's fence |
 //! | any | [`Seqlock::begun`]: sequence | Acquire load | nothing: no word is read for its sake |
 //! | the writer | [`Seqlock::own`]: load | Relaxed: it wrote them itself | nothing |
@@ -48,6 +54,21 @@ impl<const WORDS: usize> Seqlock<WORDS> {
         self.sequence.store(sequence.wrapping_add(2), Ordering::Release);
     }
 
+    /// Begins to replace the words, where any thread may. None if another is at it.
+    #[inline]
+    pub(crate) fn try_begin(&self) -> Option<Writing<'_, WORDS>> {
+        let sequence = self.sequence.load(Ordering::Relaxed);
+        let odd = sequence.wrapping_add(1);
+        // Acquire: this thread sees what the one before has written here.
+        let begin = |from| {
+            self.sequence.compare_exchange(from, odd, Ordering::Acquire, Ordering::Relaxed).ok()
+        };
+        Some(sequence).filter(|even| even.is_multiple_of(2)).and_then(begin)?;
+        // As in `write`.
+        fence(Ordering::Release);
+        Some(Writing { lock: self, sequence, end: sequence })
+    }
+
     /// Returns how many writes have begun. A thread that finds as many as with the words that it has read need not read
     /// them again: if more had ended before, it would find more.
     #[inline]
@@ -83,6 +104,41 @@ impl<const WORDS: usize> Seqlock<WORDS> {
         const { assert!(FIRST <= WORDS) };
         (self.sequence.load(Ordering::Relaxed) != 0)
             .then(|| std::array::from_fn(|at| self.words[at].load(Ordering::Relaxed)))
+    }
+}
+
+/// A write that has begun. It is none if it is dropped before [`Writing::finish`].
+#[derive(Debug)]
+pub(crate) struct Writing<'a, const WORDS: usize> {
+    lock: &'a Seqlock<WORDS>,
+    /// The sequence before, and the one that it ends with.
+    sequence: u64,
+    end: u64,
+}
+
+impl<const WORDS: usize> Writing<'_, WORDS> {
+    /// The words as they are. None if nothing was written yet.
+    #[inline]
+    pub(crate) fn words(&self) -> Option<[u64; WORDS]> {
+        let load = |at: usize| self.lock.words[at].load(Ordering::Relaxed);
+        (self.sequence != 0).then(|| std::array::from_fn(load))
+    }
+
+    /// Replaces the words.
+    #[inline]
+    pub(crate) fn finish(mut self, words: &[u64; WORDS]) {
+        for (to, word) in self.lock.words.iter().zip(words) {
+            to.store(*word, Ordering::Relaxed);
+        }
+        self.end = self.sequence.wrapping_add(2);
+    }
+}
+
+impl<const WORDS: usize> Drop for Writing<'_, WORDS> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release: a thread that finds this number finds the words above or later ones.
+        self.lock.sequence.store(self.end, Ordering::Release);
     }
 }
 

@@ -2,10 +2,11 @@
 
 use super::picks::{Pick, Picks, Task};
 use super::planned_task::PlannedTask;
-use super::room::{Room, TaskSupplies};
+use super::room::Room;
 use super::scratch::{GONE, NOT_PICKED, PICKED, TaskScratch};
 use crate::config::QueueId;
 use crate::kernel::Core;
+use crate::kernel::offers::eligibility::TaskSupplies;
 use crate::kernel::reason::Reason;
 use crate::kernel::state::admission::AdmissionState;
 use crate::kernel::state::policy::Policy;

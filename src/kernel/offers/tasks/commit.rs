@@ -6,7 +6,7 @@ use super::planned_task::PlannedTask;
 use super::scratch::{NOT_PICKED, PICKED, TaskScratch};
 use crate::kernel::Core;
 use crate::kernel::offers::candidates::CandidateSet;
-use crate::kernel::offers::carve::{ResourceCarver, TaskCarver};
+use crate::kernel::offers::carve::TaskCarver;
 use crate::kernel::offers::commit::{Committed, Planned};
 use crate::kernel::offers::decision::{AcceptRow, Decisions, Placed};
 use crate::kernel::offers::handler::Scratch;
@@ -140,8 +140,7 @@ impl TaskScratch {
         decisions.accepted.extend(candidates.offers_of(candidate.first));
         let own = &decisions.accepted[first_offer as usize..];
         let (config, firm) = (&batch.policy.config, candidate.firm);
-        let carver = ResourceCarver::new(batch.offers, own, config, firm, candidate.sources);
-        let mut carver = TaskCarver::new(carver);
+        let mut carver = TaskCarver::new(batch.offers, own, config, firm, candidate.sources);
         let rows = placed.0 as usize..placed.1 as usize;
         for (task, position) in decisions.placed[rows.clone()].iter_mut().zip(&self.rows[rows]) {
             let PlannedTask { supplies, .. } = self.plan.order[*position as usize];
@@ -152,7 +151,6 @@ impl TaskScratch {
                 taken.memory.get() * 1000,
                 u64::from(taken.gpus.get()) * 1000,
             ];
-            let supplies = [supplies.cores, supplies.memory, supplies.gpus];
             carver.carve(thousandths, supplies, &mut decisions.pieces);
             task.pieces = (start, decisions.pieces.len() as u32);
         }

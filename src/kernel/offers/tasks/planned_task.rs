@@ -1,11 +1,11 @@
 //! [`PlannedTask`]: a task in a plan, and what is special about plans of tasks: unequal amounts, tags, gangs.
 
 use super::picks::Task;
-use super::room::TaskSupplies;
 use crate::config::{Config, QueueId};
 use crate::kernel::Core;
 use crate::kernel::offers::candidates::CandidateSet;
 use crate::kernel::offers::commit::{Plan, Planned};
+use crate::kernel::offers::eligibility::TaskSupplies;
 use crate::kernel::reason::Reason;
 use crate::kernel::state::policy::Policy;
 use crate::kernel::state::queues::QueueAmount;
@@ -139,15 +139,13 @@ mod tests {
     use crate::config::Queue;
     use crate::kernel::Kernel;
     use crate::kernel::offers::agent_cache::AgentCache;
-    use crate::kernel::offers::eligibility::Supply;
     use crate::kernel::state::agents::AgentKey;
     use crate::resources::Mebibytes;
     use crate::{IdScheme, Offer, Resource, Timestamp};
 
     /// A task of the first candidate, in a gang of this number of members.
     fn planned(pick: u32, gang: u32, members: u32) -> PlannedTask {
-        let supply = Supply::NonRevocable;
-        let supplies = TaskSupplies { cores: supply, memory: supply, gpus: supply };
+        let supplies = TaskSupplies::FIRM;
         let task = Task::new(0, MilliCpus::from_millis(1), Mebibytes::new(1));
         PlannedTask { task, candidate: 0, pick, gang, members, supplies }
     }

@@ -32,9 +32,11 @@ impl Scratch {
         if tasks.at_cap {
             core.demand.record_refused();
         }
-        if let Some(reason) = closed.filter(|reason| !policy.outranks(reason)) {
+        if let Some(reason) = &closed
+            && !policy.outranks(reason)
+        {
             // The wait for wanted hosts may pause.
-            core.locality_filter(policy, Some(&reason), now);
+            core.locality_filter(policy, Some(reason), now);
             decline_all(offers, reason, policy, now, &mut tasks.declines);
             tasks.alike = true;
             return;

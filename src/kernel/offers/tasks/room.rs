@@ -1,7 +1,7 @@
 //! [`Room`]: what is left of one candidate's offers, for tasks.
 
 use crate::kernel::offers::candidates::{Candidate, ScalarSums};
-use crate::kernel::offers::eligibility::Supply;
+use crate::kernel::offers::eligibility::{Supply, TaskSupplies};
 use crate::kernel::offers::tasks::picks::Task;
 use crate::kernel::reason::Reason;
 use crate::kernel::state::offered_amounts::ResourceSums;
@@ -34,14 +34,6 @@ pub struct Room {
     pub(super) candidate: u32,
     tasks: u32,
     failed_lately: bool,
-}
-
-/// The supplies from which a task takes its cores, memory and GPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TaskSupplies {
-    pub(crate) cores: Supply,
-    pub(crate) memory: Supply,
-    pub(crate) gpus: Supply,
 }
 
 impl Room {
@@ -122,6 +114,23 @@ impl Room {
         if self.tasks == 0 {
             return Err(Reason::AgentFull);
         }
+        let firm = &mut self.firm;
+        let is_firm =
+            task.cores <= firm.cores && task.memory <= firm.memory && task.gpus <= firm.gpus;
+        if !is_firm {
+            return self.take_revocable(task);
+        }
+        *firm = firm.saturating_sub(ResourceSums {
+            cores: task.cores,
+            memory: task.memory,
+            gpus: task.gpus,
+        });
+        self.tasks -= 1;
+        Ok(TaskSupplies::FIRM)
+    }
+
+    /// The same for a task of which a part is only left of what is revocable, if at all.
+    fn take_revocable(&mut self, task: &Task) -> Result<TaskSupplies, Reason> {
         let left = self.left();
         let (firm, revocable) = (&self.firm, &self.revocable);
         let asked = task.cores;
@@ -133,18 +142,15 @@ impl Room {
         let asked = task.gpus;
         let gpus = supply(firm.gpus, revocable.gpus, asked)
             .ok_or(Reason::Gpus { asked, offered: left.gpus })?;
-        let of = |cores, memory, gpus| ResourceSums { cores, memory, gpus };
-        let part = |supply| {
-            of(
-                if cores == supply { task.cores } else { MilliCpus::ZERO },
-                if memory == supply { task.memory } else { Mebibytes::ZERO },
-                if gpus == supply { task.gpus } else { Gpus::ZERO },
-            )
+        let part = |supply| ResourceSums {
+            cores: if cores == supply { task.cores } else { MilliCpus::ZERO },
+            memory: if memory == supply { task.memory } else { Mebibytes::ZERO },
+            gpus: if gpus == supply { task.gpus } else { Gpus::ZERO },
         };
         self.firm = self.firm.saturating_sub(part(Supply::NonRevocable));
         self.revocable = self.revocable.saturating_sub(part(Supply::Revocable));
         self.tasks -= 1;
-        Ok(TaskSupplies { cores, memory, gpus })
+        Ok(TaskSupplies::new([cores, memory, gpus]))
     }
 }
 
