@@ -138,6 +138,7 @@ impl TaskQueue {
         let task = &self.list.tasks[number as usize];
         let own = task.sums();
         state.counts.running += 1;
+        state.demand.take_off(task.queue);
         state.taken = state.taken.saturating_add(own);
         state.agents.taken(place.0, own);
         let progress = &mut state.progress[number as usize];

@@ -6,7 +6,9 @@
 //!                                               └► results.rs: a line before each attempt and at each end
 //! ```
 
+mod bounds;
 mod choose;
+pub(crate) mod demand;
 pub(crate) mod hosting;
 pub(crate) mod order;
 pub(crate) mod parse;

@@ -71,36 +71,42 @@ impl TaskList {
         }
     }
 
-    /// Finds the queue of each task. `host` is what a host takes, if tasks run in hosts, which are in the default
-    /// queue; `cores` and `memory` are what all queues have, which hosts and tasks share.
+    /// Finds the queue of each task.
     ///
     /// # Errors
     /// With a sentence about the first task whose queue doesn't exist, or never has room for it.
     pub(crate) fn find_queues(
         &mut self,
         quotas: &TaskQuotas,
-        host: Option<ResourceSums>,
-        (cores, memory): (Option<MilliCpus>, Option<Mebibytes>),
+        all: QueueTotals,
     ) -> Result<(), String> {
         for task in &mut self.tasks {
             let found = match task.queue_name.take() {
                 Some(name) => quotas.find(&name),
                 None => Ok(QueueId::DEFAULT),
             };
-            let own = task.sums();
-            let checked = found.and_then(|queue| {
-                let beside = |host| (own.saturating_add(host), "with its host ");
-                let (all, who) = host.map_or((own, ""), beside);
-                let (in_queue, who_in_queue) =
-                    if queue == QueueId::DEFAULT { (all, who) } else { (own, "") };
-                let too_large = quotas
-                    .too_large(queue, in_queue)
-                    .map(|why| format!("{who_in_queue}{why}"))
-                    .or_else(|| Some(format!("{who}{}", beyond_total(all, cores, memory)?)));
-                too_large.map_or(Ok(queue), Err)
-            });
             let (source, line) = (&self.source, task.line);
-            task.queue = checked.map_err(|why| format!("{source}, line {line}: it {why}"))?;
+            task.queue = found.map_err(|why| format!("{source}, line {line}: it {why}"))?;
+        }
+        self.check_queues(quotas, all, |_| true)
+    }
+
+    /// Checks that queues have room for each task that may start yet, by its number.
+    ///
+    /// # Errors
+    /// With a sentence about the first task that its queue never has room for.
+    pub(crate) fn check_queues(
+        &self,
+        quotas: &TaskQuotas,
+        all: QueueTotals,
+        may_start: impl Fn(usize) -> bool,
+    ) -> Result<(), String> {
+        for (number, task) in self.tasks.iter().enumerate() {
+            if let Some(why) = never_starts(task, quotas, all)
+                && may_start(number)
+            {
+                return Err(format!("{}, line {}: it {why}", self.source, task.line));
+            }
         }
         Ok(())
     }
@@ -150,6 +156,29 @@ impl TaskList {
         let source = &self.source;
         format!("{source}, line {line}: tasks wait for each other: {}", names.join(" after "))
     }
+}
+
+/// What all queues share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueueTotals {
+    /// The most cores that all take (`--total-executor-cores`).
+    pub(crate) cores: Option<MilliCpus>,
+    /// The most memory that all take (`--total-task-memory`).
+    pub(crate) memory: Option<Mebibytes>,
+    /// What a host takes, if tasks run in hosts. Hosts are in the default queue.
+    pub(crate) host: Option<ResourceSums>,
+}
+
+/// Why queues with these bounds never have room for a task, as the rest of a sentence; `None` if they may.
+fn never_starts(task: &TaskSpec, quotas: &TaskQuotas, all: QueueTotals) -> Option<String> {
+    let own = task.sums();
+    let beside = |host| (own.saturating_add(host), "with its host ");
+    let (both, who) = all.host.map_or((own, ""), beside);
+    let (in_queue, who_in_queue) =
+        if task.queue == QueueId::DEFAULT { (both, who) } else { (own, "") };
+    let too_large = quotas.too_large(task.queue, in_queue);
+    let too_large = too_large.map(|why| format!("{who_in_queue}{why}"));
+    too_large.or_else(|| Some(format!("{who}{}", beyond_total(both, all.cores, all.memory)?)))
 }
 
 /// Why what takes this never starts, whatever else runs, as the rest of a sentence; `None` if it may.

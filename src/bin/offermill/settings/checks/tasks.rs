@@ -17,7 +17,7 @@ use crate::settings::master::{ClusterKind, ClusterMaster, is_standalone};
 use crate::settings::sources::SettingSource;
 use crate::settings::values::executors::ExecutorProgram;
 use crate::tasks::hosting::HostTerms;
-use crate::tasks::order::TaskList;
+use crate::tasks::order::{QueueTotals, TaskList};
 use crate::tasks::parse::{RETRIES_MAX, cores_of, memory_of};
 use crate::tasks::queue::{ResumedTasks, TaskQueue, TaskTerms};
 use crate::tasks::read::read_tasks;
@@ -66,8 +66,8 @@ pub(crate) fn task_program(
     // If queues are wrong, which tasks name them is of no interest.
     if draft.queues.are_given() || draft.given(QUEUES).is_none() {
         let host = hosts.as_ref().map(HostTerms::sums);
-        let found = list.find_queues(&draft.queues, host, (draft.core_cap, draft.queued_memory));
-        found.map_err(|why| draft.problems.push(why)).ok()?;
+        let all = QueueTotals { cores: draft.core_cap, memory: draft.queued_memory, host };
+        list.find_queues(&draft.queues, all).map_err(|why| draft.problems.push(why)).ok()?;
     }
     report_too_large(draft, &list, hosts.as_ref());
     derive(draft, &list);
