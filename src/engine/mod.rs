@@ -19,6 +19,7 @@
 //! | `state` | the state that the engine's threads share; receives events |
 //! | `offer_queue`, `handler_thread`, `offer_handler`, `handler_calls` | the way of an offer, in this order |
 //! | `task_chooser` | the interface to frameworks that choose tasks themselves |
+//! | `host_ledger` | for such frameworks: their hosts, from picks to ends |
 //! | `placed_batch` | the executors of a batch, as the handler reports them to the control thread |
 //! | `inbox`, `control`, `controller` | the control thread's queue, its loop, and what it does |
 //! | `reconciliation`, `kill_retry`, `launches` | parts of the controller: questions, kills, and what they wait for |
@@ -39,6 +40,7 @@ mod encoded;
 mod gate;
 mod handler_calls;
 mod handler_thread;
+mod host_ledger;
 mod inbox;
 pub mod journal;
 pub(crate) mod kill_retry;
@@ -69,6 +71,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use clock::Clock;
+pub use host_ledger::{BatchCaps, HostLedger, HostTerms};
 pub use notice::{Notice, Observer, PlacedExecutor, Unobserved};
 pub use shutdown::Shutdown;
 pub use task_chooser::TaskChooser;

@@ -2,9 +2,9 @@
 
 use offermill::Config;
 use offermill::config::QueueId;
+use offermill::engine::{HostLedger, HostTerms};
 
 use crate::tasks::demand::QueueTasks;
-use crate::tasks::hosting::{HostLedger, HostTerms};
 use crate::tasks::order::QueueTotals;
 use crate::tasks::queue::{TaskQueue, TaskStage};
 use crate::tasks::quotas::TaskQuotas;

@@ -9,7 +9,6 @@
 mod bounds;
 mod choose;
 pub(crate) mod demand;
-pub(crate) mod hosting;
 pub(crate) mod order;
 pub(crate) mod parse;
 pub(crate) mod queue;

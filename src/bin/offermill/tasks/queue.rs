@@ -8,14 +8,14 @@ use std::time::{Duration, SystemTime};
 
 use offermill::choosers::Chooser;
 use offermill::config::Placement;
+use offermill::engine::{HostLedger, HostTerms};
 use offermill::launch::{CommandForm, Setup};
-use offermill::{ProcessExit, ResourceSums, Task, TaskHost, Timestamp};
+use offermill::{ProcessExit, ResourceSums, Task, Timestamp};
 
 use crate::model::end_cause::EndCause;
 use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
 use crate::tasks::demand::QueueDemand;
-use crate::tasks::hosting::{HostLedger, HostTerms};
 use crate::tasks::order::TaskList;
 use crate::tasks::quotas::TaskQuotas;
 use crate::tasks::ready::{ReadyTasks, SeenAgents, TaskSize};
@@ -90,8 +90,6 @@ pub(super) struct TaskProgress {
     pub(super) agent_id: String,
     pub(super) host: String,
     pub(super) executor: String,
-    /// The host that it is in.
-    pub(super) in_host: Option<TaskHost>,
     pub(super) started: Option<SystemTime>,
 }
 
@@ -459,7 +457,7 @@ impl TaskQueueState {
         self.demand.land(task.queue);
         self.taken = self.taken.saturating_sub(own);
         let progress = &mut self.progress[number as usize];
-        let _left = progress.in_host.take().map(|host| host.leave());
+        self.hosts.iter_mut().for_each(|hosts| hosts.leave(number.into()));
         self.agents.freed(&progress.agent_id, own);
     }
 
@@ -553,13 +551,9 @@ mod tests {
     }
 
     fn host_terms() -> HostTerms {
-        HostTerms {
-            cores: MilliCpus::from_millis(500),
-            memory: Mebibytes::new(1),
-            idle_timeout: Duration::from_secs(60),
-            argv: vec!["host".to_owned()],
-            setup: None,
-        }
+        let mut terms = HostTerms::new(vec!["host".to_owned()]);
+        (terms.cores, terms.memory) = (MilliCpus::from_millis(500), Mebibytes::new(1));
+        terms
     }
 
     /// The record of an executor with this tag.

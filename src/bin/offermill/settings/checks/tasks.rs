@@ -6,6 +6,7 @@ use std::time::Duration;
 use offermill::ResourceSums;
 use offermill::config::text::{TimeUnit, parse_count, parse_duration, parse_memory};
 use offermill::config::{ExecutorCores, ExecutorGpus};
+use offermill::engine::HostTerms;
 use offermill::launch::{Setup, uris};
 use offermill::limits::{EXECUTORS_MAX, TOTAL_CORES_MAX};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
@@ -16,7 +17,6 @@ use crate::settings::flags::RunArguments;
 use crate::settings::master::{ClusterKind, ClusterMaster, is_standalone};
 use crate::settings::sources::SettingSource;
 use crate::settings::values::executors::ExecutorProgram;
-use crate::tasks::hosting::HostTerms;
 use crate::tasks::order::{QueueTotals, TaskList};
 use crate::tasks::parse::{RETRIES_MAX, cores_of, memory_of};
 use crate::tasks::queue::{ResumedTasks, TaskQueue, TaskTerms};
@@ -172,13 +172,11 @@ fn host_terms(
     let idle = host_idle_timeout.as_deref().unwrap_or("60s");
     let idle = parse_duration("--host-idle-timeout", idle, TimeUnit::Seconds);
     let (program, setup) = host_program(arguments, draft)?;
-    let terms = HostTerms {
-        cores: cores.map_err(|why| named("--host-cores", why))?,
-        memory: memory.map_err(|why| named("--host-memory", why))?,
-        idle_timeout: idle.map_err(|error| error.to_string())?,
-        argv: vec![program, "task-host".to_owned()],
-        setup,
-    };
+    let mut terms = HostTerms::new(vec![program, "task-host".to_owned()]);
+    terms.cores = cores.map_err(|why| named("--host-cores", why))?;
+    terms.memory = memory.map_err(|why| named("--host-memory", why))?;
+    terms.idle_timeout = idle.map_err(|error| error.to_string())?;
+    terms.setup = setup;
     match draft.queues.no_host_starts(terms.sums(), draft.core_cap, draft.queued_memory) {
         Some(why) => Err(format!("{}: {why}", draft.name_of(QUEUES))),
         None => Ok(Some(terms)),
