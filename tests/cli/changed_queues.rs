@@ -169,6 +169,11 @@ fn guarantees_are_changed_while_tasks_run() {
     let flags = ["--total-executor-cores", "4", "--queues", "few:guaranteed-cores=3"];
     let changed = Changed::start(&tasks, &flags);
     changed.wait("default", 1, 6);
+    // With all of the cores the last of the queue would wait for the flood, and this for the queue.
+    let (code, text) = changed.ctl(&["few:guaranteed-cores=4"]);
+    let why =
+        "tasks, line 1: it takes 1 core; of --total-executor-cores, 4, 4 are kept for tasks that";
+    assert!(code == Some(1) && text.contains(why), "{text}");
     let reply = changed.change("few:guaranteed-cores=none");
     assert_eq!(reply, "queue few: guaranteed-cores 3 -> none\n");
     changed.wait("default", 4, 3);

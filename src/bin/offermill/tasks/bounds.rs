@@ -5,8 +5,8 @@ use offermill::config::QueueId;
 use offermill::engine::{HostLedger, HostTerms};
 
 use crate::tasks::demand::QueueTasks;
-use crate::tasks::order::QueueTotals;
 use crate::tasks::queue::{TaskQueue, TaskStage};
+use crate::tasks::queue_check::QueueTotals;
 use crate::tasks::quotas::TaskQuotas;
 
 impl TaskQueue {

@@ -12,6 +12,7 @@ pub(crate) mod demand;
 pub(crate) mod order;
 pub(crate) mod parse;
 pub(crate) mod queue;
+pub(crate) mod queue_check;
 pub(crate) mod quotas;
 pub(crate) mod read;
 pub(crate) mod ready;

@@ -3,13 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use offermill::ResourceSums;
-use offermill::config::QueueId;
-use offermill::resources::{Mebibytes, MilliCpus};
-
-use crate::tasks::quotas::TaskQuotas;
 use crate::tasks::task::TaskSpec;
-use crate::text::format;
 
 /// The most tasks of a cycle that are named.
 const CYCLE_SHOWN_MAX: usize = 6;
@@ -71,46 +65,6 @@ impl TaskList {
         }
     }
 
-    /// Finds the queue of each task.
-    ///
-    /// # Errors
-    /// With a sentence about the first task whose queue doesn't exist, or never has room for it.
-    pub(crate) fn find_queues(
-        &mut self,
-        quotas: &TaskQuotas,
-        all: QueueTotals,
-    ) -> Result<(), String> {
-        for task in &mut self.tasks {
-            let found = match task.queue_name.take() {
-                Some(name) => quotas.find(&name),
-                None => Ok(QueueId::DEFAULT),
-            };
-            let (source, line) = (&self.source, task.line);
-            task.queue = found.map_err(|why| format!("{source}, line {line}: it {why}"))?;
-        }
-        self.check_queues(quotas, all, |_| true)
-    }
-
-    /// Checks that queues have room for each task that may start yet, by its number.
-    ///
-    /// # Errors
-    /// With a sentence about the first task that its queue never has room for.
-    pub(crate) fn check_queues(
-        &self,
-        quotas: &TaskQuotas,
-        all: QueueTotals,
-        may_start: impl Fn(usize) -> bool,
-    ) -> Result<(), String> {
-        for (number, task) in self.tasks.iter().enumerate() {
-            if let Some(why) = never_starts(task, quotas, all)
-                && may_start(number)
-            {
-                return Err(format!("{}, line {}: it {why}", self.source, task.line));
-            }
-        }
-        Ok(())
-    }
-
     /// Tasks that wait for each other, if there are such: each for the one before, the first for the last.
     fn cycle(&self) -> Option<Vec<u32>> {
         let mut waits = self.waits.clone();
@@ -158,45 +112,10 @@ impl TaskList {
     }
 }
 
-/// What all queues share.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct QueueTotals {
-    /// The most cores that all take (`--total-executor-cores`).
-    pub(crate) cores: Option<MilliCpus>,
-    /// The most memory that all take (`--total-task-memory`).
-    pub(crate) memory: Option<Mebibytes>,
-    /// What a host takes, if tasks run in hosts. Hosts are in the default queue.
-    pub(crate) host: Option<ResourceSums>,
-}
-
-/// Why queues with these bounds never have room for a task, as the rest of a sentence; `None` if they may.
-fn never_starts(task: &TaskSpec, quotas: &TaskQuotas, all: QueueTotals) -> Option<String> {
-    let own = task.sums();
-    let beside = |host| (own.saturating_add(host), "with its host ");
-    let (both, who) = all.host.map_or((own, ""), beside);
-    let (in_queue, who_in_queue) =
-        if task.queue == QueueId::DEFAULT { (both, who) } else { (own, "") };
-    let too_large = quotas.too_large(task.queue, in_queue);
-    let too_large = too_large.map(|why| format!("{who_in_queue}{why}"));
-    too_large.or_else(|| Some(format!("{who}{}", beyond_total(both, all.cores, all.memory)?)))
-}
-
-/// Why what takes this never starts, whatever else runs, as the rest of a sentence; `None` if it may.
-fn beyond_total(
-    own: ResourceSums,
-    cores: Option<MilliCpus>,
-    memory: Option<Mebibytes>,
-) -> Option<String> {
-    if let Some(total) = cores.filter(|total| own.cores > *total) {
-        let own = format::cores(own.cores);
-        return Some(format!("takes {own}; --total-executor-cores is {total}"));
-    }
-    let total = memory.filter(|total| own.memory > *total)?;
-    Some(format!("takes {}; --total-task-memory is {total}", own.memory))
-}
-
 #[cfg(test)]
 mod tests {
+    use offermill::resources::{Mebibytes, MilliCpus};
+
     use super::*;
     use crate::tasks::parse::parse_line;
     use crate::tasks::task::TaskDefaults;

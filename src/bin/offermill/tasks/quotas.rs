@@ -158,6 +158,11 @@ impl TaskQuotas {
         names.join(", ")
     }
 
+    /// The queues with their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (QueueId, &Queue)> {
+        self.queues.iter()
+    }
+
     /// The queues.
     pub(crate) fn queues(&self) -> impl Iterator<Item = Queue> {
         self.queues.iter().map(|(_, queue)| queue.clone())
