@@ -141,6 +141,14 @@ impl ConfigBuilder {
         self
     }
 
+    /// Has the configured executor be the smallest [task](crate::Task) of a framework that places tasks: its cores, its
+    /// memory, and no overhead.
+    #[must_use]
+    pub fn smallest_task(self, cores: MilliCpus, memory: Mebibytes) -> Self {
+        let builder = self.executor_cores(ExecutorCores::Fixed(cores)).executor_memory(memory);
+        builder.memory_overhead(Some(Mebibytes::ZERO))
+    }
+
     /// Sets the cores advertised to each executor beyond those that it takes (`spark.mesos.extra.cores`). Default 0.
     ///
     /// They are task slots, not processor time: they are neither taken from the offer nor counted against the core

@@ -188,6 +188,12 @@ impl Config {
         self.revive_interval
     }
 
+    /// Returns the most memory that the executors of all queues hold together.
+    #[must_use]
+    pub fn queued_memory(&self) -> Option<Mebibytes> {
+        self.queues.memory
+    }
+
     /// Returns the queues.
     #[must_use]
     pub fn queues(&self) -> &Queues {

@@ -19,6 +19,8 @@
 //! | `state` | the state that the engine's threads share; receives events |
 //! | `offer_queue`, `handler_thread`, `offer_handler`, `handler_calls` | the way of an offer, in this order |
 //! | `task_chooser` | the interface to frameworks that choose tasks themselves |
+//! | `host_ledger` | for such frameworks: their hosts, from picks to ends |
+//! | `work_queue` | a queue of tasks with their commands, which is chooser, launcher and observer |
 //! | `placed_batch` | the executors of a batch, as the handler reports them to the control thread |
 //! | `inbox`, `control`, `controller` | the control thread's queue, its loop, and what it does |
 //! | `reconciliation`, `kill_retry`, `launches` | parts of the controller: questions, kills, and what they wait for |
@@ -39,6 +41,7 @@ mod encoded;
 mod gate;
 mod handler_calls;
 mod handler_thread;
+mod host_ledger;
 mod inbox;
 pub mod journal;
 pub(crate) mod kill_retry;
@@ -63,15 +66,18 @@ mod threads;
 pub(crate) mod trace;
 mod unreadable_offers;
 mod update;
+mod work_queue;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use clock::Clock;
+pub use host_ledger::{BatchCaps, HostLedger, HostTerms};
 pub use notice::{Notice, Observer, PlacedExecutor, Unobserved};
 pub use shutdown::Shutdown;
 pub use task_chooser::TaskChooser;
+pub use work_queue::{TaskEnd, WorkQueue};
 
 use crate::config::Config;
 use crate::error::Error;
@@ -286,7 +292,8 @@ impl Engine {
     /// amounts and tag. `launcher` is told the tag ([`LaunchContext::tag`](crate::launch::LaunchContext::tag)).
     ///
     /// The [configured executor](crate::ConfigBuilder::executor_cores) is the least that an offer must have: make it as
-    /// small as the smallest task. `examples/task_queue.rs` is a complete framework.
+    /// small as the smallest task. A
+    /// [`WorkQueue`] is such a framework.
     ///
     /// # Errors
     /// As [`Engine::start`].

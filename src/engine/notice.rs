@@ -22,6 +22,13 @@ pub trait Observer: Send {
     }
 }
 
+/// A closure observes.
+impl<F: FnMut(Timestamp, Notice) + Send> Observer for F {
+    fn notice(&mut self, at: Timestamp, notice: Notice) {
+        self(at, notice);
+    }
+}
+
 /// An observer that ignores all notices.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unobserved;

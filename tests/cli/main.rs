@@ -29,6 +29,7 @@
 //! | [`pods`] | runs on a fake API server, and `offermill clean` |
 //! | [`pod_files`] | files for executors on Kubernetes, what owns all, and servers that do not answer |
 //! | [`mesos`] | the settings of runs on Mesos, and their secrets |
+//! | [`changed_queues`] | queues are changed by command while their tasks run |
 //! | [`task_queues`] | the queues of `offermill run --tasks` keep to their bounds |
 //! | [`checking`] | `offermill constraints check` |
 //! | [`replaying`] | `offermill replay` decides as recorded, and as Spark |
@@ -45,6 +46,7 @@
 mod api_server;
 mod as_root;
 mod as_root_standalone;
+mod changed_queues;
 mod checking;
 mod comparing;
 mod controlling;

@@ -197,6 +197,20 @@ fn a_task_of_more_cores_than_all_may_have_is_refused() {
     }
 }
 
+/// Goal: a task that would wait for what is kept for a task that waits for it is refused. Method: two
+/// cores for all, both of which are kept for the queue of the second task.
+#[test]
+fn tasks_that_wait_for_each_other_by_a_guarantee_are_refused() {
+    let folder = Folder::new();
+    let tasks = task("a", "true", "default", &[]) + &task("b", "true", "q", &["a"]);
+    let flags = ["--total-executor-cores", "2", "--queues", "q:guaranteed-cores=2"];
+    let ended = run_in_queues(&folder, &tasks, &flags);
+    let why =
+        "tasks, line 1: it takes 1 core; of --total-executor-cores, 2, 2 are kept for tasks that";
+    assert_eq!(ended.code, Some(2), "{}", ended.errors);
+    assert!(ended.errors.contains(why), "{}", ended.errors);
+}
+
 /// Goal: memory is kept for a queue as cores are. Method: 64 MiB for all tasks, of which 32 are kept for a queue whose
 /// tasks wait for each other, while others of 16 MiB flood the run.
 #[test]

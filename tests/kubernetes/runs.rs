@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
-use offermill::TaskState;
 use offermill::cluster::kubernetes::PodsAtEnd;
+use offermill::config::Queue;
 use offermill::engine::cluster_manager::{ClusterManager, Event};
+use offermill::resources::MilliCpus;
+use offermill::{ConfigBuilder, TaskState};
 use serde_json::json;
 
 use crate::eventually::eventually;
 use crate::fake::ApiServer;
-use crate::framework::{Framework, PATIENCE, config};
+use crate::framework::{Framework, PATIENCE, config, settings};
+use crate::run::Run;
 
 /// Goal: a next run adopts executors and learns of ends that nobody has applied; it kills nothing. Method: a run that
 /// leaves three pods, of which one ends between the runs and one has no node yet.
@@ -50,6 +53,36 @@ fn a_next_run_adopts_executors() {
     });
     second.kill("etl-1-0.0");
     second.wait_state("etl-1-0.0", TaskState::Killed);
+}
+
+/// Goal: a next run adopts executors into the queues that they were in, whatever numbers these have by then. Method: a
+/// run of two executors in a queue that has room for two; the next has its queues in another order, and its own
+/// executors in another queue, so that those that are adopted would be too many in any other.
+#[test]
+fn executors_are_adopted_into_their_queues() {
+    let server = ApiServer::start();
+    let settings = |names: [&str; 2], own: &str, executors: u32| {
+        let cores = |name: &str| MilliCpus::from_cores(if name == "etl" { 2 } else { 1 });
+        let queue = |name: &str| Queue::new(name).max_cores(Some(cores(name)));
+        let builder = settings(executors).to_builder();
+        let builder = names.into_iter().map(queue).fold(builder, ConfigBuilder::queue);
+        let config = builder.clone().build().unwrap();
+        builder.executor_queue(config.queues().id(own).unwrap()).build().unwrap()
+    };
+    let leaving = config(&server.url).with_at_end(PodsAtEnd::Leave);
+    let first = Run::start(leaving, settings(["etl", "web"], "etl", 2), 1, false);
+    let before = first.wait_running(2, PATIENCE);
+    for pod in server.state().pods.values() {
+        assert_eq!(pod["metadata"]["annotations"]["offermill/queue"], "etl", "{pod}");
+    }
+    first.cluster.stop();
+    let second = Run::start(config(&server.url), settings(["web", "etl"], "web", 3), 2, false);
+    let after = second.wait_running(3, PATIENCE);
+    assert!(before.iter().all(|executor| after.contains(executor)), "{before:?} {after:?}");
+    let queues = second.engine.kernel().queues();
+    let held: Vec<(&str, u64)> =
+        queues.iter().map(|queue| (&*queue.name, queue.cores.millis())).collect();
+    assert_eq!(held, [("default", 0), ("web", 1000), ("etl", 2000)]);
 }
 
 /// Goal: what a former run has asked to end isn't adopted: it is neither this run's, nor lost. It takes room until it

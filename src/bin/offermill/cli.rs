@@ -91,8 +91,8 @@ const JSON_NOTES: &str = "\
   it), placed, bound (to a node, on Kubernetes), unwelcome (there), running, ending,
   out_of_sight, returned, given_up, refused_return, ended, excluded, all_excluded,
   waiting, agent_lost, demand, overflow, unreadable, call_failed, shuffle_registered,
-  shuffle_failing, journal_ended, refused, limit, kill, answer, totals (each 10 s),
-  stopping, summary (the last, except after a second Ctrl-C),
+  shuffle_failing, journal_ended, refused, limit, queues, kill, answer, totals (each
+  10 s), stopping, summary (the last, except after a second Ctrl-C),
   left_out (the number of \"lines\" that were left out because they weren't read in time).
 Events of executors have \"executor\", \"agent_id\", \"host\", \"state\", \"cores\",
 \"memory_mib\", \"gpus\", \"port\" and \"message\"; \"placed\" has \"replaces\" too,
@@ -101,7 +101,8 @@ Events of executors have \"executor\", \"agent_id\", \"host\", \"state\", \"core
 signaled, requested, not_started, dropped, agent_lost, preempted or unknown).
 \"started\" has \"protocol\", \"version\" and \"pid\", among others. \"excluded\" has
 \"failures\", \"why\", \"until\" and \"for_ms\" (null: for ever). \"limit\" has \"from\"
-and \"to\" (null: none) and \"why\"; \"kill\" has \"executors\" and \"why\"; \"answer\",
+and \"to\" (null: none) and \"why\"; \"queues\" has \"changes\", each with
+\"queue\", \"bound\", \"from\" and \"to\", and \"why\"; \"kill\" has \"executors\" and \"why\"; \"answer\",
 to a command from standard input, has \"command\" (its number), \"id\", \"ok\", \"answer\"
 and \"detail\". \"waiting\" comes when executors are wanted and none was placed for 5 s,
 and again if the reasons change; it has \"sentence\", \"wanted\" (null: as many as fit), \"offers\",

@@ -50,6 +50,7 @@ impl ActorCommand {
                     executor: launch.executor.to_owned(),
                     resources: launch.resources,
                     command: launch.command.clone(),
+                    queue: launch.queue.clone(),
                 });
                 ActorCommand::Accept {
                     permits: accept.offers.iter().map(|offer| offer.id.to_owned()).collect(),

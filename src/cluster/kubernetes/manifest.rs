@@ -5,11 +5,15 @@
 //!   may name other requests and limits of cores.
 //! * `restartPolicy: Never`: what has ended is the kernel's to replace.
 //! * Labels that never change, because lists and watches select by them: the run's name, the program that created the
-//!   pod, the executor's id. An annotation with the resources, by which a next run adopts the executor.
+//!   pod, the executor's id. Annotations with the resources and the queue's name, by which a next run adopts the
+//!   executor.
 //! * The run's lease as its owner, so that nothing stays when the lease is deleted.
+
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::adoption_annotations::{QUEUE_ANNOTATION, RESOURCES_ANNOTATION, written_resources};
 use super::config::{KubernetesConfig, Toleration, with_executor};
 use super::expansion::{AGENT_ID, HOSTNAME, escaped};
 use super::names::{
@@ -18,7 +22,6 @@ use super::names::{
 use super::node_choice::NodeChoice;
 use super::pod_state::EXECUTOR_CONTAINER;
 use super::quantity::{of_cores, of_memory};
-use super::resources_annotation::{RESOURCES_ANNOTATION, written_resources};
 use super::volumes::PodVolume;
 use crate::launch::{Command, CommandForm, Container, ContainerKind, SecretSource, Setup, Volume};
 use crate::resources::{ExecutorResources, Gpus};
@@ -39,6 +42,8 @@ pub(super) struct PodLaunch {
     pub(super) executor: String,
     pub(super) resources: ExecutorResources,
     pub(super) command: Command,
+    /// The name of its queue, if there are queues.
+    pub(super) queue: Option<Arc<str>>,
 }
 
 /// What all pods of a run share.
@@ -138,11 +143,14 @@ fn labels_and_annotations(
     }
     let mut annotations: Map<String, Value> = config.annotations.iter().map(filled).collect();
     annotations.insert(RESOURCES_ANNOTATION.to_owned(), written_resources(launch.resources).into());
+    if let Some(queue) = &launch.queue {
+        annotations.insert(QUEUE_ANNOTATION.to_owned(), (**queue).into());
+    }
     Ok([labels, annotations])
 }
 
 fn container(config: &KubernetesConfig, launch: &PodLaunch) -> Result<Value, String> {
-    let PodLaunch { resources, command, executor: _ } = launch;
+    let PodLaunch { resources, command, .. } = launch;
     let setup = command.setup.as_deref();
     let own = setup.and_then(|it| it.container.as_ref());
     let (own_image, is_pulled) = match own.map(|it| &it.kind) {

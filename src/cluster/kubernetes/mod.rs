@@ -56,6 +56,7 @@
 
 mod access;
 mod actor;
+mod adoption_annotations;
 mod affinity;
 mod api;
 mod api_server;
@@ -88,7 +89,6 @@ mod pods;
 mod quantity;
 mod reflector;
 mod removal;
-mod resources_annotation;
 mod run_owner;
 mod token_file;
 mod volumes;

@@ -8,13 +8,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::adoption_annotations::{RESOURCES_ANNOTATION, read_queue, read_resources};
 use super::leaving::LeavingPods;
 use super::names::{CREATOR_LABEL, EXECUTOR_LABEL, PodNames};
 use super::node_choice::NodeChoice;
 use super::objects::Pod;
 pub(super) use super::pod_entry::{Entry, PodChange, PodRef};
 use super::pod_state::{self, PodState};
-use super::resources_annotation::{RESOURCES_ANNOTATION, read_resources};
 use crate::engine::cluster_manager::{RecoveredExecutor, Update};
 use crate::status::{TaskState, UpdateReason};
 
@@ -294,11 +294,15 @@ impl Pods {
         let foreign = pods.iter().filter(|pod| is_foreign(pod, creator) && !pod.is_being_deleted());
         let recovered = foreign.filter_map(|pod| {
             let executor = executor_of(&self.names, pod)?;
-            let resources = pod.metadata.annotations.get(RESOURCES_ANNOTATION)?;
-            let resources = read_resources(resources)?;
-            Some(match pod.spec.node_name.as_str() {
+            let annotations = &pod.metadata.annotations;
+            let resources = read_resources(annotations.get(RESOURCES_ANNOTATION)?)?;
+            let recovered = match pod.spec.node_name.as_str() {
                 "" => RecoveredExecutor::late(executor, resources),
                 node => RecoveredExecutor::new(executor, node, node, resources),
+            };
+            Some(match read_queue(annotations) {
+                Some(queue) => recovered.in_queue_called(queue),
+                None => recovered,
             })
         });
         recovered.collect()

@@ -28,6 +28,12 @@ registered CORES     set how many cores have registered with the framework's dri
                      with + or -, add or subtract
 locality HOST=N...   set how many tasks have their data on which hosts: executors start
                      there if possible (spark.locality.wait); or \"locality none\"
+queues               print the queues of tasks: their bounds, what they take, their tasks;
+                     ends with an empty line
+queues json          the same as one line of JSON
+queues NAME:BOUND=VALUE,...;NAME:...
+                     change these bounds, as --queues has them, all of them or none;
+                     \"none\" takes a bound away, and others stay. Ends no task
 stop                 stop the run, like Ctrl-C
 help                 print this; ends with an empty line
 quit                 close the connection
@@ -46,7 +52,7 @@ pub(crate) const MASTER_COMMANDS: &str = concat!(
 
 /// The words that a command may begin with.
 pub(crate) const WORDS: &str =
-    "limit, kill, status, load, executor, registered, locality, stop, help or quit";
+    "limit, kill, status, load, executor, registered, locality, queues, stop, help or quit";
 
 /// The maximum number of executors that one command asks to end: the reply has a sentence for each that isn't alive.
 const KILL_NAMES_MAX: usize = 10_000;
@@ -72,6 +78,11 @@ pub(crate) enum ControlCommand {
     Registered(RegisteredCores),
     /// Hosts, and the number of tasks that have their data there.
     Locality(Vec<(String, u32)>),
+    Queues {
+        is_json: bool,
+    },
+    /// New bounds of queues, in the form of `--queues`.
+    ChangeQueues(String),
     Stop,
     Help,
     Quit,
@@ -132,6 +143,9 @@ impl ControlCommand {
             ("registered", [cores]) => ControlCommand::Registered(parse_registered(cores)?),
             ("registered", _) => return Err(expected("registered", "a number of cores")),
             ("locality", hosts) => ControlCommand::Locality(parse_hosts(hosts)?),
+            ("queues", []) => ControlCommand::Queues { is_json: false },
+            ("queues", ["json"]) => ControlCommand::Queues { is_json: true },
+            ("queues", bounds) => ControlCommand::ChangeQueues(bounds.join(" ")),
             ("stop", []) => ControlCommand::Stop,
             ("help", []) => ControlCommand::Help,
             ("quit", []) => ControlCommand::Quit,
@@ -289,6 +303,9 @@ mod tests {
             ("registered -2", ControlCommand::Registered(RegisteredCores::Removed(cores(2)))),
             ("locality a=3 b=1", ControlCommand::Locality(vec![("a".into(), 3), ("b".into(), 1)])),
             ("locality none", ControlCommand::Locality(Vec::new())),
+            ("queues", ControlCommand::Queues { is_json: false }),
+            ("queues json", ControlCommand::Queues { is_json: true }),
+            ("queues a:max-cores=1;  b", ControlCommand::ChangeQueues("a:max-cores=1; b".into())),
             ("stop", ControlCommand::Stop),
             ("help", ControlCommand::Help),
             ("quit", ControlCommand::Quit),

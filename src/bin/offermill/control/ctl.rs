@@ -27,6 +27,7 @@ Examples:
     offermill ctl /run/etl.sock status
     offermill ctl /run/etl.sock limit 20
     offermill ctl /run/etl.sock kill 17 18
+    offermill ctl /run/etl.sock queues 'etl:max-cores=6; adhoc:guaranteed-cores=2'
     offermill ctl /run/master.sock drain 26b92b18-1-W0 5min
 
 Exit codes:

@@ -6,6 +6,7 @@ use offermill::spark::shuffle::ShuffleEvent;
 use offermill::{DemandCall, Timestamp};
 
 use crate::model::executor::{AgentExclusion, ExecutorRecord, ExecutorState};
+use crate::model::queue::BoundChange;
 use crate::model::reply::{CommandAnswer, ControlReply};
 use crate::model::target::OnExit;
 use crate::model::task::{TaskChange, TaskEvent};
@@ -79,6 +80,8 @@ pub(crate) enum RunEvent {
     Broken { why: String },
     /// The executor limit changed.
     LimitSet { from: Option<u32>, to: Option<u32>, why: String },
+    /// Bounds of queues were changed.
+    QueuesChanged { changes: Vec<BoundChange>, why: String },
     /// Executors were asked to end.
     KillAsked { executors: Vec<String>, why: String },
     /// A task changed.
@@ -149,6 +152,7 @@ impl RunEvent {
             | RunEvent::Overflow { .. }
             | RunEvent::Unreadable { .. }
             | RunEvent::LimitSet { .. }
+            | RunEvent::QueuesChanged { .. }
             | RunEvent::KillAsked { .. }
             | RunEvent::Answered(_)
             | RunEvent::Stopping { .. } => EventSeverity::Notable,

@@ -11,6 +11,7 @@ pub(crate) mod failures;
 pub(crate) mod figures;
 pub(crate) mod history;
 pub(crate) mod local_names;
+pub(crate) mod queue;
 pub(crate) mod rate;
 pub(crate) mod reply;
 pub(crate) mod state;

@@ -15,6 +15,7 @@ use crate::model::reply::{CommandAnswer, ControlReply};
 use crate::model::state::RunState;
 use crate::model::waiting::Stall;
 use crate::output::capacity::use_object;
+use crate::output::queues::change_object;
 use crate::output::renderer::Renderer;
 use crate::output::stall::stall_sentence;
 use crate::output::summary::Summary;
@@ -230,6 +231,10 @@ fn body(event: &RunEvent) -> (&'static str, Value) {
         RunEvent::Broken { why } => ("broken", json!({ "why": why })),
         RunEvent::LimitSet { from, to, why } => {
             ("limit", json!({ "from": from, "to": to, "why": why }))
+        }
+        RunEvent::QueuesChanged { changes, why } => {
+            let changes: Vec<Value> = changes.iter().map(change_object).collect();
+            ("queues", json!({ "changes": changes, "why": why }))
         }
         RunEvent::KillAsked { executors, why } => {
             ("kill", json!({ "executors": executors, "why": why }))

@@ -5,6 +5,7 @@ pub(crate) mod json;
 pub(crate) mod lines;
 pub(crate) mod log;
 mod messages;
+pub(crate) mod queues;
 pub(crate) mod renderer;
 pub(crate) mod sentence;
 pub(crate) mod stall;

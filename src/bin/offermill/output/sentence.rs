@@ -17,6 +17,7 @@ use crate::model::reply::ControlReply;
 use crate::model::state::FindError;
 use crate::model::target::{OnExit, RunTarget};
 use crate::model::unended::{UnendedFate, is_unreachable};
+use crate::output::queues::changes_sentence;
 use crate::output::stall::stall_sentence;
 use crate::output::tasks::{end_of_tasks, task_sentence};
 use crate::text::clock::short_time;
@@ -50,10 +51,7 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
         RunEvent::GivenUp(record) => about(record, "given up", "unreachable for too long"),
         RunEvent::Ended(record) => ended(record),
         RunEvent::Excluded(exclusion) => exclusion_sentence(exclusion),
-        RunEvent::AllExcluded { agents } => match agents {
-            1 => "no agent is left: the only usable one is excluded".to_owned(),
-            _ => format!("no agent is left: all {agents} usable ones are excluded"),
-        },
+        RunEvent::AllExcluded { agents } => all_excluded(*agents),
         RunEvent::Stalled(stall) => stall_sentence(stall),
         RunEvent::AgentLost { host, .. } => format!("{host} is lost"),
         RunEvent::Unwelcome { executor, host, why } => unwelcome(executor, host, why),
@@ -83,6 +81,7 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
             format!("internal error, the run can't continue: {why}; please report it")
         }
         RunEvent::LimitSet { from, to, why } => format!("{}: {why}", limit_change(*from, *to)),
+        RunEvent::QueuesChanged { changes, why } => format!("{}: {why}", changes_sentence(changes)),
         RunEvent::KillAsked { executors, why } => {
             format!("asked to end: {}: {why}", list(executors))
         }
@@ -91,6 +90,14 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
         RunEvent::Stopping { why, timeout, executors, by_signal } => {
             stopping(why, *timeout, *executors, *by_signal)
         }
+    }
+}
+
+/// As in `no agent is left: all 3 usable ones are excluded`.
+fn all_excluded(agents: usize) -> String {
+    match agents {
+        1 => "no agent is left: the only usable one is excluded".to_owned(),
+        _ => format!("no agent is left: all {agents} usable ones are excluded"),
     }
 }
 

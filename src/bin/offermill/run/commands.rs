@@ -22,7 +22,7 @@ type CommandResult = Result<String, String>;
 /// The same, with the detail for programs.
 type Detailed = Result<(String, Value), String>;
 
-const STOPPING: &str = "the run is stopping";
+pub(super) const STOPPING: &str = "the run is stopping";
 const NO_ALLOCATION: &str = "it has no effect without dynamic allocation; expected \
      spark.dynamicAllocation.enabled=true";
 const NO_TRACKING: &str = "shuffle data has an effect only with \
@@ -51,6 +51,7 @@ impl Session {
             ControlCommand::Status { is_json: true } => {
                 return ControlReply::Object(self.status_object()).into();
             }
+            ControlCommand::Queues { is_json } => return self.list_queues(*is_json),
             ControlCommand::Help => return ControlReply::Block(HELP.to_owned()).into(),
             ControlCommand::Quit => Ok("goodbye".to_owned()),
             ControlCommand::Stop => {
@@ -64,6 +65,7 @@ impl Session {
                 return outcome(self.command_limit(*limit, hosts.as_deref()));
             }
             ControlCommand::Kill(names) => return self.command_kill(names),
+            ControlCommand::ChangeQueues(text) => return self.change_queues(text),
             ControlCommand::Load(load) => match &mut self.allocation {
                 Some(allocation) => {
                     allocation.load = Some(*load);

@@ -12,6 +12,7 @@ mod inbox;
 mod listeners;
 mod parent;
 mod print_config;
+mod queues;
 mod registration;
 mod reports;
 mod shuffle;

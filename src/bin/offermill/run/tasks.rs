@@ -40,6 +40,11 @@ impl TaskRun {
         Some(TaskRun { queue, idle_since: None, is_suppressed: false, failed: Vec::new() })
     }
 
+    /// The queue of all tasks.
+    pub(super) fn queue(&self) -> &TaskQueue {
+        &self.queue
+    }
+
     /// How many tasks are in which state.
     pub(super) fn counts(&self) -> TaskCounts {
         self.queue.counts()

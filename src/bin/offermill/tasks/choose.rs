@@ -1,15 +1,14 @@
 //! Choosing from the queue, on handler threads: which tasks start on which rooms, and with which commands.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use offermill::config::Placement;
-use offermill::engine::TaskChooser;
+use offermill::engine::{BatchCaps, TaskChooser};
 use offermill::launch::{Command, Hosting, LaunchContext, Launcher};
 use offermill::{Picks, QueuesLeft, Rooms, Task, Timestamp, Unplaced};
 
-use crate::tasks::hosting::BatchCaps;
 use crate::tasks::queue::{TaskQueue, TaskQueueState, TaskStage, TaskTerms};
 use crate::tasks::results::ResultState;
 
@@ -48,10 +47,9 @@ impl TaskChooser for TaskQueue {
             _ => state.chooser.round_robin(list, wanted, picks),
         };
         let caps = self.caps_left(state);
-        let mut hosts = match &mut state.hosts {
-            Some(hosts) => hosts.group(rooms, picks, caps, queues),
-            None => HashMap::new(),
-        };
+        if let Some(hosts) = &mut state.hosts {
+            hosts.group(rooms, picks, caps, queues);
+        }
         state.picked.extend(picks.iter().map(|pick| (pick.task.tag, pick.task)));
         let started = SystemTime::now();
         let mut lines = Vec::with_capacity(picks.len());
@@ -60,7 +58,6 @@ impl TaskChooser for TaskQueue {
             let place = offer.map_or(("", ""), |offer| (offer.agent_id, offer.hostname));
             let number = pick.task.tag as u32;
             self.start(state, number, place, started);
-            state.progress[number as usize].in_host = hosts.remove(&pick.task.tag);
             lines.push(self.line(state, number, ResultState::Started));
         }
         if !state.write(&lines) {
@@ -97,7 +94,7 @@ impl TaskQueue {
         };
         let left = most.saturating_sub(taken);
         let executors = u64::from(tasks_max).saturating_sub(state.counts.running + hosts);
-        BatchCaps { executors, left }
+        BatchCaps::new(executors, left)
     }
 
     /// Whether a tag is that of a host.
@@ -113,7 +110,7 @@ impl TaskQueue {
         mut queues: QueuesLeft,
         wanted: impl Iterator<Item = Task>,
     ) -> Vec<Task> {
-        let BatchCaps { executors: room, mut left } = self.caps_left(state);
+        let BatchCaps { executors: room, mut left, .. } = self.caps_left(state);
         let own = |task: &Task| self.list.tasks[task.tag as usize].sums();
         let in_queue = wanted.filter(|task| queues.take(task).is_ok());
         let is_admitted = |task: &Task| {
@@ -138,6 +135,7 @@ impl TaskQueue {
         let task = &self.list.tasks[number as usize];
         let own = task.sums();
         state.counts.running += 1;
+        state.demand.take_off(task.queue);
         state.taken = state.taken.saturating_add(own);
         state.agents.taken(place.0, own);
         let progress = &mut state.progress[number as usize];
@@ -152,8 +150,8 @@ impl TaskQueue {
     /// Takes back what was picked and not placed. Returns whether it is a task, not a host.
     fn return_pick(&self, state: &mut TaskQueueState, tag: u64) -> bool {
         state.picked.remove(&tag);
-        if self.is_host(tag) {
-            let _was_asked = state.hosts.as_mut().map(|hosts| hosts.remove(tag));
+        let is_task = state.hosts.as_mut().is_none_or(|hosts| hosts.take_back(tag));
+        if !is_task {
             return false;
         }
         let number = tag as u32;
@@ -172,15 +170,14 @@ impl Launcher for TaskQueue {
         let tag = context.tag.unwrap_or_default();
         let mut state = self.lock();
         state.picked.remove(&tag);
-        let hosts = state.hosts.as_mut().filter(|_| self.is_host(tag));
-        if let Some(hosts) = hosts {
-            return hosts.command(tag, context.executor);
+        if let Some(command) = state.hosts.as_mut().and_then(|hosts| hosts.command(context)) {
+            return command;
         }
         let number = tag as usize;
         let Some(task) = self.list.tasks.get(number) else { return Command::default() };
         let attempt = state.progress[number].attempts;
         let hosting = match &state.hosts {
-            Some(hosts) => Hosting::In(hosts.host_of(context.agent_id)),
+            Some(hosts) => hosts.hosting(context.agent_id),
             None => Hosting::Alone,
         };
         drop(state);

@@ -6,11 +6,13 @@
 //!                                               └► results.rs: a line before each attempt and at each end
 //! ```
 
+mod bounds;
 mod choose;
-pub(crate) mod hosting;
+pub(crate) mod demand;
 pub(crate) mod order;
 pub(crate) mod parse;
 pub(crate) mod queue;
+pub(crate) mod queue_check;
 pub(crate) mod quotas;
 pub(crate) mod read;
 pub(crate) mod ready;

@@ -3,13 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use offermill::ResourceSums;
-use offermill::config::QueueId;
-use offermill::resources::{Mebibytes, MilliCpus};
-
-use crate::tasks::quotas::TaskQuotas;
 use crate::tasks::task::TaskSpec;
-use crate::text::format;
 
 /// The most tasks of a cycle that are named.
 const CYCLE_SHOWN_MAX: usize = 6;
@@ -71,40 +65,6 @@ impl TaskList {
         }
     }
 
-    /// Finds the queue of each task. `host` is what a host takes, if tasks run in hosts, which are in the default
-    /// queue; `cores` and `memory` are what all queues have, which hosts and tasks share.
-    ///
-    /// # Errors
-    /// With a sentence about the first task whose queue doesn't exist, or never has room for it.
-    pub(crate) fn find_queues(
-        &mut self,
-        quotas: &TaskQuotas,
-        host: Option<ResourceSums>,
-        (cores, memory): (Option<MilliCpus>, Option<Mebibytes>),
-    ) -> Result<(), String> {
-        for task in &mut self.tasks {
-            let found = match task.queue_name.take() {
-                Some(name) => quotas.find(&name),
-                None => Ok(QueueId::DEFAULT),
-            };
-            let own = task.sums();
-            let checked = found.and_then(|queue| {
-                let beside = |host| (own.saturating_add(host), "with its host ");
-                let (all, who) = host.map_or((own, ""), beside);
-                let (in_queue, who_in_queue) =
-                    if queue == QueueId::DEFAULT { (all, who) } else { (own, "") };
-                let too_large = quotas
-                    .too_large(queue, in_queue)
-                    .map(|why| format!("{who_in_queue}{why}"))
-                    .or_else(|| Some(format!("{who}{}", beyond_total(all, cores, memory)?)));
-                too_large.map_or(Ok(queue), Err)
-            });
-            let (source, line) = (&self.source, task.line);
-            task.queue = checked.map_err(|why| format!("{source}, line {line}: it {why}"))?;
-        }
-        Ok(())
-    }
-
     /// Tasks that wait for each other, if there are such: each for the one before, the first for the last.
     fn cycle(&self) -> Option<Vec<u32>> {
         let mut waits = self.waits.clone();
@@ -152,22 +112,10 @@ impl TaskList {
     }
 }
 
-/// Why what takes this never starts, whatever else runs, as the rest of a sentence; `None` if it may.
-fn beyond_total(
-    own: ResourceSums,
-    cores: Option<MilliCpus>,
-    memory: Option<Mebibytes>,
-) -> Option<String> {
-    if let Some(total) = cores.filter(|total| own.cores > *total) {
-        let own = format::cores(own.cores);
-        return Some(format!("takes {own}; --total-executor-cores is {total}"));
-    }
-    let total = memory.filter(|total| own.memory > *total)?;
-    Some(format!("takes {}; --total-task-memory is {total}", own.memory))
-}
-
 #[cfg(test)]
 mod tests {
+    use offermill::resources::{Mebibytes, MilliCpus};
+
     use super::*;
     use crate::tasks::parse::parse_line;
     use crate::tasks::task::TaskDefaults;

@@ -7,16 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use offermill::choosers::Chooser;
-use offermill::config::{Placement, QueueId};
+use offermill::config::Placement;
+use offermill::engine::{HostLedger, HostTerms};
 use offermill::launch::{CommandForm, Setup};
-use offermill::{ProcessExit, ResourceSums, Task, TaskHost, Timestamp};
+use offermill::{ProcessExit, ResourceSums, Task, Timestamp};
 
 use crate::model::end_cause::EndCause;
 use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
-use crate::tasks::hosting::{HostLedger, HostTerms};
+use crate::tasks::demand::QueueDemand;
 use crate::tasks::order::TaskList;
-use crate::tasks::quotas::{QueueDemand, TaskQuotas};
+use crate::tasks::quotas::TaskQuotas;
 use crate::tasks::ready::{ReadyTasks, SeenAgents, TaskSize};
 use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult};
 use crate::tasks::task::TaskSpec;
@@ -89,8 +90,6 @@ pub(super) struct TaskProgress {
     pub(super) agent_id: String,
     pub(super) host: String,
     pub(super) executor: String,
-    /// The host that it is in.
-    pub(super) in_host: Option<TaskHost>,
     pub(super) started: Option<SystemTime>,
 }
 
@@ -340,11 +339,6 @@ impl TaskQueue {
         progress.stage != TaskStage::InFlight || progress.executor != record.name
     }
 
-    /// The queues whose demand has changed, and whether they have some: tasks that are yet to start.
-    pub(crate) fn demand_changes(&self) -> Vec<(QueueId, bool)> {
-        self.lock().demand.changes()
-    }
-
     /// Ends the hosts that have been idle for long enough. Returns their executors, which are to be ended.
     pub(crate) fn end_idle_hosts(&self, now: Timestamp) -> Vec<String> {
         self.lock().hosts.as_mut().map(|hosts| hosts.end_idle(now)).unwrap_or_default()
@@ -460,9 +454,10 @@ impl TaskQueueState {
         // Its launch may never have been prepared.
         self.picked.remove(&u64::from(number));
         self.counts.running -= 1;
+        self.demand.land(task.queue);
         self.taken = self.taken.saturating_sub(own);
         let progress = &mut self.progress[number as usize];
-        let _left = progress.in_host.take().map(|host| host.leave());
+        self.hosts.iter_mut().for_each(|hosts| hosts.leave(number.into()));
         self.agents.freed(&progress.agent_id, own);
     }
 
@@ -556,13 +551,9 @@ mod tests {
     }
 
     fn host_terms() -> HostTerms {
-        HostTerms {
-            cores: MilliCpus::from_millis(500),
-            memory: Mebibytes::new(1),
-            idle_timeout: Duration::from_secs(60),
-            argv: vec!["host".to_owned()],
-            setup: None,
-        }
+        let mut terms = HostTerms::new(vec!["host".to_owned()]);
+        (terms.cores, terms.memory) = (MilliCpus::from_millis(500), Mebibytes::new(1));
+        terms
     }
 
     /// The record of an executor with this tag.

@@ -1,12 +1,17 @@
-//! The queues that tasks are in (`--queues`): parsing their bounds, and whether each has tasks that are yet to start.
+//! The queues that tasks are in (`--queues`): parsing their bounds, and changing them.
 
-use offermill::ResourceSums;
 use offermill::config::text::{parse_cores, parse_memory};
 use offermill::config::{Queue, QueueId, Queues};
 use offermill::resources::{Mebibytes, MilliCpus};
+use offermill::{Config, ResourceSums};
+
+use crate::model::queue::BoundChange;
+use crate::text::format::shortened;
 
 /// The bounds that a queue may have.
 const BOUNDS: &str = "max-cores, max-mem, guaranteed-cores or guaranteed-mem";
+/// The value of a bound that a queue doesn't have.
+const NONE: &str = "none";
 
 /// The queues of `--queues`; none if none was given.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,20 +25,55 @@ impl TaskQuotas {
     /// # Errors
     /// With what is wrong, as a clause.
     pub(crate) fn parse(text: &str) -> Result<TaskQuotas, String> {
-        let mut queues: Vec<Queue> = Vec::new();
-        for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
-            let (name, bounds) = part.split_once(':').unwrap_or((part, ""));
-            let name = name.trim();
-            if queues.iter().any(|queue| queue.name() == name) {
-                return Err(format!("the queue {name:?} stands there twice"));
-            }
-            queues.push(parse_queue(name, bounds)?);
-        }
-        if queues.is_empty() {
-            return Err("it names no queue".to_owned());
-        }
+        let queues = parse_queues(text, |name| Ok(Queue::new(name)))?;
         let queues = Queues::new(queues).map_err(|error| error.to_string())?;
         Ok(TaskQuotas { queues })
+    }
+
+    /// The queues of a configuration.
+    pub(crate) fn of(config: &Config) -> TaskQuotas {
+        TaskQuotas { queues: config.queues().clone() }
+    }
+
+    /// These queues with the bounds of a text as [`parse`](TaskQuotas::parse) takes it. Others stay.
+    ///
+    /// # Errors
+    /// With what is wrong, as a sentence: also if it names a queue that isn't there, or changes nothing of one.
+    pub(crate) fn changed(&self, text: &str) -> Result<TaskQuotas, String> {
+        let known = |name: &str| {
+            let queue = self.queues.id(name).and_then(|id| self.queues.get(id)).cloned();
+            queue.ok_or_else(|| {
+                format!("{:?} is no queue of this run: {}", shortened(name), self.names())
+            })
+        };
+        let mut parts = text.split(';').map(str::trim).filter(|part| !part.is_empty());
+        if let Some(part) = parts.find(|part| !part.contains('=')) {
+            let part = shortened(part);
+            return Err(format!(
+                "{part:?} changes nothing; expected NAME:BOUND=VALUE with {BOUNDS}"
+            ));
+        }
+        let changed = parse_queues(text, known)?;
+        let all = self.queues.iter().map(|(_, queue)| queue).chain(&changed).cloned();
+        let queues = Queues::new(all).map_err(|error| error.to_string())?;
+        Ok(TaskQuotas { queues })
+    }
+
+    /// What is different in `after`, which has the same queues.
+    pub(crate) fn changes(&self, after: &TaskQuotas) -> Vec<BoundChange> {
+        let pairs = self.queues.iter().zip(after.queues.iter());
+        let of_queue = |((_, before), (_, after)): ((_, &Queue), (_, &Queue))| {
+            let all = bounds(before).into_iter().zip(bounds(after));
+            let differ = all.filter(|((_, before), (_, after))| before != after);
+            let queue = before.name().to_owned();
+            differ
+                .map(move |((bound, from), (_, to))| {
+                    let queue = queue.clone();
+                    BoundChange { queue, bound, from, to }
+                })
+                .collect::<Vec<_>>()
+        };
+        pairs.flat_map(of_queue).collect()
     }
 
     /// Whether any queue was given.
@@ -110,8 +150,17 @@ impl TaskQuotas {
         if !self.are_given() {
             return Err(format!("is of the queue {name:?}, but there are no --queues"));
         }
+        Err(format!("is of the queue {name:?}, which is none of --queues: {}", self.names()))
+    }
+
+    fn names(&self) -> String {
         let names: Vec<&str> = self.queues.iter().map(|(_, queue)| queue.name()).collect();
-        Err(format!("is of the queue {name:?}, which is none of --queues: {}", names.join(", ")))
+        names.join(", ")
+    }
+
+    /// The queues with their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (QueueId, &Queue)> {
+        self.queues.iter()
     }
 
     /// The queues.
@@ -132,33 +181,60 @@ impl TaskQuotas {
     }
 
     /// How many queues tasks may be in.
-    fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.queues.iter().count().max(1)
     }
 }
 
-fn parse_queue(name: &str, bounds: &str) -> Result<Queue, String> {
-    let mut queue = Queue::new(name);
+/// The queues that a text names, with its bounds; `find` says what each is without them.
+fn parse_queues(
+    text: &str,
+    find: impl Fn(&str) -> Result<Queue, String>,
+) -> Result<Vec<Queue>, String> {
+    let mut queues: Vec<Queue> = Vec::new();
+    for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
+        let (name, bounds) = part.split_once(':').unwrap_or((part, ""));
+        let name = name.trim();
+        if queues.iter().any(|queue| queue.name() == name) {
+            return Err(format!("the queue {:?} stands there twice", shortened(name)));
+        }
+        queues.push(parse_bounds(find(name)?, bounds)?);
+    }
+    if queues.is_empty() { Err("it names no queue".to_owned()) } else { Ok(queues) }
+}
+
+/// The queue with these bounds; `none` is none. Those that aren't named stay.
+fn parse_bounds(mut queue: Queue, bounds: &str) -> Result<Queue, String> {
+    let name = shortened(queue.name());
     let mut seen: Vec<&str> = Vec::new();
     for bound in bounds.split(',').map(str::trim).filter(|bound| !bound.is_empty()) {
         let (key, value) = bound.split_once('=').ok_or_else(|| {
+            let bound = shortened(bound);
             format!("{bound:?} of the queue {name} must be BOUND=VALUE with {BOUNDS}")
         })?;
         let (key, value) = (key.trim(), value.trim());
         if seen.contains(&key) {
-            return Err(format!("{key} of the queue {name} stands there twice"));
+            return Err(format!("{} of the queue {name} stands there twice", shortened(key)));
         }
         seen.push(key);
-        let named = format!("{key} of the queue {name}");
+        let named = format!("{} of the queue {name}", shortened(key));
         let failed = |error: offermill::Error| error.to_string();
-        let cores = || parse_cores(&named, value).map_err(failed);
-        let memory = || parse_memory(&named, value).map_err(failed);
+        let is_none = value == NONE;
+        let cores = || match is_none {
+            true => Ok(None),
+            false => parse_cores(&named, value).map(Some).map_err(failed),
+        };
+        let memory = || match is_none {
+            true => Ok(None),
+            false => parse_memory(&named, value).map(Some).map_err(failed),
+        };
         queue = match key {
-            "max-cores" => queue.max_cores(Some(cores()?)),
-            "max-mem" => queue.max_memory(Some(memory()?)),
-            "guaranteed-cores" => queue.guaranteed_cores(cores()?),
-            "guaranteed-mem" => queue.guaranteed_memory(memory()?),
+            "max-cores" => queue.max_cores(cores()?),
+            "max-mem" => queue.max_memory(memory()?),
+            "guaranteed-cores" => queue.guaranteed_cores(cores()?.unwrap_or(MilliCpus::ZERO)),
+            "guaranteed-mem" => queue.guaranteed_memory(memory()?.unwrap_or(Mebibytes::ZERO)),
             _ => {
+                let key = shortened(key);
                 return Err(format!("{key:?} of the queue {name} is no bound; expected {BOUNDS}"));
             }
         };
@@ -166,56 +242,26 @@ fn parse_queue(name: &str, bounds: &str) -> Result<Queue, String> {
     Ok(queue)
 }
 
-/// How many tasks of each queue are yet to start: as long as there are some, it has demand.
-#[derive(Debug)]
-pub(super) struct QueueDemand {
-    are_given: bool,
-    yet_to_start: Vec<u64>,
-    /// Whether the kernel was told that the queue has demand.
-    has_demand: Vec<bool>,
-}
-
-impl QueueDemand {
-    /// The demand of this many tasks in each queue.
-    pub(super) fn new(quotas: &TaskQuotas, tasks: impl Iterator<Item = QueueId>) -> QueueDemand {
-        let count = quotas.count();
-        let mut demand = QueueDemand {
-            are_given: quotas.are_given(),
-            yet_to_start: vec![0; count],
-            has_demand: vec![true; count],
-        };
-        tasks.for_each(|queue| demand.await_task(queue));
-        demand
-    }
-
-    /// A task is to start, or to start again.
-    pub(super) fn await_task(&mut self, queue: QueueId) {
-        self.yet_to_start[usize::from(queue.number())] += 1;
-    }
-
-    /// A task has started, or is never to start.
-    pub(super) fn settle_task(&mut self, queue: QueueId) {
-        let count = &mut self.yet_to_start[usize::from(queue.number())];
-        *count = count.saturating_sub(1);
-    }
-
-    /// The queues whose demand has changed, and whether they have some now. The caller tells the kernel.
-    pub(super) fn changes(&mut self) -> Vec<(QueueId, bool)> {
-        if !self.are_given {
-            return Vec::new();
-        }
-        let told = self.has_demand.iter_mut().zip(&self.yet_to_start).zip(0..);
-        let changed = told.filter_map(|((told, count), number)| {
-            let has_demand = *count > 0;
-            let before = std::mem::replace(told, has_demand);
-            (before != has_demand).then_some((QueueId::new(number), has_demand))
-        });
-        changed.collect()
-    }
+/// The bounds of a queue as a text has them.
+fn bounds(queue: &Queue) -> [(&'static str, String); 4] {
+    let cores = |cores: Option<MilliCpus>| cores.map_or(NONE.to_owned(), |it| it.to_string());
+    let memory = |it: Option<Mebibytes>| it.map_or(NONE.to_owned(), |it| format!("{}m", it.get()));
+    let (max_cores, max_memory) = queue.maxima();
+    let (kept_cores, kept_memory) = queue.guarantees();
+    [
+        ("max-cores", cores(max_cores)),
+        ("max-mem", memory(max_memory)),
+        ("guaranteed-cores", cores(Some(kept_cores).filter(|it| *it > MilliCpus::ZERO))),
+        ("guaranteed-mem", memory(Some(kept_memory).filter(|it| *it > Mebibytes::ZERO))),
+    ]
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+
     use super::*;
 
     fn own(cores: u64, memory: u64) -> ResourceSums {
@@ -305,18 +351,85 @@ mod tests {
         assert!(starts(1124) && !starts(1123));
     }
 
-    /// Goal: a queue has demand as long as it has tasks that are yet to start, and changes are told once. Method: a
-    /// task that starts, and is to start again.
+    proptest! {
+        /// Goal: a change sets the bounds that it names, in the queues that it names, and nothing else; what differs is
+        /// told, and told again it brings the same. Method: random bounds of three queues, random changes of some of
+        /// them, and a table of what each queue should have.
+        #[test]
+        fn changes_touch_what_they_name(
+            before in vec(values(), 3),
+            change in vec(option::of(values()), 3),
+        ) {
+            let text = |all: &[Option<[Option<u64>; 4]>], none: bool| {
+                let queue = |(name, values): (&str, &Option<[Option<u64>; 4]>)| {
+                    let bounds = KEYS.iter().zip((*values)?);
+                    let bounds = bounds.filter(|(_, value)| none || value.is_some());
+                    let bounds = bounds.map(|(key, value)| {
+                        format!("{key}={}", value.map_or("none".to_owned(), |it| it.to_string()))
+                    });
+                    Some(format!("{name}:{}", bounds.collect::<Vec<_>>().join(",")))
+                };
+                let all = ["default", "a", "b"].into_iter().zip(all).filter_map(queue);
+                all.collect::<Vec<_>>().join(";")
+            };
+            let given: Vec<_> = before.iter().copied().map(Some).collect();
+            let quotas = TaskQuotas::parse(&text(&given, false)).unwrap();
+            let is_given = change.iter().any(Option::is_some);
+            prop_assume!(is_given);
+            let changed = quotas.changed(&text(&change, true)).unwrap();
+            let expected: Vec<_> =
+                given.iter().zip(&change).map(|(before, change)| change.or(*before)).collect();
+            prop_assert_eq!(&changed, &TaskQuotas::parse(&text(&expected, false)).unwrap());
+            let told = quotas.changes(&changed);
+            prop_assert_eq!(told.is_empty(), quotas == changed);
+            let again = told.iter().fold(quotas, |quotas, it| {
+                quotas.changed(&format!("{}:{}={}", it.queue, it.bound, it.to)).unwrap()
+            });
+            prop_assert_eq!(again, changed);
+        }
+
+        /// Goal: any text changes queues or is refused with one line of limited length. Method: words of the language
+        /// and any text, in any order.
+        #[test]
+        fn every_change_has_an_answer(words in vec(prop_oneof![
+            Just("a".to_owned()), Just(":".to_owned()), Just(";".to_owned()), Just(",".to_owned()),
+            Just("max-cores=".to_owned()), Just("guaranteed-mem=".to_owned()),
+            Just("none".to_owned()), "[0-9.mg]{0,24}", ".{0,300}",
+        ], 0..9)) {
+            let quotas = TaskQuotas::parse("a:max-cores=2;b").unwrap();
+            if let Err(why) = quotas.changed(&words.concat()) {
+                prop_assert!(!why.is_empty() && why.len() < 5_000, "{}", why);
+            }
+        }
+    }
+
+    const KEYS: [&str; 4] = ["max-cores", "max-mem", "guaranteed-cores", "guaranteed-mem"];
+
+    /// Values of all bounds, of which no guarantee is more than any maximum.
+    fn values() -> impl Strategy<Value = [Option<u64>; 4]> {
+        [option::of(5..9u64), option::of(5..9), option::of(1..6), option::of(1..6)]
+    }
+
+    /// Goal: each mistake in a change has a sentence that names it. Method: one of each.
     #[test]
-    fn queues_have_demand_while_tasks_wait() {
-        let quotas = TaskQuotas::parse("etl;web").unwrap();
-        let (etl, web) = (QueueId::new(1), QueueId::new(2));
-        let mut demand = QueueDemand::new(&quotas, [etl, web].into_iter());
-        assert_eq!(demand.changes(), [(QueueId::DEFAULT, false)]);
-        demand.settle_task(web);
-        assert_eq!(demand.changes(), [(web, false)]);
-        demand.await_task(web);
-        assert_eq!(demand.changes(), [(web, true)]);
-        assert_eq!(demand.changes(), []);
+    fn mistakes_in_changes_are_named() {
+        let quotas = TaskQuotas::parse("a:max-cores=2,guaranteed-cores=1").unwrap();
+        for (text, expected) in [
+            ("", "it names no queue"),
+            ("a", "\"a\" changes nothing; expected NAME:BOUND=VALUE with max-cores, max-mem,"),
+            ("a:", "\"a:\" changes nothing"),
+            ("a:max-cores", "\"a:max-cores\" changes nothing"),
+            ("c:max-cores=1", "\"c\" is no queue of this run: default, a"),
+            ("a:max-cores=3;a:max-mem=1g", "the queue \"a\" stands there twice"),
+            ("a:max-cores=0", "max-cores of the queue a is \"0\", but must be"),
+            (
+                "a:max-cores=0.5",
+                "guarantee of cores of the queue a is \"1\", but must be at most 0.5",
+            ),
+            ("a:max-cores=3,max-cores=none", "max-cores of the queue a stands there twice"),
+        ] {
+            let why = quotas.changed(text).unwrap_err();
+            assert!(why.contains(expected), "{text}: {why}");
+        }
     }
 }

@@ -6,12 +6,14 @@ use std::time::Duration;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::cluster::kubernetes::adoption_annotations::{
+    QUEUE_ANNOTATION, RESOURCES_ANNOTATION, read_queue, read_resources,
+};
 use crate::cluster::kubernetes::affinity::NodeSelection;
 use crate::cluster::kubernetes::config::{KubernetesConfig, Toleration};
 use crate::cluster::kubernetes::expansion::tests::expanded;
 use crate::cluster::kubernetes::manifest::{PodContext, PodLaunch, pod};
 use crate::cluster::kubernetes::node_choice::NodeChoice;
-use crate::cluster::kubernetes::resources_annotation::{RESOURCES_ANNOTATION, read_resources};
 use crate::launch::{
     Command, CommandForm, Container, ContainerKind, SecretSource, Setup, Uri, Volume,
 };
@@ -34,7 +36,7 @@ fn launch(command: Command) -> PodLaunch {
         gpus: Gpus::ZERO,
         port: None,
     };
-    PodLaunch { executor: "etl-1-0.0".to_owned(), resources, command }
+    PodLaunch { executor: "etl-1-0.0".to_owned(), resources, command, queue: None }
 }
 
 fn worker() -> Command {
@@ -216,6 +218,21 @@ proptest! {
         let manifest = build(&config(), &launch).unwrap();
         let text = manifest["metadata"]["annotations"][RESOURCES_ANNOTATION].as_str().unwrap();
         prop_assert_eq!(read_resources(text), Some(launch.resources));
+    }
+
+    /// Goal: a next run reads the name of an executor's queue as it was, and no other text as one. Method: random
+    /// names; no text, and one that is longer than any name.
+    #[test]
+    fn queues_are_read_back(name in "[A-Za-z0-9._-]{1,64}") {
+        let launch = PodLaunch { queue: Some(name.as_str().into()), ..launch(worker()) };
+        let manifest = build(&config(), &launch).unwrap();
+        let annotations = serde_json::from_value(manifest["metadata"]["annotations"].clone());
+        let annotations = annotations.unwrap();
+        prop_assert_eq!(read_queue(&annotations), Some(&*name));
+        for odd in [String::new(), "q".repeat(65)] {
+            let annotations = [(QUEUE_ANNOTATION.to_owned(), odd)].into();
+            prop_assert_eq!(read_queue(&annotations), None);
+        }
     }
 
     /// Goal: an annotation that others have changed is no panic. Method: random text.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use offermill::ResourceSums;
 use offermill::config::text::{TimeUnit, parse_count, parse_duration, parse_memory};
 use offermill::config::{ExecutorCores, ExecutorGpus};
+use offermill::engine::HostTerms;
 use offermill::launch::{Setup, uris};
 use offermill::limits::{EXECUTORS_MAX, TOTAL_CORES_MAX};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
@@ -16,10 +17,10 @@ use crate::settings::flags::RunArguments;
 use crate::settings::master::{ClusterKind, ClusterMaster, is_standalone};
 use crate::settings::sources::SettingSource;
 use crate::settings::values::executors::ExecutorProgram;
-use crate::tasks::hosting::HostTerms;
 use crate::tasks::order::TaskList;
 use crate::tasks::parse::{RETRIES_MAX, cores_of, memory_of};
 use crate::tasks::queue::{ResumedTasks, TaskQueue, TaskTerms};
+use crate::tasks::queue_check::QueueTotals;
 use crate::tasks::read::read_tasks;
 use crate::tasks::ready::TaskSize;
 use crate::tasks::task::{TaskDefaults, TaskSpec};
@@ -66,8 +67,8 @@ pub(crate) fn task_program(
     // If queues are wrong, which tasks name them is of no interest.
     if draft.queues.are_given() || draft.given(QUEUES).is_none() {
         let host = hosts.as_ref().map(HostTerms::sums);
-        let found = list.find_queues(&draft.queues, host, (draft.core_cap, draft.queued_memory));
-        found.map_err(|why| draft.problems.push(why)).ok()?;
+        let all = QueueTotals { cores: draft.core_cap, memory: draft.queued_memory, host };
+        list.find_queues(&draft.queues, all).map_err(|why| draft.problems.push(why)).ok()?;
     }
     report_too_large(draft, &list, hosts.as_ref());
     derive(draft, &list);
@@ -172,13 +173,11 @@ fn host_terms(
     let idle = host_idle_timeout.as_deref().unwrap_or("60s");
     let idle = parse_duration("--host-idle-timeout", idle, TimeUnit::Seconds);
     let (program, setup) = host_program(arguments, draft)?;
-    let terms = HostTerms {
-        cores: cores.map_err(|why| named("--host-cores", why))?,
-        memory: memory.map_err(|why| named("--host-memory", why))?,
-        idle_timeout: idle.map_err(|error| error.to_string())?,
-        argv: vec![program, "task-host".to_owned()],
-        setup,
-    };
+    let mut terms = HostTerms::new(vec![program, "task-host".to_owned()]);
+    terms.cores = cores.map_err(|why| named("--host-cores", why))?;
+    terms.memory = memory.map_err(|why| named("--host-memory", why))?;
+    terms.idle_timeout = idle.map_err(|error| error.to_string())?;
+    terms.setup = setup;
     match draft.queues.no_host_starts(terms.sums(), draft.core_cap, draft.queued_memory) {
         Some(why) => Err(format!("{}: {why}", draft.name_of(QUEUES))),
         None => Ok(Some(terms)),

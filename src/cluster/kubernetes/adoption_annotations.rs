@@ -1,9 +1,14 @@
-//! The annotation of a pod with its executor's resources, by which a next run adopts the executor.
+//! The annotations of a pod by which a next run adopts its executor: the executor's resources, and its queue's name.
 
+use std::collections::BTreeMap;
+
+use crate::limits::QUEUE_NAME_BYTES_MAX;
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 
-/// The annotation's key.
+/// The key of the resources.
 pub(super) const RESOURCES_ANNOTATION: &str = "offermill/resources";
+/// The key of the queue's name. A pod of a kernel without queues has none.
+pub(super) const QUEUE_ANNOTATION: &str = "offermill/queue";
 
 /// Writes resources for the annotation: thousandths of a core, MiB, GPUs and the port.
 pub(super) fn written_resources(resources: ExecutorResources) -> String {
@@ -23,4 +28,10 @@ pub(super) fn read_resources(text: &str) -> Option<ExecutorResources> {
         port => Some(port.parse().ok()?),
     };
     parts.next().is_none().then_some(ExecutorResources { cores, memory, gpus, port })
+}
+
+/// The name of a pod's queue, by its annotations. `None` if there is none, or none that is as short as names are.
+pub(super) fn read_queue(annotations: &BTreeMap<String, String>) -> Option<&str> {
+    let name = annotations.get(QUEUE_ANNOTATION)?;
+    (1..=QUEUE_NAME_BYTES_MAX).contains(&name.len()).then_some(name)
 }

@@ -1,0 +1,105 @@
+//! The queues of a run's tasks (`--queues`): what is in them, and their change by command while the run is going on.
+
+use offermill::config::{Queue, QueueId};
+use offermill::{Config, ConfigBuilder, QueueUse};
+use serde_json::json;
+
+use super::Session;
+use super::commands::STOPPING;
+use crate::model::event::RunEvent;
+use crate::model::queue::{BoundChange, QueueInfo};
+use crate::model::reply::{CommandOutcome, ControlReply};
+use crate::output::queues::{change_object, changes_sentence, queue_objects, queues_text};
+use crate::tasks::demand::QueueTasks;
+use crate::tasks::queue::TaskQueue;
+use crate::tasks::quotas::TaskQuotas;
+
+const NO_TASKS: &str = "queues are for tasks (--tasks), which this run has none of";
+const NO_QUEUES: &str =
+    "this run has no queues; expected --queues at its start, such as --queues default";
+
+impl Session {
+    /// The queues as text or as a JSON object.
+    pub(super) fn list_queues(&self, is_json: bool) -> CommandOutcome {
+        let queues = match self.queues() {
+            Ok(queues) => queues,
+            Err(why) => return ControlReply::Refused(why).into(),
+        };
+        let reply = match is_json {
+            true => ControlReply::Object(json!({ "queues": queue_objects(&queues) })),
+            false => ControlReply::Block(queues_text(&queues)),
+        };
+        reply.into()
+    }
+
+    /// The queues of the run's tasks.
+    ///
+    /// # Errors
+    /// Says why there are none.
+    fn queues(&self) -> Result<Vec<QueueInfo>, String> {
+        let (tasks, hosts) = self.task_queue()?.tasks_by_queue();
+        let uses = self.kernel.queues();
+        if uses.is_empty() {
+            return Err(NO_QUEUES.to_owned());
+        }
+        let config = self.kernel.config();
+        let info = |(mut taken, tasks): (QueueUse, QueueTasks)| {
+            let queue = config.queues().get(taken.id);
+            (taken.guaranteed_cores, taken.guaranteed_memory) =
+                queue.map(Queue::guarantees).unwrap_or_default();
+            let hosts = if taken.id == QueueId::DEFAULT { hosts } else { 0 };
+            QueueInfo { taken, running: tasks.in_flight, waiting: tasks.yet_to_start, hosts }
+        };
+        Ok(uses.into_iter().zip(tasks).map(info).collect())
+    }
+
+    fn task_queue(&self) -> Result<&TaskQueue, String> {
+        self.tasks.as_ref().map(|tasks| tasks.queue()).ok_or_else(|| NO_TASKS.to_owned())
+    }
+
+    /// Changes bounds of queues: all that the text says, or none.
+    pub(super) fn change_queues(&mut self, text: &str) -> CommandOutcome {
+        let changed = self.plan_change(text);
+        let (changes, config) = match changed {
+            Ok(planned) => planned,
+            Err(why) => return ControlReply::Refused(why).into(),
+        };
+        let Some(engine) = &self.engine else {
+            return ControlReply::Refused(STOPPING.to_owned()).into();
+        };
+        let detail = json!({ "changes": changes.iter().map(change_object).collect::<Vec<_>>() });
+        if changes.is_empty() {
+            return CommandOutcome::done("the queues are as before".to_owned(), detail);
+        }
+        // Revives offers, so that what waits for room that is there now starts.
+        engine.reconfigure(config);
+        let mut text = changes_sentence(&changes);
+        for queue in self.queues().unwrap_or_default().iter().filter(|queue| queue.is_too_full()) {
+            let name = &queue.taken.name;
+            text.push_str(&format!(
+                "; {name} takes more than that now: none of its tasks starts until it takes less"
+            ));
+        }
+        let event = RunEvent::QueuesChanged { changes, why: "by command".to_owned() };
+        self.publish(self.clock.now(), event);
+        CommandOutcome::done(text, detail)
+    }
+
+    /// What a text changes of the queues, and the kernel's settings then.
+    ///
+    /// # Errors
+    /// Says what is wrong with it, or what would never start then.
+    fn plan_change(&self, text: &str) -> Result<(Vec<BoundChange>, Config), String> {
+        let tasks = self.task_queue()?;
+        let config = self.kernel.config();
+        let before = TaskQuotas::of(&config);
+        if !before.are_given() {
+            return Err(NO_QUEUES.to_owned());
+        }
+        let after = before.changed(text)?;
+        let builder = after.queues().fold(config.to_builder(), ConfigBuilder::queue);
+        let config = builder.build().map_err(|error| error.to_string())?;
+        tasks.check_queues(&after, &config)?;
+        Ok((before.changes(&after), config))
+    }
+}

@@ -1,0 +1,585 @@
+//! [`HostLedger`]: the hosts of a framework that runs its tasks in hosts, from their picks to their ends.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::notice::Notice;
+use crate::kernel::{
+    Change, Hosts, IdleHost, Joined, Pick, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task,
+    TaskHost, TaskHostStage,
+};
+use crate::launch::{Command, Hosting, LaunchContext, Setup};
+use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::time::Timestamp;
+
+/// What the hosts of a framework have in common.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HostTerms {
+    /// The program and its arguments: `offermill task-host`, or a program of your own that calls
+    /// `offermill::cluster::run_task_host`.
+    pub argv: Vec<String>,
+    /// The cores that a host takes beside its tasks. Default 0.1.
+    pub cores: MilliCpus,
+    /// The memory that it takes. Default 32 MiB.
+    pub memory: Mebibytes,
+    /// How long a host without tasks is kept. Default 60 s.
+    pub idle_timeout: Duration,
+    /// The setup that hosts have, and their tasks with them. Default: none.
+    pub setup: Option<Arc<Setup>>,
+}
+
+impl HostTerms {
+    /// Hosts that run this program, with the default values.
+    #[must_use]
+    pub fn new(argv: Vec<String>) -> HostTerms {
+        HostTerms {
+            argv,
+            cores: MilliCpus::from_millis(100),
+            memory: Mebibytes::new(32),
+            idle_timeout: Duration::from_secs(60),
+            setup: None,
+        }
+    }
+
+    /// What a host takes.
+    #[must_use]
+    pub fn sums(&self) -> ResourceSums {
+        ResourceSums { cores: self.cores, memory: self.memory, ..ResourceSums::NONE }
+    }
+
+    fn task(&self, tag: u64) -> Task {
+        Task::new(tag, self.cores, self.memory)
+    }
+}
+
+/// What a framework's caps leave for a batch. The kernel places a host and its first tasks together or not at all, so
+/// one that knows the caps picks no more than they admit. The default is no caps.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct BatchCaps {
+    /// The number of executors, of which a host is one.
+    pub executors: u64,
+    /// The cores and GPUs; the memory isn't looked at.
+    pub left: ResourceSums,
+}
+
+impl BatchCaps {
+    /// Caps that leave this.
+    #[must_use]
+    pub const fn new(executors: u64, left: ResourceSums) -> BatchCaps {
+        BatchCaps { executors, left }
+    }
+
+    /// Takes what one executor needs; false if that isn't left.
+    fn take(&mut self, own: ResourceSums) -> bool {
+        let fits = self.executors > 0 && own.cores <= self.left.cores && own.gpus <= self.left.gpus;
+        if fits {
+            self.executors -= 1;
+            self.left = self.left.saturating_sub(own);
+        }
+        fits
+    }
+}
+
+impl Default for BatchCaps {
+    fn default() -> BatchCaps {
+        let (cores, memory) = (MilliCpus::from_millis(u64::MAX), Mebibytes::new(u64::MAX));
+        BatchCaps::new(u64::MAX, ResourceSums { cores, memory, gpus: Gpus::new(u32::MAX) })
+    }
+}
+
+/// The hosts of a framework that runs its tasks in hosts, one on each agent, and which task is in which: what
+/// [`Hosts`] says of one agent at one instant, kept from picks to ends.
+///
+/// A framework that is a [`TaskChooser`](super::TaskChooser), a [`Launcher`](crate::launch::Launcher) and an
+/// [`Observer`](super::Observer) keeps one behind its lock, and calls it in each:
+///
+/// | where | what |
+/// |---|---|
+/// | `choose` | [`pick`](HostLedger::pick), with a [chooser](crate::choosers) or an order of its own: hosts are added to the picks where there are none |
+/// | `unplaced` | [`take_back`](HostLedger::take_back) of each tag |
+/// | `command` | [`command`](HostLedger::command), which is the command of a host; that of a task has [`hosting`](HostLedger::hosting) |
+/// | `notice` | [`noticed`](HostLedger::noticed) |
+/// | now and then | [`end_idle`](HostLedger::end_idle): the engine is to [kill](super::Engine::kill) these |
+///
+/// Hosts are executors with tags of their own, from the first tag on that the ledger is made with; in the queue
+/// `default`, if there are queues. `examples/task_queue.rs` is a whole framework with such hosts.
+#[derive(Debug)]
+pub struct HostLedger {
+    terms: HostTerms,
+    hosts: Hosts,
+    first_tag: u64,
+    next_tag: u64,
+    /// By tag.
+    live: BTreeMap<u64, LiveHost>,
+    /// The tags of hosts by agent.
+    of_agent: HashMap<String, u64>,
+    /// The tasks in hosts, by tag.
+    members: HashMap<u64, HostMember>,
+    /// The tags of hosts and tasks that were launched, by executor: a tag may be that of several attempts.
+    launched: HashMap<String, u64>,
+}
+
+#[derive(Debug)]
+struct LiveHost {
+    host: TaskHost,
+    agent_id: String,
+    /// Empty before its command is made.
+    executor: Arc<str>,
+    /// How it was found idle, and when first.
+    idle: Option<(IdleHost, Timestamp)>,
+}
+
+#[derive(Debug)]
+struct HostMember {
+    host: TaskHost,
+    /// Empty before its command is made.
+    executor: String,
+}
+
+impl HostLedger {
+    /// A ledger without hosts, whose tags begin at `first_tag`: those of tasks are below.
+    #[must_use]
+    pub fn new(terms: HostTerms, first_tag: u64) -> HostLedger {
+        HostLedger {
+            terms,
+            hosts: Hosts::new(),
+            first_tag,
+            next_tag: first_tag,
+            live: BTreeMap::new(),
+            of_agent: HashMap::new(),
+            members: HashMap::new(),
+            launched: HashMap::new(),
+        }
+    }
+
+    /// Whether a tag is that of a host.
+    #[must_use]
+    pub const fn is_host(&self, tag: u64) -> bool {
+        tag >= self.first_tag
+    }
+
+    /// How many hosts there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.live.len() as u64
+    }
+
+    /// What all hosts take.
+    #[must_use]
+    pub fn sums(&self) -> ResourceSums {
+        let each = self.terms.sums();
+        self.live.values().fold(ResourceSums::NONE, |sum, _| sum.saturating_add(each))
+    }
+
+    /// Has `choose` pick tasks for what rooms have for them, and [groups](HostLedger::group) its picks with the hosts
+    /// that these need.
+    pub fn pick(
+        &mut self,
+        rooms: &Rooms<'_>,
+        caps: BatchCaps,
+        picks: &mut Picks,
+        choose: impl FnOnce(&[Room], &mut Picks),
+    ) {
+        let queues = rooms.queues_left();
+        choose(&self.rooms_for_tasks(rooms, &queues), picks);
+        self.group(rooms, picks, caps, queues);
+    }
+
+    /// What rooms have for tasks: a room of an agent without a host has the host's part less, none if the host's queue
+    /// has no room for it, and one whose host is being started or ended has none.
+    #[must_use]
+    pub fn rooms_for_tasks(&self, rooms: &Rooms<'_>, queues: &QueuesLeft) -> Vec<Room> {
+        let may_add = queues.clone().take(&self.terms.task(0)).is_ok();
+        let none = |room: &Room| Room::new(room.offer(), ResourceSums::NONE, 0);
+        let for_tasks = |room: &Room| {
+            let Some(offer) = rooms.offer(room) else { return none(room) };
+            match self.hosts.stage(offer.agent_id) {
+                TaskHostStage::Up => *room,
+                TaskHostStage::None => {
+                    let mut left = *room;
+                    if may_add && left.take(&self.terms.task(0)).is_ok() {
+                        left
+                    } else {
+                        none(room)
+                    }
+                }
+                TaskHostStage::Starting | TaskHostStage::Ending => none(room),
+            }
+        };
+        rooms.list().iter().map(for_tasks).collect()
+    }
+
+    /// Has picked tasks join the hosts of their agents, and adds the hosts that there aren't: each in a gang with its
+    /// tasks. Leaves out what the caps don't admit, and tasks whose queues have no room beside the hosts: these are
+    /// never placed nor returned.
+    pub fn group(
+        &mut self,
+        rooms: &Rooms<'_>,
+        picks: &mut Picks,
+        mut caps: BatchCaps,
+        mut queues: QueuesLeft,
+    ) {
+        let mut by_room: BTreeMap<u32, Vec<Task>> = BTreeMap::new();
+        for Pick { room, task, .. } in picks.iter() {
+            by_room.entry(*room).or_default().push(*task);
+        }
+        picks.clear();
+        for (room, tasks) in by_room {
+            let offer = rooms.list().get(room as usize).and_then(|room| rooms.offer(room));
+            let Some(offer) = offer else { continue };
+            let before = (caps, queues.clone());
+            let (host, is_first) = match self.hosts.join(offer.agent_id) {
+                Joined::First(host) => (host, true),
+                Joined::Member(host) => (host, false),
+                Joined::Elsewhere => continue,
+            };
+            let host_task = self.terms.task(0);
+            let mut is_open =
+                !is_first || queues.take(&host_task).is_ok() && caps.take(self.terms.sums());
+            // The first task has joined already.
+            let mut is_in = true;
+            let mut members = Vec::with_capacity(tasks.len() + 1);
+            for task in tasks {
+                if !is_open || queues.take(&task).is_err() {
+                    continue;
+                }
+                is_open = is_open && caps.take(sums(&task)) && (is_in || host.join());
+                if !is_open {
+                    break;
+                }
+                is_in = false;
+                members.push((room, task));
+            }
+            if members.is_empty() {
+                (caps, queues) = before;
+                let _left = if is_first { host.lost() } else { host.leave() };
+                continue;
+            }
+            for (_, task) in &members {
+                let member = HostMember { host: host.clone(), executor: String::new() };
+                self.members.insert(task.tag, member);
+            }
+            if is_first {
+                let tag = self.add(host, offer.agent_id);
+                members.insert(0, (room, self.terms.task(tag)));
+                picks.push_gang(&members);
+            } else {
+                members.iter().for_each(|(room, task)| picks.push(*room, *task));
+            }
+        }
+    }
+
+    fn add(&mut self, host: TaskHost, agent_id: &str) -> u64 {
+        let tag = self.next_tag;
+        self.next_tag += 1;
+        let agent_id = agent_id.to_owned();
+        self.of_agent.insert(agent_id.clone(), tag);
+        self.live.insert(tag, LiveHost { host, agent_id, executor: "".into(), idle: None });
+        tag
+    }
+
+    /// A pick was not placed. Returns whether it is a task.
+    pub fn take_back(&mut self, tag: u64) -> bool {
+        let is_task = !self.is_host(tag);
+        if is_task {
+            self.leave(tag);
+        } else {
+            let _was_asked = self.remove(tag);
+        }
+        is_task
+    }
+
+    /// The command of a host that is about to be launched; `None` if it is a task that is.
+    pub fn command(&mut self, context: &LaunchContext<'_>) -> Option<Command> {
+        let (tag, executor) = (context.tag?, context.executor);
+        self.launched(tag, executor);
+        if !self.is_host(tag) {
+            return None;
+        }
+        let command = Command::new(self.terms.argv.clone()).with_hosting(Hosting::Host);
+        Some(match &self.terms.setup {
+            Some(setup) => command.with_setup(Arc::clone(setup)),
+            None => command,
+        })
+    }
+
+    fn launched(&mut self, tag: u64, executor: &str) {
+        if let Some(live) = self.live.get_mut(&tag) {
+            live.executor = executor.into();
+        } else if let Some(member) = self.members.get_mut(&tag) {
+            executor.clone_into(&mut member.executor);
+        } else {
+            return;
+        }
+        self.launched.insert(executor.to_owned(), tag);
+    }
+
+    /// How a task is launched on this agent: in its host.
+    #[must_use]
+    pub fn hosting(&self, agent_id: &str) -> Hosting {
+        let host = self.of_agent.get(agent_id).and_then(|tag| self.live.get(tag));
+        Hosting::In(host.map_or_else(|| "none".into(), |host| Arc::clone(&host.executor)))
+    }
+
+    /// Follows a notice of the engine, whatever it is about: hosts that run, end or are given up, and tasks that have
+    /// left theirs. An executor that comes back after it was given up isn't in the ledger any more.
+    pub fn noticed(&mut self, notice: &Notice) {
+        match notice {
+            Notice::Placed(placed) => {
+                placed.tag.into_iter().for_each(|tag| self.launched(tag, &placed.executor));
+            }
+            // One that was unreachable before it ran may be back.
+            Notice::Updated { executor, change: Change::Running | Change::Returned, .. } => {
+                let tag = self.launched.get(executor);
+                let _is_host = tag.is_some_and(|tag| self.up(*tag));
+            }
+            Notice::Updated { executor, change: Change::Ended(_), .. }
+            | Notice::GivenUp { executor } => {
+                let tag = self.launched.get(executor).copied();
+                let _is_task = tag.is_some_and(|tag| self.take_back(tag));
+            }
+            _ => {}
+        }
+    }
+
+    /// A task has ended, was given up, or wasn't placed.
+    pub fn leave(&mut self, tag: u64) {
+        if let Some(member) = self.members.remove(&tag) {
+            let _tasks = member.host.leave();
+            self.launched.remove(&member.executor);
+        }
+    }
+
+    /// A host runs: other batches may use it. Returns whether there is such a host.
+    pub fn up(&self, tag: u64) -> bool {
+        self.live.get(&tag).map(|host| host.host.up()).is_some()
+    }
+
+    /// A host was asked to end: no more tasks join it.
+    pub fn ending(&self, tag: u64) {
+        let _is_first = self.live.get(&tag).map(|host| host.host.end());
+    }
+
+    /// A host has ended, was given up, or wasn't placed. Returns whether it had been asked to end, or is none.
+    pub fn remove(&mut self, tag: u64) -> bool {
+        let Some(LiveHost { host, agent_id, executor, .. }) = self.live.remove(&tag) else {
+            return true;
+        };
+        self.launched.remove(&*executor);
+        if self.of_agent.get(&agent_id) == Some(&tag) {
+            self.of_agent.remove(&agent_id);
+        }
+        let was_asked = host.stage() == TaskHostStage::Ending;
+        let _tasks = host.lost();
+        was_asked
+    }
+
+    /// Has the hosts that were idle for long enough take no more tasks. Returns their executors, which are to be ended.
+    #[must_use]
+    pub fn end_idle(&mut self, now: Timestamp) -> Vec<String> {
+        let mut ended = Vec::new();
+        for host in self.live.values_mut() {
+            let Some(idle) = host.host.idle() else {
+                host.idle = None;
+                continue;
+            };
+            let since = match host.idle.take() {
+                Some((before, since)) if before.is_same(&idle) => since,
+                _ => now,
+            };
+            if now.since(since) < self.terms.idle_timeout {
+                host.idle = Some((idle, since));
+            } else if idle.end() {
+                ended.push(host.executor.to_string());
+            }
+        }
+        ended
+    }
+}
+
+fn sums(task: &Task) -> ResourceSums {
+    ResourceSums { cores: task.cores, memory: task.memory, gpus: task.gpus }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::config::{Config, ExecutorCores};
+    use crate::ids::IdScheme;
+    use crate::kernel::choosers::Chooser;
+    use crate::kernel::{Decisions, Kernel};
+    use crate::offer::{Offer, Resource};
+    use crate::status::{Fate, TaskState, UpdateReason};
+
+    const NOW: Timestamp = Timestamp::ORIGIN;
+    const FIRST_TAG: u64 = 100;
+
+    fn ledger() -> HostLedger {
+        let mut terms = HostTerms::new(vec!["host".to_owned()]);
+        (terms.cores, terms.memory) = (MilliCpus::from_millis(500), Mebibytes::new(10));
+        HostLedger::new(terms, FIRST_TAG)
+    }
+
+    fn caps(executors: u64, millis: u64) -> BatchCaps {
+        let (cores, memory) = (MilliCpus::from_millis(millis), Mebibytes::new(1000));
+        BatchCaps::new(executors, ResourceSums { cores, memory, gpus: Gpus::ZERO })
+    }
+
+    /// Offers two cores of one agent, picks tasks of 0.4 cores with these tags as far as they fit, and commits them.
+    /// Returns the tags that were picked, as gangs and singles, and those that were placed.
+    fn batch(
+        ledger: &mut HostLedger,
+        kernel: &Kernel,
+        tags: &[u64],
+        caps: BatchCaps,
+    ) -> (Vec<u64>, Vec<u64>) {
+        let resources = [Resource::scalar("cpus", 2.0), Resource::scalar("mem", 100.0)];
+        let offers = [Offer::new("O", "S1", "agent-1", &resources, &[])];
+        let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
+        let rooms = handler.propose(&offers, NOW);
+        let (mut picks, mut chooser) = (Picks::new(), Chooser::new());
+        let task = |tag: &u64| Task::new(*tag, MilliCpus::from_millis(400), Mebibytes::new(10));
+        let tasks: Vec<Task> = tags.iter().map(task).collect();
+        ledger.pick(&rooms, caps, &mut picks, |rooms, picks| {
+            chooser.round_robin(rooms, &tasks, picks);
+        });
+        let picked: Vec<u64> = picks.iter().map(|pick| pick.task.tag).collect();
+        rooms.commit(&picks, NOW, &mut decisions);
+        let placed = decisions.accepts().flat_map(|accept| accept.tasks().map(|(tag, _)| tag));
+        (picked, placed.collect())
+    }
+
+    fn kernel(cap: Option<MilliCpus>) -> Kernel {
+        let config = Config::builder()
+            .executor_cores(ExecutorCores::Fixed(MilliCpus::from_millis(400)))
+            .executor_memory(Mebibytes::new(10))
+            .memory_overhead(Some(Mebibytes::ZERO))
+            .core_cap(cap);
+        Kernel::new(config.build().unwrap(), IdScheme::unique("hosts", 1).unwrap())
+    }
+
+    /// Goal: the first batch of an agent brings its host, which takes room and caps; the next ones wait until it runs,
+    /// and need no other. Method: batches before and after the host runs, and after it has ended; narrow caps.
+    #[test]
+    fn the_first_batch_brings_the_host() {
+        let (mut ledger, kernel) = (ledger(), kernel(None));
+        let first = batch(&mut ledger, &kernel, &[1, 2, 3, 4], caps(9, 9000));
+        // 2 cores, less 0.5 of the host: three tasks.
+        assert_eq!(first, (vec![100, 1, 2, 3], vec![100, 1, 2, 3]));
+        assert_eq!((ledger.count(), ledger.sums().cores.millis()), (1, 500));
+        assert_eq!(batch(&mut ledger, &kernel, &[4], caps(9, 9000)).0, [] as [u64; 0]);
+        ledger.up(100);
+        let next = batch(&mut ledger, &kernel, &[4, 5, 6, 7, 8, 9], caps(9, 9000));
+        assert_eq!(next.1, [4, 5, 6, 7, 8]);
+        assert_eq!(batch(&mut ledger, &kernel, &[9, 10], caps(1, 9000)).1, [9]);
+        assert!(!ledger.remove(100), "it ended by itself");
+        // The caps leave room for the host and one task, and then for no task.
+        assert_eq!(batch(&mut ledger, &kernel, &[11, 12], caps(9, 900)).1, [101, 11]);
+        ledger.ending(101);
+        assert!(ledger.remove(101), "it was asked to end");
+        assert_eq!(batch(&mut ledger, &kernel, &[13], caps(9, 800)).0, [] as [u64; 0]);
+        assert_eq!(batch(&mut ledger, &kernel, &[13], caps(1, 9000)).0, [] as [u64; 0]);
+        assert_eq!(ledger.count(), 0);
+    }
+
+    /// Goal: no task is placed without its host, nor a host without a task, if the kernel's own cap is narrower than
+    /// the framework knew. Method: a cap of a host, one of a host and a task.
+    #[test]
+    fn host_and_tasks_are_placed_together() {
+        let (mut one, narrow) = (ledger(), kernel(Some(MilliCpus::from_millis(1000))));
+        let (picked, placed) = batch(&mut one, &narrow, &[1, 2, 3], caps(9, 9000));
+        assert_eq!((picked.len(), placed), (4, vec![]));
+        assert!(!one.remove(100));
+        assert_eq!(batch(&mut one, &narrow, &[1, 2, 3], caps(9, 900)).1, [101, 1]);
+    }
+
+    /// Goal: a host is ended once it has been idle for its time-out, not sooner. Method: a task that ends, and one that
+    /// joins and leaves between two looks.
+    #[test]
+    fn idle_hosts_end_after_their_time() {
+        let (mut ledger, kernel) = (ledger(), kernel(None));
+        let at = |seconds| NOW.plus(Duration::from_secs(seconds));
+        batch(&mut ledger, &kernel, &[1], caps(9, 9000));
+        launch(&mut ledger, 100, "hosts-1-0.0");
+        ledger.up(100);
+        assert_eq!(ledger.hosting("S1"), Hosting::In("hosts-1-0.0".into()));
+        assert_eq!(ledger.end_idle(at(100)), [] as [&str; 0]);
+        let host = ledger.live[&100].host.clone();
+        assert_eq!(host.leave(), Some(0));
+        assert_eq!(ledger.end_idle(at(110)), [] as [&str; 0]);
+        assert!(host.join() && host.leave() == Some(0));
+        assert_eq!(ledger.end_idle(at(170)), [] as [&str; 0]);
+        assert_eq!(ledger.end_idle(at(229)), [] as [&str; 0]);
+        assert_eq!(ledger.end_idle(at(230)), ["hosts-1-0.0"]);
+        assert_eq!(ledger.end_idle(at(300)), [] as [&str; 0]);
+    }
+
+    /// Launches a host or a task as this executor. Returns whether it is a host.
+    fn launch(ledger: &mut HostLedger, tag: u64, executor: &str) -> bool {
+        let (cores, memory) = (MilliCpus::from_cores(1), Mebibytes::new(1));
+        let mut context = LaunchContext::new(executor, "S1", "agent-1", cores, memory);
+        context.tag = Some(tag);
+        let command = ledger.command(&context);
+        assert!(command.iter().all(|command| command.hosting == Hosting::Host));
+        command.is_some()
+    }
+
+    fn updated(ledger: &mut HostLedger, executor: &str, change: Change) {
+        ledger.noticed(&Notice::Updated {
+            executor: executor.to_owned(),
+            tag: None,
+            state: TaskState::Running,
+            change,
+            message: String::new(),
+            reported_at: None,
+            reason: UpdateReason::Other,
+            process: None,
+        });
+    }
+
+    /// Goal: notices alone keep the ledger: a host takes tasks once it runs, each end counts once, and what is said of
+    /// an attempt that was given up says nothing of the next one of its task, nor of the next host. Method: two tasks
+    /// in a host, of which one ends and one is given up and starts again; then the host is given up and replaced; all
+    /// of the former ones end late.
+    #[test]
+    fn notices_keep_the_ledger() {
+        let (mut ledger, kernel) = (ledger(), kernel(None));
+        let ended = Change::Ended(Fate::Lost);
+        let tasks = |ledger: &HostLedger| {
+            ledger.live.values().map(|host| host.host.tasks()).collect::<Vec<_>>()
+        };
+        assert_eq!(batch(&mut ledger, &kernel, &[1, 2], caps(9, 9000)).1, [100, 1, 2]);
+        assert!(launch(&mut ledger, 100, "h-1"));
+        assert!(!launch(&mut ledger, 1, "t-1") && !launch(&mut ledger, 2, "t-2"));
+        updated(&mut ledger, "t-1", Change::Running);
+        assert_eq!(batch(&mut ledger, &kernel, &[3], caps(9, 9000)).0, [] as [u64; 0]);
+        updated(&mut ledger, "h-1", Change::Running);
+        updated(&mut ledger, "t-1", ended);
+        updated(&mut ledger, "t-1", ended);
+        assert_eq!(tasks(&ledger), [1]);
+        ledger.noticed(&Notice::GivenUp { executor: "t-2".to_owned() });
+        assert_eq!(tasks(&ledger), [0]);
+        assert_eq!(batch(&mut ledger, &kernel, &[2], caps(9, 9000)).1, [2]);
+        updated(&mut ledger, "t-2", ended);
+        assert_eq!(tasks(&ledger), [1], "its next attempt is in the host");
+        launch(&mut ledger, 2, "t-3");
+        updated(&mut ledger, "t-2", ended);
+        assert_eq!(tasks(&ledger), [1]);
+
+        ledger.noticed(&Notice::GivenUp { executor: "h-1".to_owned() });
+        assert_eq!(ledger.count(), 0);
+        assert_eq!(batch(&mut ledger, &kernel, &[4], caps(9, 9000)).1, [101, 4]);
+        launch(&mut ledger, 101, "h-2");
+        for (executor, change) in [("t-3", ended), ("h-1", Change::Readmitted), ("h-1", ended)] {
+            updated(&mut ledger, executor, change);
+        }
+        assert_eq!((ledger.count(), tasks(&ledger)), (1, vec![1]));
+        assert!(ledger.take_back(4), "it is a task");
+        assert!(!ledger.take_back(101), "it is a host");
+        assert!(ledger.live.is_empty() && ledger.members.is_empty() && ledger.launched.is_empty());
+    }
+}

@@ -1,0 +1,644 @@
+//! [`WorkQueue`]: a queue of tasks with their commands, for frameworks that need no chooser, launcher and observer of
+//! their own.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use super::cluster_manager::ClusterManager;
+use super::host_ledger::{BatchCaps, HostLedger, HostTerms};
+use super::notice::{Notice, Observer};
+use super::sync::{Mutex, MutexGuard, lock};
+use super::task_chooser::TaskChooser;
+use super::{Engine, EngineOptions};
+use crate::config::{Placement, QueueId};
+use crate::error::Error;
+use crate::ids::ExecutorId;
+use crate::kernel::choosers::Chooser;
+use crate::kernel::{Change, Kernel, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, Unplaced};
+use crate::launch::{Command, LaunchContext, Launcher};
+use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::status::{Fate, ProcessReport};
+use crate::time::Timestamp;
+
+/// A queue of tasks with their commands: tasks are pushed with a rank, are started as soon as an agent has room, and
+/// their ends are received. Those of a lower rank start first; of equal ones, those with a lower tag. A task that has
+/// no room doesn't hold up smaller ones behind it, nor those of other [queues](Task::in_queue).
+///
+/// Each attempt has one end, which is received once. So to try again what has failed or was lost is to push it again.
+///
+/// ```
+/// # #[cfg(feature = "local")]
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use offermill::cluster::local::{LocalCluster, LocalConfig};
+/// use offermill::engine::{EngineOptions, Unobserved, WorkQueue};
+/// use offermill::launch::Command;
+/// use offermill::resources::{Mebibytes, MilliCpus};
+/// use offermill::{Config, Fate, IdScheme, Kernel, Task};
+///
+/// let (cores, memory) = (MilliCpus::from_millis(500), Mebibytes::new(16));
+/// let (queue, ends) = WorkQueue::new(None);
+/// for tag in 0..3 {
+///     let command = Command::new(vec!["true".to_owned()]);
+///     queue.push(0, Task::new(tag, cores, memory), command)?;
+/// }
+/// let config = Config::builder().smallest_task(cores, memory).build()?;
+/// let kernel = Kernel::new(config, IdScheme::unique("work", 1)?);
+/// let cluster = LocalCluster::new(LocalConfig::new("local-cluster[1,2,1024]".parse()?))?;
+/// let engine = queue.start(kernel, Arc::new(cluster), EngineOptions::default(), Box::new(Unobserved))?;
+/// for end in ends.iter().take(3) {
+///     assert_eq!(end.fate, Fate::Finished, "{}", end.message);
+/// }
+/// engine.shutdown(Duration::from_secs(10));
+/// # Ok(())
+/// # }
+/// # #[cfg(not(feature = "local"))]
+/// # fn main() {}
+/// ```
+///
+/// # Hosts
+/// With [`HostTerms`] tasks run in [hosts](HostLedger), whose tags begin at [`WorkQueue::HOST_TAGS`]; call
+/// [`end_surplus`](WorkQueue::end_surplus) now and then. On Kubernetes there are none.
+///
+/// # Demand
+/// As that of each [`TaskChooser`]. While nothing waits for long, an executor limit of 0
+/// ([`Engine::set_executor_limit`]) has offers suppressed.
+pub struct WorkQueue {
+    state: Mutex<WorkState>,
+    ends: Sender<TaskEnd>,
+}
+
+/// The end of an attempt to run a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskEnd {
+    /// The task.
+    pub task: Task,
+    /// Its rank.
+    pub rank: u64,
+    /// The executor that the attempt was.
+    pub executor: String,
+    /// How it has ended. One that was given up is lost, though it may still run; see
+    /// [`UnreachableRule`](crate::config::UnreachableRule).
+    pub fate: Fate,
+    /// The cluster's message; may be empty.
+    pub message: String,
+    /// What the cluster says of its process.
+    pub process: Option<Box<ProcessReport>>,
+}
+
+struct WorkState {
+    /// By tag: those that wait, and those that were picked and haven't ended.
+    tasks: HashMap<u64, QueuedTask>,
+    /// The ranks and tags of those that wait.
+    waiting: BTreeMap<WorkKind, BTreeSet<(u64, u64)>>,
+    /// The tags of those that were launched, by executor.
+    launched: HashMap<String, u64>,
+    /// Executors that came back after they had been given up.
+    returned: Vec<String>,
+    gpus_picked: u32,
+    chooser: Chooser,
+    hosts: Option<HostLedger>,
+    /// Set when it is started.
+    kernel: Option<Kernel>,
+}
+
+#[derive(Clone)]
+struct QueuedTask {
+    task: Task,
+    rank: u64,
+    command: Command,
+}
+
+/// What tasks have in common that have room together: their queue, cores, memory and GPUs.
+type WorkKind = (QueueId, MilliCpus, Mebibytes, Gpus);
+
+fn kind_of(task: &Task) -> WorkKind {
+    (task.queue, task.cores, task.memory, task.gpus)
+}
+
+/// How many tasks of a kind fit into what is left.
+fn fitting((_, cores, memory, gpus): WorkKind, left: ResourceSums) -> u64 {
+    let by = |left: u64, taken: u64| left.checked_div(taken).unwrap_or(u64::MAX);
+    by(left.cores.millis(), cores.millis())
+        .min(by(left.memory.get(), memory.get()))
+        .min(by(left.gpus.get().into(), gpus.get().into()))
+}
+
+impl WorkQueue {
+    /// The first tag of a host. Those of tasks are below.
+    pub const HOST_TAGS: u64 = 1 << 63;
+
+    /// An empty queue, and the ends of its tasks. With `hosts`, tasks run in these.
+    #[must_use]
+    pub fn new(hosts: Option<HostTerms>) -> (Arc<WorkQueue>, Receiver<TaskEnd>) {
+        let (ends, received) = channel();
+        let state = WorkState {
+            tasks: HashMap::new(),
+            waiting: BTreeMap::new(),
+            launched: HashMap::new(),
+            returned: Vec::new(),
+            gpus_picked: 0,
+            chooser: Chooser::new(),
+            hosts: hosts.map(|terms| HostLedger::new(terms, WorkQueue::HOST_TAGS)),
+            kernel: None,
+        };
+        (Arc::new(WorkQueue { state: Mutex::new(state), ends }), received)
+    }
+
+    /// Adds a task. May be called at any time, by any thread.
+    ///
+    /// # Errors
+    /// If a task of its tag waits or hasn't ended, or if the tag isn't below [`WorkQueue::HOST_TAGS`].
+    pub fn push(&self, rank: u64, task: Task, command: Command) -> Result<(), Error> {
+        let mut state = self.state();
+        if task.tag >= WorkQueue::HOST_TAGS || state.tasks.contains_key(&task.tag) {
+            let allowed = "one below 2^63 that no task in the queue has";
+            return Err(Error::setting("task's tag", task.tag, allowed));
+        }
+        state.tasks.insert(task.tag, QueuedTask { task, rank, command });
+        state.wait(task, rank);
+        Ok(())
+    }
+
+    /// Removes a task that waits. Returns whether it did.
+    pub fn remove(&self, tag: u64) -> bool {
+        let mut state = self.state();
+        let Some(QueuedTask { task, rank, .. }) = state.tasks.get(&tag).cloned() else {
+            return false;
+        };
+        let is_waiting = state.stop_waiting(&task, rank);
+        if is_waiting {
+            state.tasks.remove(&tag);
+        }
+        is_waiting
+    }
+
+    /// How many tasks wait, and how many were picked and haven't ended.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize) {
+        let state = self.state();
+        let waiting = state.waiting.values().map(BTreeSet::len).sum();
+        (waiting, state.tasks.len() - waiting)
+    }
+
+    /// Starts an engine that places the tasks; see [`Engine::start_with_tasks`]. `observer` receives all its notices,
+    /// each after the queue.
+    ///
+    /// The kernel's configured executor must be as small as the smallest task:
+    /// [`ConfigBuilder::smallest_task`](crate::ConfigBuilder::smallest_task).
+    ///
+    /// # Errors
+    /// As [`Engine::start`], and if it was started before.
+    pub fn start(
+        self: &Arc<WorkQueue>,
+        kernel: Kernel,
+        manager: Arc<dyn ClusterManager>,
+        options: EngineOptions,
+        observer: Box<dyn Observer>,
+    ) -> Result<Engine, Error> {
+        if self.state().kernel.replace(kernel.clone()).is_some() {
+            return Err(Error::repeated("the work queue was started before"));
+        }
+        let launcher = Arc::clone(self) as Arc<dyn Launcher>;
+        let chooser = Arc::clone(self) as Arc<dyn TaskChooser>;
+        let observer = Box::new(WorkObserver { queue: Arc::clone(self), observer });
+        Engine::start_with_tasks(kernel, manager, launcher, chooser, options, observer)
+    }
+
+    /// Ends hosts that have been idle for their timeout, and executors that came back after they had been given up.
+    /// To be called now and then, such as every second.
+    pub fn end_surplus(&self, engine: &Engine) {
+        let mut state = self.state();
+        let mut surplus = std::mem::take(&mut state.returned);
+        let now = engine.clock().now();
+        surplus.extend(state.hosts.iter_mut().flat_map(|hosts| hosts.end_idle(now)));
+        drop(state);
+        let ids = surplus.iter().filter_map(|executor| engine.kernel().executor_id(executor));
+        let ids: Vec<ExecutorId> = ids.collect();
+        if !ids.is_empty() {
+            engine.kill(ids);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, WorkState> {
+        lock(&self.state)
+    }
+
+    fn noticed(&self, notice: &Notice) {
+        let mut state = self.state();
+        if let Some(end) = state.noticed(notice) {
+            // Nobody receives it if the receiver is gone.
+            let _is_received = self.ends.send(end);
+        }
+    }
+}
+
+impl WorkState {
+    fn wait(&mut self, task: Task, rank: u64) {
+        self.waiting.entry(kind_of(&task)).or_default().insert((rank, task.tag));
+    }
+
+    /// A task doesn't wait any more. Returns whether it did.
+    fn stop_waiting(&mut self, task: &Task, rank: u64) -> bool {
+        let kind = kind_of(task);
+        let Some(alike) = self.waiting.get_mut(&kind) else { return false };
+        let is_waiting = alike.remove(&(rank, task.tag));
+        if alike.is_empty() {
+            self.waiting.remove(&kind);
+        }
+        is_waiting
+    }
+
+    /// The first tasks, in their order: of each kind as many as have room if others get none.
+    fn first(&self, rooms: &[Room], queues: &QueuesLeft) -> Vec<Task> {
+        let mut first = Vec::new();
+        for (kind, alike) in &self.waiting {
+            let in_room = |room: &Room| fitting(*kind, room.left()).min(room.tasks().into());
+            let most = rooms.iter().map(in_room).fold(0, u64::saturating_add);
+            let most = most.min(fitting(*kind, queues.room(kind.0)));
+            first.extend(alike.iter().take(usize::try_from(most).unwrap_or(usize::MAX)));
+        }
+        first.sort_unstable();
+        let task = |(_, tag): &(u64, u64)| self.tasks.get(tag).map(|it| it.task);
+        first.iter().filter_map(task).collect()
+    }
+
+    /// What the kernel's caps leave for a batch, as far as that is known before it is committed.
+    fn caps(&self) -> BatchCaps {
+        let Some(kernel) = &self.kernel else { return BatchCaps::default() };
+        let (config, totals) = (kernel.config(), kernel.totals());
+        let mut caps = BatchCaps::default();
+        if let Some(limit) = config.executor_limit() {
+            caps.executors = limit.saturating_sub(totals.executors).into();
+        }
+        if let Some(cap) = config.core_cap() {
+            caps.left.cores = cap.saturating_sub(totals.cores);
+        }
+        caps.left.gpus = Gpus::new(config.gpu_cap().get().saturating_sub(self.gpus_picked));
+        caps
+    }
+
+    fn take_back(&mut self, tag: u64) {
+        let _is_task = self.hosts.as_mut().map(|hosts| hosts.take_back(tag));
+        let Some(QueuedTask { task, rank, .. }) = self.tasks.get(&tag) else { return };
+        let (task, rank) = (*task, *rank);
+        self.gpus_picked = self.gpus_picked.saturating_sub(task.gpus.get());
+        self.wait(task, rank);
+    }
+
+    fn noticed(&mut self, notice: &Notice) -> Option<TaskEnd> {
+        self.hosts.iter_mut().for_each(|hosts| hosts.noticed(notice));
+        match notice {
+            Notice::Placed(placed) => {
+                let tag = placed.tag.filter(|tag| self.tasks.contains_key(tag))?;
+                self.launched.insert(placed.executor.clone(), tag);
+                None
+            }
+            Notice::Updated { executor, change: Change::Ended(fate), message, process, .. } => {
+                let end = self.end(executor, *fate)?;
+                Some(TaskEnd { message: message.clone(), process: process.clone(), ..end })
+            }
+            Notice::GivenUp { executor } => {
+                let end = self.end(executor, Fate::Lost)?;
+                Some(TaskEnd { message: "it was unreachable for too long".to_owned(), ..end })
+            }
+            Notice::Updated { executor, change: Change::Readmitted, .. } => {
+                self.returned.push(executor.clone());
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// The end of what was launched as this executor, if that hasn't had one.
+    fn end(&mut self, executor: &str, fate: Fate) -> Option<TaskEnd> {
+        let tag = self.launched.remove(executor)?;
+        let QueuedTask { task, rank, .. } = self.tasks.remove(&tag)?;
+        self.gpus_picked = self.gpus_picked.saturating_sub(task.gpus.get());
+        let (executor, message) = (executor.to_owned(), String::new());
+        Some(TaskEnd { task, rank, executor, fate, message, process: None })
+    }
+}
+
+impl TaskChooser for WorkQueue {
+    fn choose(&self, rooms: &Rooms<'_>, _now: Timestamp, picks: &mut Picks) {
+        let mut guard = self.state();
+        let mut hosts = guard.hosts.take();
+        let queues = rooms.queues_left();
+        let consolidates = guard
+            .kernel
+            .as_ref()
+            .is_some_and(|it| it.config().placement() == Placement::Consolidate);
+        let caps = guard.caps();
+        let state = &mut *guard;
+        let mut choose = |rooms: &[Room], picks: &mut Picks| {
+            let wanted = state.first(rooms, &queues);
+            match consolidates {
+                true => state.chooser.consolidate(rooms, &wanted, picks),
+                false => state.chooser.round_robin(rooms, &wanted, picks),
+            };
+        };
+        match &mut hosts {
+            Some(hosts) => hosts.pick(rooms, caps, picks, choose),
+            None => choose(rooms.list(), picks),
+        }
+        guard.hosts = hosts;
+        for pick in picks.iter() {
+            let Some(rank) = guard.tasks.get(&pick.task.tag).map(|it| it.rank) else { continue };
+            guard.stop_waiting(&pick.task, rank);
+            guard.gpus_picked = guard.gpus_picked.saturating_add(pick.task.gpus.get());
+        }
+    }
+
+    fn unplaced(&self, unplaced: &[Unplaced]) {
+        let mut state = self.state();
+        unplaced.iter().for_each(|it| state.take_back(it.tag));
+    }
+}
+
+impl Launcher for WorkQueue {
+    fn command(&self, context: &LaunchContext<'_>) -> Command {
+        let mut state = self.state();
+        if let Some(host) = state.hosts.as_mut().and_then(|hosts| hosts.command(context)) {
+            return host;
+        }
+        let task = context.tag.and_then(|tag| state.tasks.get(&tag));
+        let command = task.map(|task| task.command.clone()).unwrap_or_default();
+        match &state.hosts {
+            Some(hosts) => command.with_hosting(hosts.hosting(context.agent_id)),
+            None => command,
+        }
+    }
+}
+
+/// Has the queue follow notices before its user does.
+struct WorkObserver {
+    queue: Arc<WorkQueue>,
+    observer: Box<dyn Observer>,
+}
+
+impl Observer for WorkObserver {
+    fn notice(&mut self, at: Timestamp, notice: Notice) {
+        self.queue.noticed(&notice);
+        self.observer.notice(at, notice);
+    }
+}
+
+impl fmt::Debug for WorkQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkQueue").field("counts", &self.counts()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(any(loom, shuttle)))]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::engine::PlacedExecutor;
+    use crate::ids::IdScheme;
+    use crate::kernel::Decisions;
+    use crate::offer::{Offer, Resource};
+    use crate::status::{StatusUpdate, TaskState, UpdateReason};
+
+    const NOW: Timestamp = Timestamp::ORIGIN;
+
+    /// A queue with a kernel and a handler, in place of an engine.
+    struct Queued {
+        queue: Arc<WorkQueue>,
+        ends: Receiver<TaskEnd>,
+        kernel: Kernel,
+    }
+
+    impl Queued {
+        /// Tasks have 500 thousandths of a core and more, two cores together if they are capped.
+        fn new(hosts: bool, capped: bool) -> Queued {
+            let terms = || HostTerms::new(vec!["host".to_owned()]);
+            let (queue, ends) = WorkQueue::new(hosts.then(terms));
+            let config = Config::builder()
+                .smallest_task(MilliCpus::from_millis(500), Mebibytes::new(8))
+                .core_cap(capped.then_some(MilliCpus::from_cores(2)))
+                .exclusion(None);
+            let kernel = Kernel::new(config.build().unwrap(), IdScheme::unique("w", 1).unwrap());
+            queue.state().kernel = Some(kernel.clone());
+            Queued { queue, ends, kernel }
+        }
+
+        fn push(&self, tag: u64, rank: u64, millis: u64) -> bool {
+            let task = Task::new(tag, MilliCpus::from_millis(millis), Mebibytes::new(8));
+            self.queue.push(rank, task, Command::new(vec![format!("task-{tag}")])).is_ok()
+        }
+
+        /// Answers an offer of so many cores of an agent. Returns what was placed: tags, with executors.
+        fn offer(&self, agent: &str, cores: f64) -> Vec<(u64, String)> {
+            let resources = [Resource::scalar("cpus", cores), Resource::scalar("mem", 256.0)];
+            let offers = [Offer::new("O", agent, "host", &resources, &[])];
+            let (mut handler, mut decisions) = (self.kernel.handler(), Decisions::new());
+            let mut picks = Picks::new();
+            let rooms = handler.propose(&offers, NOW);
+            self.queue.choose(&rooms, NOW, &mut picks);
+            rooms.commit(&picks, NOW, &mut decisions);
+            self.queue.unplaced(decisions.unplaced());
+            let mut placed = Vec::new();
+            for accepted in decisions.accepts() {
+                for (tag, task) in accepted.tasks() {
+                    let executor = self.kernel.executor_name(task.id).to_string();
+                    self.launch(tag, task.id, &executor, agent);
+                    placed.push((tag, executor));
+                }
+            }
+            placed
+        }
+
+        fn launch(&self, tag: u64, id: ExecutorId, executor: &str, agent: &str) {
+            let (cores, memory) = (MilliCpus::from_cores(1), Mebibytes::new(8));
+            let mut context = LaunchContext::new(executor, agent, "host", cores, memory);
+            context.tag = Some(tag);
+            let command = self.queue.command(&context);
+            let expected = match tag {
+                WorkQueue::HOST_TAGS.. => "host".to_owned(),
+                tag => format!("task-{tag}"),
+            };
+            assert_eq!(command.argv, [expected]);
+            let resources = crate::resources::ExecutorResources::NONE;
+            self.queue.noticed(&Notice::Placed(PlacedExecutor {
+                id,
+                executor: executor.to_owned(),
+                agent_id: agent.to_owned(),
+                hostname: "host".to_owned(),
+                resources,
+                tag: Some(tag),
+            }));
+        }
+
+        fn update(&self, executor: &str, change: Change) {
+            if let Change::Ended(_) = change {
+                self.kernel.status_update(&StatusUpdate::new(executor, TaskState::Finished), NOW);
+            }
+            self.queue.noticed(&Notice::Updated {
+                executor: executor.to_owned(),
+                tag: None,
+                state: TaskState::Finished,
+                change,
+                message: "why".to_owned(),
+                reported_at: None,
+                reason: UpdateReason::Other,
+                process: None,
+            });
+        }
+    }
+
+    /// Goal: tasks start in the order of ranks, then of tags; one without room holds up no smaller one. Method: three
+    /// tasks of half a core with ranks, and two of four cores before them, on an agent of one core and one of eight.
+    #[test]
+    fn ranks_say_the_order() {
+        let queued = Queued::new(false, false);
+        for (tag, rank, millis) in
+            [(7, 0, 4000), (5, 9, 500), (4, 2, 500), (3, 9, 500), (6, 1, 4000)]
+        {
+            assert!(queued.push(tag, rank, millis));
+        }
+        let tags = |placed: Vec<(u64, String)>| placed.into_iter().map(|(tag, _)| tag).collect();
+        let placed: Vec<u64> = tags(queued.offer("S1", 1.0));
+        assert_eq!(placed, [4, 3]);
+        assert_eq!(queued.queue.counts(), (3, 2));
+        let placed: Vec<u64> = tags(queued.offer("S2", 8.0));
+        assert_eq!(placed, [7, 6]);
+    }
+
+    /// Goal: a cap that leaves room for a host and few tasks starves none. Method: tasks of half a core and two cores
+    /// for all, with hosts of 0.1; an agent with more.
+    #[test]
+    fn caps_leave_room_for_a_host() {
+        let queued = Queued::new(true, true);
+        (0..9).for_each(|tag| assert!(queued.push(tag, 0, 500)));
+        assert_eq!(queued.offer("S1", 8.0).len(), 4, "the host and three tasks");
+        assert_eq!(queued.queue.counts(), (6, 3));
+    }
+
+    #[derive(Clone, Debug)]
+    enum WorkStep {
+        Push {
+            tag: u64,
+            rank: u64,
+            millis: u64,
+        },
+        Remove(u64),
+        Offer {
+            agent: u8,
+            cores: u8,
+        },
+        /// The first, second, … of what runs.
+        Run(u8),
+        End(u8, bool),
+        GiveUp(u8),
+        /// The end of one that was given up.
+        LateEnd(u8),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<WorkStep>> {
+        let push = (0u64..12, 0u64..3, 1u64..4).prop_map(|(tag, rank, size)| WorkStep::Push {
+            tag,
+            rank,
+            millis: size * 500,
+        });
+        vec(
+            prop_oneof![
+                4 => push,
+                1 => (0u64..12).prop_map(WorkStep::Remove),
+                4 => (0u8..3, 0u8..5).prop_map(|(agent, cores)| WorkStep::Offer { agent, cores }),
+                2 => any::<u8>().prop_map(WorkStep::Run),
+                4 => any::<(u8, bool)>().prop_map(|(at, well)| WorkStep::End(at, well)),
+                1 => any::<u8>().prop_map(WorkStep::GiveUp),
+                1 => any::<u8>().prop_map(WorkStep::LateEnd),
+            ],
+            0..60,
+        )
+    }
+
+    proptest! {
+        /// Goal: each attempt has one end, which is received once; a task waits, is in flight or isn't in the queue, as
+        /// a plain list of tasks says; and what is said of an attempt that was given up says nothing of later ones.
+        /// Method: random pushes, offers, ends and losses, with hosts and without, with a cap and without; in the end
+        /// all that waits starts.
+        #[test]
+        fn each_attempt_has_one_end(
+            steps in steps(),
+            hosts: bool,
+            capped: bool,
+        ) {
+            let queued = Queued::new(hosts, capped);
+            let mut waiting: BTreeSet<u64> = BTreeSet::new();
+            let mut in_flight: Vec<(u64, String)> = Vec::new();
+            let mut live_hosts: Vec<(u64, String)> = Vec::new();
+            let mut given_up: Vec<String> = Vec::new();
+            let mut due: Vec<(u64, String, Fate)> = Vec::new();
+            let rest = (0..60).flat_map(|round: u8| {
+                [WorkStep::Offer { agent: round % 3, cores: 4 }, WorkStep::Run(round), WorkStep::End(0, true)]
+            });
+            for step in steps.into_iter().chain(rest) {
+                match step {
+                    WorkStep::Push { tag, rank, millis } => {
+                        let is_there = waiting.contains(&tag) || in_flight.iter().any(|it| it.0 == tag);
+                        prop_assert_eq!(queued.push(tag, rank, millis), !is_there);
+                        waiting.extend((!is_there).then_some(tag));
+                    }
+                    WorkStep::Remove(tag) => {
+                        prop_assert_eq!(queued.queue.remove(tag), waiting.remove(&tag));
+                    }
+                    WorkStep::Offer { agent, cores } => {
+                        for (tag, executor) in queued.offer(&format!("S{agent}"), f64::from(cores)) {
+                            if tag >= WorkQueue::HOST_TAGS {
+                                live_hosts.push((tag, executor));
+                            } else {
+                                prop_assert!(waiting.remove(&tag), "{} didn't wait", tag);
+                                in_flight.push((tag, executor));
+                            }
+                        }
+                    }
+                    WorkStep::Run(at) if !live_hosts.is_empty() => {
+                        let at = usize::from(at) % live_hosts.len();
+                        queued.update(&live_hosts[at].1, Change::Running);
+                    }
+                    WorkStep::End(at, well) if !in_flight.is_empty() => {
+                        let at = usize::from(at) % in_flight.len();
+                        let (tag, executor) = in_flight.remove(at);
+                        let fate = if well { Fate::Finished } else { Fate::Failed };
+                        queued.update(&executor, Change::Ended(fate));
+                        queued.update(&executor, Change::Ended(Fate::Lost));
+                        due.push((tag, executor, fate));
+                    }
+                    WorkStep::GiveUp(at) if !in_flight.is_empty() => {
+                        let at = usize::from(at) % in_flight.len();
+                        let (tag, executor) = in_flight.remove(at);
+                        queued.queue.noticed(&Notice::GivenUp { executor: executor.clone() });
+                        given_up.push(executor.clone());
+                        due.push((tag, executor, Fate::Lost));
+                    }
+                    WorkStep::LateEnd(at) if !given_up.is_empty() => {
+                        let at = usize::from(at) % given_up.len();
+                        queued.update(&given_up.remove(at), Change::Ended(Fate::Finished));
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!(queued.queue.counts(), (waiting.len(), in_flight.len()));
+                let received = queued.ends.try_iter().map(|end| (end.task.tag, end.executor, end.fate));
+                prop_assert_eq!(received.collect::<Vec<_>>(), std::mem::take(&mut due));
+            }
+            if given_up.is_empty() || !capped {
+                prop_assert_eq!(waiting.len() + in_flight.len(), 0);
+            }
+            let state = queued.queue.state();
+            prop_assert!(state.launched.len() <= in_flight.len());
+            prop_assert_eq!(state.tasks.len(), waiting.len() + in_flight.len());
+        }
+    }
+}
