@@ -1,6 +1,6 @@
 //! Hosts for tasks (`--task-hosts`): which agents have one, and the picks of hosts with their first tasks.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +10,9 @@ use offermill::{
     Hosts, IdleHost, Joined, Pick, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, TaskHost,
     TaskHostStage, Timestamp,
 };
+
+/// The most hosts that are kept in mind after they have ended before they ran: until their tasks' ends are told.
+const NEVER_RUN_MAX: usize = 1024;
 
 /// What the hosts of a run have in common.
 #[derive(Clone, Debug)]
@@ -45,6 +48,15 @@ pub(super) struct HostLedger {
     /// The tags of hosts by agent.
     tags: HashMap<String, u64>,
     next_tag: u64,
+    /// The tags of the last hosts that have ended before they ran.
+    never_run: BTreeSet<u64>,
+}
+
+/// The host that a task has joined.
+#[derive(Clone, Debug)]
+pub(super) struct JoinedHost {
+    pub(super) tag: u64,
+    pub(super) host: TaskHost,
 }
 
 #[derive(Debug)]
@@ -53,6 +65,7 @@ struct LiveHost {
     agent_id: String,
     /// Empty before its command is made.
     executor: String,
+    has_run: bool,
     /// How it was found idle, and when first.
     idle: Option<(IdleHost, Timestamp)>,
 }
@@ -80,7 +93,8 @@ impl HostLedger {
     /// A ledger without hosts, whose tags begin at `first_tag`.
     pub(super) fn new(terms: HostTerms, first_tag: u64) -> HostLedger {
         let (live, tags) = (BTreeMap::new(), HashMap::new());
-        HostLedger { terms, hosts: Hosts::new(), live, tags, next_tag: first_tag }
+        let never_run = BTreeSet::new();
+        HostLedger { terms, hosts: Hosts::new(), live, tags, next_tag: first_tag, never_run }
     }
 
     /// How many hosts there are.
@@ -126,7 +140,7 @@ impl HostLedger {
         picks: &mut Picks,
         mut caps: BatchCaps,
         mut queues: QueuesLeft,
-    ) -> HashMap<u64, TaskHost> {
+    ) -> HashMap<u64, JoinedHost> {
         let mut by_room: BTreeMap<u32, Vec<Task>> = BTreeMap::new();
         for Pick { room, task, .. } in picks.iter() {
             by_room.entry(*room).or_default().push(*task);
@@ -164,9 +178,13 @@ impl HostLedger {
                 let _left = if is_first { host.lost() } else { host.leave() };
                 continue;
             }
-            joined.extend(members.iter().map(|(_, task)| (task.tag, host.clone())));
+            let tag = match is_first {
+                true => self.add(host.clone(), offer.agent_id),
+                false => self.tags.get(offer.agent_id).copied().unwrap_or(u64::MAX),
+            };
+            let join = |task: &Task| (task.tag, JoinedHost { tag, host: host.clone() });
+            joined.extend(members.iter().map(|(_, task)| join(task)));
             if is_first {
-                let tag = self.add(host, offer.agent_id);
                 members.insert(0, (room, self.terms.task(tag)));
                 picks.push_gang(&members);
             } else {
@@ -181,7 +199,8 @@ impl HostLedger {
         self.next_tag += 1;
         let agent_id = agent_id.to_owned();
         self.tags.insert(agent_id.clone(), tag);
-        self.live.insert(tag, LiveHost { host, agent_id, executor: String::new(), idle: None });
+        let executor = String::new();
+        self.live.insert(tag, LiveHost { host, agent_id, executor, has_run: false, idle: None });
         tag
     }
 
@@ -204,8 +223,25 @@ impl HostLedger {
     }
 
     /// A host runs: other batches may use it. Returns whether there is such a host.
-    pub(super) fn up(&self, tag: u64) -> bool {
-        self.live.get(&tag).map(|host| host.host.up()).is_some()
+    pub(super) fn up(&mut self, tag: u64) -> bool {
+        let Some(host) = self.live.get_mut(&tag) else { return false };
+        host.has_run = true;
+        host.host.up();
+        true
+    }
+
+    /// A host is about to be removed. Returns whether it has not run, which is kept in mind.
+    pub(super) fn note_never_run(&mut self, tag: u64) -> bool {
+        let never_run = self.live.get(&tag).is_some_and(|host| !host.has_run);
+        if never_run && self.never_run.insert(tag) && self.never_run.len() > NEVER_RUN_MAX {
+            self.never_run.pop_first();
+        }
+        never_run
+    }
+
+    /// Whether a host doesn't run yet, or has ended before it ran.
+    pub(super) fn has_never_run(&self, tag: u64) -> bool {
+        self.never_run.contains(&tag) || self.live.get(&tag).is_some_and(|host| !host.has_run)
     }
 
     /// A host was asked to end.

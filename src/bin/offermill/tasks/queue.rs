@@ -9,13 +9,14 @@ use std::time::{Duration, SystemTime};
 use offermill::choosers::Chooser;
 use offermill::config::{Placement, QueueId};
 use offermill::launch::{CommandForm, Setup};
-use offermill::{ProcessExit, ResourceSums, Task, TaskHost, Timestamp};
+use offermill::{ProcessExit, ResourceSums, Task, Timestamp};
 
 use crate::model::end_cause::EndCause;
 use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
-use crate::tasks::hosting::{HostLedger, HostTerms};
+use crate::tasks::hosting::{HostLedger, HostTerms, JoinedHost};
 use crate::tasks::order::TaskList;
+use crate::tasks::pauses::AgentPauses;
 use crate::tasks::quotas::{QueueDemand, TaskQuotas};
 use crate::tasks::ready::{ReadyTasks, SeenAgents, TaskSize};
 use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult};
@@ -57,6 +58,7 @@ pub(super) struct TaskQueueState {
     pub(super) progress: Vec<TaskProgress>,
     pub(super) ready: ReadyTasks,
     pub(super) agents: SeenAgents,
+    pub(super) pauses: AgentPauses,
     /// When an agent had more than ever before; `None` before the first offer.
     pub(super) grown_at: Option<Timestamp>,
     pub(super) counts: TaskCounts,
@@ -90,7 +92,7 @@ pub(super) struct TaskProgress {
     pub(super) host: String,
     pub(super) executor: String,
     /// The host that it is in.
-    pub(super) in_host: Option<TaskHost>,
+    pub(super) in_host: Option<JoinedHost>,
     pub(super) started: Option<SystemTime>,
 }
 
@@ -127,6 +129,7 @@ impl TaskQueue {
             progress,
             ready: ReadyTasks::default(),
             agents: SeenAgents::default(),
+            pauses: AgentPauses::default(),
             grown_at: None,
             counts,
             taken: ResourceSums::NONE,
@@ -279,7 +282,13 @@ impl TaskQueue {
         }
     }
 
-    fn event(&self, state: &TaskQueueState, number: u32, what: TaskChange, why: &str) -> TaskEvent {
+    pub(super) fn event(
+        &self,
+        state: &TaskQueueState,
+        number: u32,
+        what: TaskChange,
+        why: &str,
+    ) -> TaskEvent {
         let progress = &state.progress[number as usize];
         TaskEvent {
             id: self.list.tasks[number as usize].id.clone(),
@@ -307,8 +316,10 @@ impl TaskQueue {
     pub(crate) fn host_changed(&self, record: &ExecutorRecord) -> Option<bool> {
         let tag = record.tag.filter(|tag| self.is_host(*tag))?;
         let mut guard = self.lock();
-        let TaskQueueState { hosts, picked, is_stopping, .. } = &mut *guard;
-        let hosts = hosts.as_mut()?;
+        if record.state.is_end() || record.state == ExecutorState::GivenUp {
+            return Some(guard.host_ended(tag, record));
+        }
+        let hosts = guard.hosts.as_mut()?;
         Some(match record.state {
             ExecutorState::Running => {
                 hosts.up(tag);
@@ -318,11 +329,6 @@ impl TaskQueue {
                 hosts.ending(tag);
                 true
             }
-            state if state.is_end() || state == ExecutorState::GivenUp => {
-                // Its launch may never have been prepared.
-                picked.remove(&tag);
-                hosts.remove(tag) || *is_stopping
-            }
             _ => true,
         })
     }
@@ -330,10 +336,10 @@ impl TaskQueue {
     /// An executor is reachable again. Returns whether it is to be ended, because it was given up and others do what it
     /// did.
     pub(crate) fn returned(&self, record: &ExecutorRecord) -> bool {
-        let state = self.lock();
+        let mut state = self.lock();
         if let Some(tag) = record.tag.filter(|tag| self.is_host(*tag)) {
             // It may not have run before.
-            return state.hosts.as_ref().is_some_and(|hosts| !hosts.up(tag));
+            return state.hosts.as_mut().is_some_and(|hosts| !hosts.up(tag));
         }
         let Some(number) = self.number(record) else { return false };
         let progress = &state.progress[number as usize];
@@ -360,6 +366,9 @@ impl TaskQueue {
         // One that was given up may end much later.
         if progress.stage != TaskStage::InFlight || progress.executor != record.name {
             return Vec::new();
+        }
+        if let Some(events) = self.put_back_unstarted(state, number, record) {
+            return events;
         }
         let task = &self.list.tasks[number as usize];
         state.land(number, task);
@@ -394,14 +403,16 @@ impl TaskQueue {
                 self.put_back(state, number);
             }
             TaskChange::Failed => self.fail(state, number, &mut lines, &mut events),
-            TaskChange::Stopped | TaskChange::Skipped => self.put_back(state, number),
+            TaskChange::Stopped | TaskChange::Skipped | TaskChange::NotStarted => {
+                self.put_back(state, number)
+            }
         }
         state.write(&lines);
         events
     }
 
     /// A task has failed: those that wait for it, and those that wait for them, are skipped.
-    fn fail(
+    pub(super) fn fail(
         &self,
         state: &mut TaskQueueState,
         number: u32,
@@ -438,17 +449,12 @@ impl TaskQueue {
         if !has_seen_all || state.is_stopping {
             return Vec::new();
         }
-        let (mut lines, mut events) = (Vec::new(), Vec::new());
+        let mut events = Vec::new();
         for (number, size) in state.ready.too_large(&state.agents) {
             let Some(nearest) = state.agents.nearest(&size) else { continue };
             let why = format!("it fits on no agent: it takes {}; {nearest}", size.sentence());
-            events.push(self.event(state, number, TaskChange::Failed, &why));
-            let mut line = self.line(state, number, ResultState::Failed);
-            line.reason = Some(why);
-            lines.push(line);
-            self.fail(state, number, &mut lines, &mut events);
+            events.extend(self.refuse(state, vec![number], &why));
         }
-        state.write(&lines);
         events
     }
 }
@@ -462,7 +468,7 @@ impl TaskQueueState {
         self.counts.running -= 1;
         self.taken = self.taken.saturating_sub(own);
         let progress = &mut self.progress[number as usize];
-        let _left = progress.in_host.take().map(|host| host.leave());
+        let _left = progress.in_host.take().map(|joined| joined.host.leave());
         self.agents.freed(&progress.agent_id, own);
     }
 
@@ -573,6 +579,11 @@ mod tests {
     /// Offers an agent of two cores, in whose one queue tasks and hosts have 1.5. Returns the tags that were picked,
     /// which the kernel doesn't book.
     fn pick(queue: &TaskQueue) -> Vec<u64> {
+        pick_at(queue, Timestamp::ORIGIN)
+    }
+
+    /// The same at another time.
+    fn pick_at(queue: &TaskQueue, now: Timestamp) -> Vec<u64> {
         let most = Some(MilliCpus::from_millis(1500));
         let config = Config::builder()
             .executor_memory(Mebibytes::new(1))
@@ -582,8 +593,8 @@ mod tests {
         let resources = [Resource::scalar("cpus", 2.0), Resource::scalar("mem", 100.0)];
         let offers = [Offer::new("O", "S1", "agent-1", &resources, &[])];
         let (mut handler, mut picks) = (kernel.handler(), Picks::new());
-        let rooms = handler.propose(&offers, Timestamp::ORIGIN);
-        queue.choose(&rooms, Timestamp::ORIGIN, &mut picks);
+        let rooms = handler.propose(&offers, now);
+        queue.choose(&rooms, now, &mut picks);
         picks.iter().map(|pick| pick.task.tag).collect()
     }
 
@@ -621,6 +632,68 @@ mod tests {
         assert_eq!(changes, [lost, lost, lost, TaskChange::Retried, TaskChange::Failed]);
         let counts = queue.counts();
         assert_eq!((counts.failed, counts.retried, counts.running), (1, 4, 0));
+    }
+
+    /// Goal: what was never started is no loss, however often, and is told once a pause of its agent; what was started
+    /// before is one. Method: attempts that are dropped every half minute, then four that are lost.
+    #[test]
+    fn what_was_never_started_is_no_loss() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue(folder.path());
+        let dropped = |round: u64| {
+            let record =
+                record(&format!("t-{round}"), ExecutorState::Lost, Some(EndCause::Dropped));
+            let at = Timestamp::ORIGIN.plus(Duration::from_secs(round * 30));
+            queue.start(&mut queue.lock(), 0, ("S1", "agent-1"), SystemTime::UNIX_EPOCH);
+            queue.placed(&record);
+            let events = queue.ended(&ExecutorRecord { changed_at: at, ..record }, None);
+            assert!(events.iter().all(|event| event.what == TaskChange::NotStarted));
+            events.len()
+        };
+        // Pauses of 1, 2, 4, 8, 16, 32 s, which goes over the next, 60 s, which goes over the next, and 60 s.
+        let told: Vec<usize> = (1..=11).map(dropped).collect();
+        assert_eq!(told, [1, 1, 1, 1, 1, 1, 0, 1, 0, 1, 0]);
+        let counts = queue.counts();
+        assert_eq!((counts.failed, counts.retried, counts.running), (0, 0, 0));
+        let lost = |name| attempt(&queue, name, ExecutorState::Lost, Some(EndCause::AgentLost));
+        let changes = ["l-1", "l-2", "l-3", "l-4"].map(lost);
+        let lost = TaskChange::Lost;
+        assert_eq!(changes, [lost, lost, lost, TaskChange::Retried]);
+    }
+
+    /// Goal: an agent whose host never runs gets no tasks for a while, and its tasks aren't lost; if that is so on all
+    /// agents, the tasks are refused. Method: a host that fails before it runs, with its task, whichever end is told
+    /// first, until its tasks are refused.
+    #[test]
+    fn agents_whose_hosts_never_run_have_pauses() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue_in(folder.path(), Some(host_terms()));
+        let mut now = Timestamp::ORIGIN;
+        for round in 1..=3 {
+            assert_eq!(pick_at(&queue, now), [round, 0]);
+            assert_eq!(queue.refuse_without_hosts(), []);
+            queue.placed(&tagged("t", 0, ExecutorState::Starting));
+            let ended = |tag, state, cause| {
+                let record = tagged(if tag == 0 { "t" } else { "h" }, tag, state);
+                ExecutorRecord { changed_at: now, cause, ..record }
+            };
+            let host = ended(round, ExecutorState::Failed, Some(EndCause::NotStarted));
+            let task = ended(0, ExecutorState::Lost, Some(EndCause::AgentLost));
+            let events = if round % 2 == 0 {
+                let events = queue.ended(&task, None);
+                queue.host_changed(&host);
+                events
+            } else {
+                queue.host_changed(&host);
+                queue.ended(&task, None)
+            };
+            assert_eq!(events[0].what, TaskChange::NotStarted);
+            assert_eq!(pick_at(&queue, now.plus(Duration::from_millis(900))), [] as [u64; 0]);
+            now = now.plus(Duration::from_secs(4));
+        }
+        let [refused] = &queue.refuse_without_hosts()[..] else { panic!("it isn't refused") };
+        assert_eq!(refused.why, "no host of tasks has started on any agent: why");
+        assert_eq!((queue.counts().failed, queue.counts().retried), (1, 0));
     }
 
     /// Goal: an attempt that comes back after it was given up is to be ended, and one that was only out of reach isn't.

@@ -1,0 +1,111 @@
+//! What the queue does with attempts that their agents never started, and with hosts that never ran.
+
+use std::time::SystemTime;
+
+use crate::model::end_cause::EndCause;
+use crate::model::executor::{ExecutorRecord, ExecutorState};
+use crate::model::task::{TaskChange, TaskEvent};
+use crate::tasks::queue::{TaskQueue, TaskQueueState};
+use crate::tasks::results::ResultState;
+use crate::text::clock::rfc3339;
+
+impl TaskQueue {
+    /// An executor runs: its agent starts what it is given.
+    pub(crate) fn runs(&self, record: &ExecutorRecord) {
+        let is_host = record.tag.is_some_and(|tag| self.is_host(tag));
+        self.lock().pauses.started(&record.agent_id, is_host);
+    }
+
+    /// Puts back a task whose attempt was never started, and has its agent get no tasks for a while. Returns what is to
+    /// be told; `None` if the attempt may have been started, or the run is being stopped.
+    pub(super) fn put_back_unstarted(
+        &self,
+        state: &mut TaskQueueState,
+        number: u32,
+        record: &ExecutorRecord,
+    ) -> Option<Vec<TaskEvent>> {
+        if state.is_stopping || !state.was_never_started(number, record) {
+            return None;
+        }
+        let now = record.changed_at;
+        state.pauses.refused(&record.agent_id, &record.message, now);
+        let mut line = self.line(state, number, ResultState::NotStarted);
+        line.ended = Some(rfc3339(SystemTime::now()));
+        line.reason = Some(record.message.clone()).filter(|why| !why.is_empty());
+        // One of many that end alike: they are in the results.
+        let told = state.pauses.tell(&record.agent_id).map(|pause| {
+            let pause = pause.as_secs();
+            let why = format!("{}; the agent gets no tasks for {pause} s", record.message);
+            self.event(state, number, TaskChange::NotStarted, &why)
+        });
+        state.land(number, &self.list.tasks[number as usize]);
+        self.put_back(state, number);
+        state.write(&[line]);
+        Some(told.into_iter().collect())
+    }
+
+    /// Refuses the ready tasks if hosts fail on all agents before they run, and none has ever run.
+    pub(crate) fn refuse_without_hosts(&self) -> Vec<TaskEvent> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if state.is_stopping || state.hosts.is_none() || state.counts.running > 0 {
+            return Vec::new();
+        }
+        let Some(why) = state.pauses.no_host_runs(state.agents.ids()) else { return Vec::new() };
+        let ready = state.ready.all();
+        self.refuse(state, ready, &format!("no host of tasks has started on any agent: {why}"))
+    }
+
+    /// Fails ready tasks for this reason.
+    pub(super) fn refuse(
+        &self,
+        state: &mut TaskQueueState,
+        tasks: Vec<u32>,
+        why: &str,
+    ) -> Vec<TaskEvent> {
+        let (mut lines, mut events) = (Vec::new(), Vec::new());
+        for number in tasks {
+            events.push(self.event(state, number, TaskChange::Failed, why));
+            let mut line = self.line(state, number, ResultState::Failed);
+            line.reason = Some(why.to_owned());
+            lines.push(line);
+            self.fail(state, number, &mut lines, &mut events);
+        }
+        state.write(&lines);
+        events
+    }
+}
+
+impl TaskQueueState {
+    /// Whether nothing of an attempt has run: its agent says so, or its host has ended before it took tasks.
+    fn was_never_started(&self, number: u32, record: &ExecutorRecord) -> bool {
+        let host = self.progress[number as usize].in_host.as_ref();
+        let is_host_unstarted = || {
+            let hosts = self.hosts.as_ref();
+            host.zip(hosts).is_some_and(|(host, hosts)| hosts.has_never_run(host.tag))
+        };
+        match record.cause {
+            _ if record.state == ExecutorState::Finished || record.running_since.is_some() => false,
+            Some(EndCause::Dropped) => true,
+            Some(EndCause::AgentLost) => is_host_unstarted(),
+            _ => false,
+        }
+    }
+
+    /// A host has ended, or was given up. Returns whether it was to end.
+    pub(super) fn host_ended(&mut self, tag: u64, record: &ExecutorRecord) -> bool {
+        // Its launch may never have been prepared.
+        self.picked.remove(&tag);
+        let Some(hosts) = &mut self.hosts else { return true };
+        let never_ran = hosts.note_never_run(tag);
+        let was_asked = hosts.remove(tag) || self.is_stopping;
+        let ExecutorRecord { agent_id, message, changed_at, .. } = record;
+        match (record.state, record.cause) {
+            _ if was_asked || !never_ran => {}
+            (ExecutorState::Failed, _) => self.pauses.host_failed(agent_id, message, *changed_at),
+            (_, Some(EndCause::Dropped)) => self.pauses.refused(agent_id, message, *changed_at),
+            _ => {}
+        }
+        was_asked
+    }
+}
