@@ -23,6 +23,7 @@ mod frame;
 mod message;
 mod on_pipe;
 mod program;
+mod registered_host;
 mod registry;
 mod remains;
 mod sweeper;
@@ -34,8 +35,9 @@ pub(crate) use message::{HostReport, HostRequest};
 pub(crate) use on_pipe::{mark_of_pipe, run_on_pipe};
 #[cfg(feature = "mesos")]
 pub(crate) use program::{HostMessage, ReportOutput, TaskLoop};
+pub(crate) use registered_host::HostPatience;
 pub(crate) use registry::{
-    HostEnd, HostOutcome, HostPatience, HostRegistry, HostedEnd, HostedKill, NewHostedTask,
+    HostEnd, HostOutcome, HostRegistry, HostedEnd, HostedKill, NewHostedTask,
 };
 pub(crate) use sweeper::MARK_VARIABLE;
 #[cfg(feature = "mesos")]

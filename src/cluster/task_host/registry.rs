@@ -15,37 +15,9 @@ use std::time::{Duration, Instant};
 
 use super::connection::{HostConnection, HostEvent};
 use super::message::{HostReport, HostRequest};
+use super::registered_host::{GoneHost, HostPatience, RegisteredHost};
 use crate::cluster::process::{Exit, RunningExecutor};
 use crate::status::{ProcessReport, TaskState};
-
-/// How many looks in a row a host may be silent. They are counted, not timed: while this program itself is stopped,
-/// nothing counts.
-const SILENT_LOOKS_MAX: u32 = 6;
-
-/// How long hosts are waited for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HostPatience {
-    /// The time between two looks at a host. One that says nothing for six of them, though it is asked to, is ended:
-    /// when it starts, or later.
-    pub(crate) look_interval: Duration,
-    /// How long the end of a host's connection is waited for after its process has ended, before it is cut; and once
-    /// more after that: until its tasks were killed.
-    pub(crate) closed_wait: Duration,
-}
-
-impl Default for HostPatience {
-    fn default() -> HostPatience {
-        let (look_interval, closed_wait) = (Duration::from_secs(10), Duration::from_secs(20));
-        HostPatience { look_interval, closed_wait }
-    }
-}
-
-impl HostPatience {
-    /// How long a host may be silent, in seconds.
-    fn silence_secs(&self) -> f64 {
-        (self.look_interval * SILENT_LOOKS_MAX).as_secs_f64()
-    }
-}
 
 /// The hosts and their tasks, by executor id. `T` is what the owner keeps of an executor.
 #[derive(Debug)]
@@ -53,42 +25,6 @@ pub(crate) struct HostRegistry<T> {
     patience: HostPatience,
     hosts: BTreeMap<String, RegisteredHost<T>>,
     tasks: HashMap<String, HostedTask<T>>,
-}
-
-/// A host, from its launch to its last report.
-#[derive(Debug)]
-struct RegisteredHost<T> {
-    /// `None` before it is started, and once it is closed.
-    connection: Option<HostConnection>,
-    is_ready: bool,
-    /// Requests for a host that isn't ready, and tasks for one that is of no use any more.
-    waiting: Vec<HostRequest>,
-    /// When it is looked at next. `None` before its start, and once it is of no use.
-    look_at: Option<Instant>,
-    /// It has said something since the last look.
-    is_heard: bool,
-    /// How many looks in a row have found it silent.
-    silent_looks: u32,
-    /// Why the host is ended by force, if it is, such as that its messages make no sense.
-    fault: Option<String>,
-    /// It was asked to end, and takes no tasks.
-    is_finishing: bool,
-    is_closed: bool,
-    /// Processes of its tasks may be left.
-    is_unswept: bool,
-    /// Its process, once it has ended.
-    gone: Option<GoneHost<T>>,
-}
-
-/// The process of a host that has ended.
-#[derive(Debug)]
-struct GoneHost<T> {
-    executor: RunningExecutor<T>,
-    exit: Exit,
-    /// Until when the end of the connection is waited for.
-    until: Instant,
-    /// The connection was cut.
-    is_cut: bool,
 }
 
 /// A task in a host.
@@ -204,8 +140,8 @@ impl<T> HostRegistry<T> {
     }
 
     /// Opens the connection of a host that is about to be started with this mark, and returns its end of it. Events go
-    /// to `deliver`, on another thread, until it returns false. `None` if it is no host, or if there is no connection: then the host
-    /// finds that it has none, and ends.
+    /// to `deliver`, on another thread, until it returns false. `None` if it is no host, or if there is no connection:
+    /// then the host finds that it has none, and ends.
     pub(crate) fn open(
         &mut self,
         host: &str,
@@ -521,54 +457,11 @@ impl<T> HostRegistry<T> {
     }
 }
 
-impl<T> Default for RegisteredHost<T> {
-    fn default() -> RegisteredHost<T> {
-        RegisteredHost {
-            connection: None,
-            is_ready: false,
-            waiting: Vec::new(),
-            look_at: None,
-            is_heard: false,
-            silent_looks: 0,
-            fault: None,
-            is_finishing: false,
-            is_closed: false,
-            is_unswept: false,
-            gone: None,
-        }
-    }
-}
-
-impl<T> RegisteredHost<T> {
-    /// Whether requests have an effect.
-    fn is_usable(&self) -> bool {
-        self.fault.is_none() && !self.is_closed && self.gone.is_none()
-    }
-
-    /// Looks at the host, whose next look is at `next`. Returns whether it has been silent for too long.
-    fn is_silent(&mut self, next: Instant) -> bool {
-        self.look_at = Some(next);
-        self.silent_looks =
-            if std::mem::take(&mut self.is_heard) { 0 } else { self.silent_looks + 1 };
-        if let Some(connection) = self.connection.as_ref().filter(|_| self.is_ready) {
-            connection.send(HostRequest::Ping);
-        }
-        self.silent_looks >= SILENT_LOOKS_MAX
-    }
-
-    /// Sends a request, as soon as the host is ready.
-    fn send(&mut self, request: HostRequest) {
-        match &self.connection {
-            Some(connection) if self.is_ready => connection.send(request),
-            _ => self.waiting.push(request),
-        }
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::cluster::task_host::registered_host::SILENT_LOOKS_MAX;
 
     fn task(id: &str, host: &str) -> NewHostedTask<u32> {
         NewHostedTask {

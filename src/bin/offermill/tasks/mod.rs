@@ -15,6 +15,7 @@ pub(crate) mod queue;
 pub(crate) mod quotas;
 pub(crate) mod read;
 pub(crate) mod ready;
+mod refusals;
 pub(crate) mod results;
 pub(crate) mod task;
 mod unstarted;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use offermill::choosers::Chooser;
 use offermill::config::{Placement, QueueId};
@@ -25,8 +25,6 @@ use crate::text::clock::rfc3339;
 
 /// How often an attempt may be lost without counting as a failure.
 const LOSSES_MAX: u32 = 3;
-/// How long no agent must have grown before a task that fits on none is refused: by then all have made offers.
-const SEEN_ALL_AFTER: Duration = Duration::from_secs(30);
 
 /// What all tasks of a run have in common.
 #[derive(Clone, Debug)]
@@ -440,23 +438,6 @@ impl TaskQueue {
             }
         }
     }
-
-    /// Refuses the ready tasks that fit on no agent, once all agents were seen for a while.
-    pub(crate) fn refuse_too_large(&self, now: Timestamp) -> Vec<TaskEvent> {
-        let mut guard = self.lock();
-        let state = &mut *guard;
-        let has_seen_all = state.grown_at.is_some_and(|at| now.since(at) >= SEEN_ALL_AFTER);
-        if !has_seen_all || state.is_stopping {
-            return Vec::new();
-        }
-        let mut events = Vec::new();
-        for (number, size) in state.ready.too_large(&state.agents) {
-            let Some(nearest) = state.agents.nearest(&size) else { continue };
-            let why = format!("it fits on no agent: it takes {}; {nearest}", size.sentence());
-            events.extend(self.refuse(state, vec![number], &why));
-        }
-        events
-    }
 }
 
 impl TaskQueueState {
@@ -504,6 +485,8 @@ fn exit_code(exit: ProcessExit) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::tasks::parse::parse_line;
     use crate::tasks::task::TaskDefaults;

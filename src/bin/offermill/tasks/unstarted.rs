@@ -43,37 +43,6 @@ impl TaskQueue {
         state.write(&[line]);
         Some(told.into_iter().collect())
     }
-
-    /// Refuses the ready tasks if hosts fail on all agents before they run, and none has ever run.
-    pub(crate) fn refuse_without_hosts(&self) -> Vec<TaskEvent> {
-        let mut guard = self.lock();
-        let state = &mut *guard;
-        if state.is_stopping || state.hosts.is_none() || state.counts.running > 0 {
-            return Vec::new();
-        }
-        let Some(why) = state.pauses.no_host_runs(state.agents.ids()) else { return Vec::new() };
-        let ready = state.ready.all();
-        self.refuse(state, ready, &format!("no host of tasks has started on any agent: {why}"))
-    }
-
-    /// Fails ready tasks for this reason.
-    pub(super) fn refuse(
-        &self,
-        state: &mut TaskQueueState,
-        tasks: Vec<u32>,
-        why: &str,
-    ) -> Vec<TaskEvent> {
-        let (mut lines, mut events) = (Vec::new(), Vec::new());
-        for number in tasks {
-            events.push(self.event(state, number, TaskChange::Failed, why));
-            let mut line = self.line(state, number, ResultState::Failed);
-            line.reason = Some(why.to_owned());
-            lines.push(line);
-            self.fail(state, number, &mut lines, &mut events);
-        }
-        state.write(&lines);
-        events
-    }
 }
 
 impl TaskQueueState {
