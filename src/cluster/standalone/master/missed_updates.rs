@@ -1,5 +1,5 @@
-//! Updates of workers for a framework that isn't connected: it gets them when it is back. Otherwise they would come with
-//! their workers' next repetition, 10 s later.
+//! Updates of workers for a framework that isn't connected: it gets them when it is back. Otherwise they would come
+//! with their workers' next repetition, 10 s later.
 
 use crate::cluster::standalone::protocol::ExecutorUpdate;
 
