@@ -80,20 +80,23 @@ fn tasks_are_swept_without_a_sweeper() {
     assert_ended(&bench, "exit code 101");
 }
 
-/// Goal: a sweeper that hangs is waited for, and not for ever; what it would have killed is killed, and it as well.
-/// Method: it is stopped, and its host killed; a short patience.
+/// Goal: a connection that somebody holds beyond the host's end is cut, and who holds it is killed before the tasks are
+/// reported. Method: a shell that ends, with a process in a session of its own that holds the connection; a short
+/// patience.
 #[test]
-fn a_hanging_sweeper_is_replaced() {
+fn a_held_connection_is_cut() {
     let patience =
         HostPatience { closed_wait: Duration::from_millis(300), ..HostPatience::default() };
-    let bench = Bench::with("host-ends-hanging", "local-cluster[1,4,1024]", |config| {
+    let bench = Bench::with("host-ends-held", "local-cluster[1,4,1024]", |config| {
         config.host_patience(patience)
     });
-    let (host, sweeper) = start_host(&bench);
-    send(Signal::STOP, sweeper);
-    send(Signal::KILL, host);
-    assert_ended(&bench, "killed by signal 9 (SIGKILL)");
-    until("the sweeper's end", || !std::path::Path::new(&format!("/proc/{sweeper}/exe")).exists());
+    let offer = bench.offer();
+    let line = "exec 3<&0; setsid sh -c 'echo >there; exec sleep 600' &
+        until [ -e there ]; do sleep 0.01; done; exit 3";
+    bench.accept(&offer, &[impostor("h", line), task("a", "h", "true")], Duration::ZERO);
+    let gone = bench.update("a", TaskState::Gone).message;
+    assert_eq!(gone, "its host h is gone: exit code 3");
+    assert_eq!(processes_in(&bench.sandbox(&offer, "h")), [] as [i32; 0]);
 }
 
 /// Goal: a host that hangs after it was ready is ended with its tasks, and one that has nothing to say isn't. Method: a
