@@ -1,5 +1,5 @@
 //! Fingerprints (64-bit hashes) of the facts of an agent that a constraint examines. They detect changes without
-//! storing or comparing the facts.
+//! storing or comparing the facts. [`AttributeFingerprints`] are of all attributes, whatever a constraint examines.
 //!
 //! A fingerprint begins with the constraint's own random key, so it identifies both the constraint and the facts that
 //! it examines.
@@ -93,7 +93,7 @@ impl Fingerprints {
     }
 }
 
-/// The fingerprints of all attributes of agents, whatever a constraint examines.
+/// Computes fingerprints of all of an agent's attributes, not only of those that a constraint examines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AttributeFingerprints(Fingerprints);
 

@@ -128,6 +128,7 @@ struct LiveHost {
     agent_id: String,
     /// Empty before its command is made.
     executor: Arc<str>,
+    has_run: bool,
     /// How it was found idle, and when first.
     idle: Option<(IdleHost, Timestamp)>,
 }
@@ -135,6 +136,8 @@ struct LiveHost {
 #[derive(Debug)]
 struct HostMember {
     host: TaskHost,
+    /// The tag of the host.
+    host_tag: u64,
     /// Empty before its command is made.
     executor: String,
 }
@@ -258,12 +261,15 @@ impl HostLedger {
                 let _left = if is_first { host.lost() } else { host.leave() };
                 continue;
             }
+            let tag = match self.of_agent.get(offer.agent_id) {
+                Some(tag) if !is_first => *tag,
+                _ => self.add(host.clone(), offer.agent_id),
+            };
             for (_, task) in &members {
-                let member = HostMember { host: host.clone(), executor: String::new() };
-                self.members.insert(task.tag, member);
+                let (host, executor) = (host.clone(), String::new());
+                self.members.insert(task.tag, HostMember { host, host_tag: tag, executor });
             }
             if is_first {
-                let tag = self.add(host, offer.agent_id);
                 members.insert(0, (room, self.terms.task(tag)));
                 picks.push_gang(&members);
             } else {
@@ -277,7 +283,8 @@ impl HostLedger {
         self.next_tag += 1;
         let agent_id = agent_id.to_owned();
         self.of_agent.insert(agent_id.clone(), tag);
-        self.live.insert(tag, LiveHost { host, agent_id, executor: "".into(), idle: None });
+        let executor = "".into();
+        self.live.insert(tag, LiveHost { host, agent_id, executor, has_run: false, idle: None });
         tag
     }
 
@@ -333,8 +340,8 @@ impl HostLedger {
             }
             // One that was unreachable before it ran may be back.
             Notice::Updated { executor, change: Change::Running | Change::Returned, .. } => {
-                let tag = self.launched.get(executor);
-                let _is_host = tag.is_some_and(|tag| self.up(*tag));
+                let tag = self.launched.get(executor).copied();
+                let _is_host = tag.is_some_and(|tag| self.up(tag));
             }
             Notice::Updated { executor, change: Change::Ended(_), .. }
             | Notice::GivenUp { executor } => {
@@ -354,8 +361,23 @@ impl HostLedger {
     }
 
     /// A host runs: other batches may use it. Returns whether there is such a host.
-    pub fn up(&self, tag: u64) -> bool {
-        self.live.get(&tag).map(|host| host.host.up()).is_some()
+    pub fn up(&mut self, tag: u64) -> bool {
+        let Some(host) = self.live.get_mut(&tag) else { return false };
+        host.has_run = true;
+        host.host.up();
+        true
+    }
+
+    /// Whether a host has run; `None` if there is no such host, or not any more.
+    #[must_use]
+    pub fn has_run(&self, tag: u64) -> Option<bool> {
+        self.live.get(&tag).map(|host| host.has_run)
+    }
+
+    /// The tag of the host that a task is in, which may have ended, until the task has left it.
+    #[must_use]
+    pub fn host_of(&self, tag: u64) -> Option<u64> {
+        self.members.get(&tag).map(|member| member.host_tag)
     }
 
     /// A host was asked to end: no more tasks join it.

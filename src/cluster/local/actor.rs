@@ -194,11 +194,11 @@ impl Actor {
     fn start_queued(&mut self) {
         let now = Instant::now();
         while self.starting.has_room(now) && !self.stopping.is_set() {
-            let Some(launch) = self.queue.pop() else { return };
+            let Some(mut launch) = self.queue.pop() else { return };
             let id = launch.request.executor.clone();
             let (state, message) = (TaskState::Starting, String::new());
             self.reporter.executor_update(&id, &launch.agent_id, state, message);
-            let input = self.open_host(&id);
+            let input = self.open_host(&id, &mut launch.request.command);
             if let Err(failed) = self.starting.begin(self.start_request(launch, input), now) {
                 let (executor, error) = *failed;
                 self.on_start_failed(&executor, error);
@@ -212,10 +212,7 @@ impl Actor {
         input: Option<OwnedFd>,
     ) -> StartRequest<AgentShare> {
         let QueuedLaunch { request, agent, agent_id } = launch;
-        let LaunchRequest { executor, amounts, port, mut command, .. } = request;
-        if input.is_some() {
-            self.mark_host(&executor, &mut command);
-        }
+        let LaunchRequest { executor, amounts, port, command, .. } = request;
         StartRequest {
             id: executor.clone(),
             command,

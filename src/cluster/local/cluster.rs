@@ -133,7 +133,7 @@ impl ClusterManager for LocalCluster {
             running: RunningExecutors::new(options, process_events),
             queue: LaunchQueue::default(),
             own_inbox: sender.clone(),
-            hosts: HostRegistry::new(),
+            hosts: HostRegistry::new(self.config.host_patience),
             grace: self.config.grace,
             stopping: self.stopping.clone(),
         };

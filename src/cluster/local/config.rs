@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::attributes::AgentAttributes;
 use super::master::LocalMaster;
 use crate::cluster::process::EnvironmentBase;
+use crate::cluster::task_host::HostPatience;
 use crate::error::Error;
 use crate::private_files::effective_uid;
 use crate::resources::PortRange;
@@ -33,6 +34,8 @@ pub struct LocalConfig {
     /// The shell that runs watchdogs, and the maximum duration of a start. Only tests change them.
     pub(super) shell: PathBuf,
     pub(super) start_timeout: Duration,
+    /// How long hosts of tasks are waited for. Only tests change it.
+    pub(super) host_patience: HostPatience,
 }
 
 impl LocalConfig {
@@ -50,6 +53,7 @@ impl LocalConfig {
             withheld: Vec::new(),
             shell: "/bin/sh".into(),
             start_timeout: START_TIMEOUT,
+            host_patience: HostPatience::default(),
         }
     }
 
@@ -110,6 +114,13 @@ impl LocalConfig {
         names: impl IntoIterator<Item = impl Into<OsString>>,
     ) -> LocalConfig {
         self.withheld.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets how long hosts of tasks are waited for.
+    #[cfg(test)]
+    pub(super) fn host_patience(mut self, host_patience: HostPatience) -> LocalConfig {
+        self.host_patience = host_patience;
         self
     }
 

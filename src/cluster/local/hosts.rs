@@ -17,19 +17,17 @@ use crate::launch::{Command, Hosting};
 use crate::status::{TaskState, UpdateReason};
 
 impl Actor {
-    /// Opens the connection of a host that is about to be started, and returns its end of it.
-    pub(super) fn open_host(&mut self, host: &str) -> Option<OwnedFd> {
-        let (inbox, id) = (self.own_inbox.clone(), host.to_owned());
-        let deliver = move |event| inbox.send(ActorMessage::Host(id.clone(), event)).is_ok();
-        self.hosts.open(host, deliver)
-    }
-
-    /// Gives a host's command the variable by which its tasks are found.
-    pub(super) fn mark_host(&self, host: &str, command: &mut Command) {
+    /// Opens the connection of an executor that is about to be started, if it is a host, and returns the host's end of
+    /// it. Gives its command the variable by which its tasks are found.
+    pub(super) fn open_host(&mut self, host: &str, command: &mut Command) -> Option<OwnedFd> {
         // Frameworks' ids are unique in their work folder, but this is looked for in all of the machine.
         let random = RandomState::new().hash_one(host);
         let mark = format!("{}/{host}/{random:016x}", self.sandboxes.framework_id());
+        let (inbox, id) = (self.own_inbox.clone(), host.to_owned());
+        let deliver = move |event| inbox.send(ActorMessage::Host(id.clone(), event)).is_ok();
+        let input = self.hosts.open(host, &mark, deliver)?;
         command.environment.push((MARK_VARIABLE.into(), mark));
+        Some(input)
     }
 
     /// Starts a task in its host, which was accepted before. Its share is reserved.
@@ -85,7 +83,7 @@ impl Actor {
         self.follow_outcomes(outcomes, now);
     }
 
-    /// Ends hosts that don't become ready, and reports those that are gone and whose connections don't end.
+    /// Ends hosts that say nothing, and reports those that are gone and whose connections don't end.
     pub(super) fn run_due_hosts(&mut self, now: Instant) {
         let outcomes = self.hosts.run_due(now);
         self.follow_outcomes(outcomes, now);

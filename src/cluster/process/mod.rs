@@ -9,6 +9,7 @@ pub(crate) mod machine;
 mod process_event;
 mod running;
 mod sandbox;
+mod start_time;
 mod starting;
 mod watchdog;
 
@@ -21,6 +22,7 @@ pub(crate) use running::{RunPhase, RunningExecutor, RunningExecutors};
 #[cfg(feature = "standalone")]
 pub(crate) use sandbox::WorkFolder;
 pub(crate) use sandbox::{Sandboxes, is_valid_name};
+pub(crate) use start_time::start_time;
 pub(crate) use starting::{StartRequest, StartingExecutor, StartingExecutors};
 #[cfg(test)]
 pub(crate) use watchdog::NAME as WATCHDOG_NAME;

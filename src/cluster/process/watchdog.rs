@@ -43,6 +43,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
+use super::start_time::start_time;
 use crate::private_files::PrivateFolder;
 
 /// Reads the executor's number and, if known, when it began, then waits for the end of the pipe. `kill ... 0` signals
@@ -124,7 +125,7 @@ impl Watchdog {
     /// Sends the executor's process number to the watchdog. A watchdog that has ended is replaced later, see
     /// [`Watchdog::is_alive`].
     pub(super) fn watch(&mut self, executor: Pid) {
-        self.watch_since(executor, &began(executor).unwrap_or_default());
+        self.watch_since(executor, &start_time(executor).unwrap_or_default());
     }
 
     fn watch_since(&mut self, executor: Pid, began: &str) {
@@ -147,20 +148,6 @@ impl Drop for Watchdog {
     }
 }
 
-/// When a process began, in ticks of the system's clock since its start: the 22nd field of `/proc/PID/stat`, of which
-/// the second one ends with the last `)`.
-#[cfg(target_os = "linux")]
-fn began(process: Pid) -> Option<String> {
-    let stat = std::fs::read(format!("/proc/{}/stat", process.as_raw_pid())).ok()?;
-    let stat = String::from_utf8_lossy(&stat);
-    stat.rsplit_once(") ")?.1.split(' ').nth(19).map(str::to_owned)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn began(_: Pid) -> Option<String> {
-    None
-}
-
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests {
@@ -178,7 +165,7 @@ mod tests {
         let sleep = folder.path().join("a) b (c");
         std::os::unix::fs::symlink("/bin/sleep", &sleep).unwrap();
         let sandbox = PrivateFolder::open(folder.path()).unwrap();
-        let time = |process: &Child| began(Pid::from_child(process)).unwrap();
+        let time = |process: &Child| start_time(Pid::from_child(process)).unwrap();
         for (is_other, is_known) in [(false, true), (true, true), (false, false)] {
             let mut process = Command::new(&sleep).arg("600").process_group(0).spawn().unwrap();
             let timeout = Duration::from_secs(60);

@@ -1,6 +1,7 @@
 //! The cluster's end of the connection to a host: a thread that writes requests, and one that reads reports.
 
 use std::io::{self, BufReader};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -8,6 +9,7 @@ use std::thread::Builder;
 
 use super::frame::{read_frame, write_frame};
 use super::message::{HostReport, HostRequest, REPORT_BYTES_MAX, REQUEST_BYTES_MAX, VERSION};
+use super::remains::Remains;
 
 /// The stack of each of the two threads, in bytes.
 const STACK_BYTES: usize = 128 * 1024;
@@ -16,32 +18,39 @@ const STACK_BYTES: usize = 128 * 1024;
 #[derive(Debug)]
 pub(crate) enum HostEvent {
     Report(HostReport),
-    /// The connection has ended, and with it the host's tasks; or it makes no sense, and the sentence says why.
-    Closed(Option<String>),
+    /// What came makes no sense, and the sentence says why. The end of the connection follows.
+    Nonsense(String),
+    /// The connection has ended. The host's tasks are gone with it, or were killed and don't end.
+    Closed {
+        is_swept: bool,
+    },
 }
 
 /// Where requests to a host go. They are sent in their order, without waiting.
 #[derive(Debug)]
 pub(crate) struct HostConnection {
     requests: Sender<HostRequest>,
+    own: UnixStream,
 }
 
 impl HostConnection {
-    /// Opens a connection, whose events go to `deliver` on a thread of its own until that returns false. Returns also
-    /// the host's end.
+    /// Opens a connection to the host with this mark. Its events go to `deliver` on a thread of its own until that
+    /// returns false. Returns also the host's end.
     ///
     /// # Errors
     /// If there are no sockets or threads.
     pub(crate) fn open(
+        mark: &str,
         deliver: impl Fn(HostEvent) -> bool + Send + 'static,
     ) -> io::Result<(HostConnection, OwnedFd)> {
         let (own, hosts) = UnixStream::pair()?;
-        let output = own.try_clone()?;
+        let (input, output) = (own.try_clone()?, own.try_clone()?);
         let (requests, queued) = channel();
+        let remains = Remains::new(mark);
         let thread = |name: &str| Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
         thread("offermill-host-write").spawn(move || write_requests(output, &queued))?;
-        thread("offermill-host-read").spawn(move || read_reports(own, &deliver))?;
-        Ok((HostConnection { requests }, hosts.into()))
+        thread("offermill-host-read").spawn(move || read_reports(input, remains, &deliver))?;
+        Ok((HostConnection { requests, own }, hosts.into()))
     }
 
     /// The first request: the host's tasks have their folders in `folder`.
@@ -53,34 +62,50 @@ impl HostConnection {
     pub(crate) fn send(&self, request: HostRequest) {
         let _sent = self.requests.send(request);
     }
+
+    /// Ends the connection, whoever else holds it. What the host leaves is killed before that is told.
+    pub(crate) fn cut(&self) {
+        let _cut = self.own.shutdown(Shutdown::Both);
+    }
 }
 
 fn write_requests(mut output: UnixStream, queued: &Receiver<HostRequest>) {
     for request in queued {
         if write_frame(&mut output, &request.encode(), REQUEST_BYTES_MAX).is_err() {
             // A host that doesn't get a request can't be used any more. The reader sees the end.
-            let _closed = output.shutdown(std::net::Shutdown::Both);
+            let _closed = output.shutdown(Shutdown::Both);
             return;
         }
     }
 }
 
-fn read_reports(input: UnixStream, deliver: &dyn Fn(HostEvent) -> bool) {
+/// Delivers what comes. At the end, if the host's sweeper hasn't said that it has swept, does it in its place.
+fn read_reports(input: UnixStream, mut remains: Remains, deliver: &dyn Fn(HostEvent) -> bool) {
     let mut input = BufReader::new(input);
+    let mut has_swept = false;
     loop {
         let read = read_frame(&mut input, REPORT_BYTES_MAX);
-        let event = match read.and_then(|read| read.map(|it| HostReport::decode(&it)).transpose()) {
-            Ok(Some(report)) => HostEvent::Report(report),
-            Ok(None) => HostEvent::Closed(None),
-            // A host that is killed may leave part of a report.
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                HostEvent::Closed(Some(error.to_string()))
+        match read.and_then(|read| read.map(|it| HostReport::decode(&it)).transpose()) {
+            Ok(Some(HostReport::Swept)) => has_swept = true,
+            Ok(Some(report)) => {
+                remains.follow(&report);
+                if !deliver(HostEvent::Report(report)) {
+                    return;
+                }
             }
-            Err(_) => HostEvent::Closed(None),
-        };
-        let is_last = matches!(event, HostEvent::Closed(_));
-        if !deliver(event) || is_last {
-            return;
+            Ok(None) => break,
+            Err(error) => {
+                has_swept = false;
+                // A host that is killed may leave part of a report.
+                let is_nonsense = error.kind() == io::ErrorKind::InvalidData;
+                if is_nonsense && !deliver(HostEvent::Nonsense(error.to_string())) {
+                    return;
+                }
+                // The host is killed for it, and its sweeper ends the connection once it has swept.
+                let _rest = io::copy(&mut input, &mut io::sink());
+                break;
+            }
         }
     }
+    deliver(HostEvent::Closed { is_swept: has_swept || remains.kill() });
 }

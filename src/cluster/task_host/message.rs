@@ -3,12 +3,15 @@
 //! ```text
 //! cluster                                    host
 //!         Begin (version, folder)  ────────►
-//!                                  ◄────────  Ready
+//!                                  ◄────────  Ready (process of its sweeper)
 //!         Start (task, command)    ────────►
 //!                                  ◄────────  Started (task, process), or NotStarted (task, why)
 //!         Kill (task, grace)       ────────►
 //!                                  ◄────────  Ended (task, exit)
+//!         Ping                     ────────►
+//!                                  ◄────────  Pong
 //!         Finish (grace)           ────────►  ends its tasks, and itself
+//!                                  ◄────────  Swept, from its sweeper: nothing of its tasks is left
 //! ```
 
 use std::io;
@@ -18,7 +21,7 @@ use super::frame::{MessageReader, NONSENSE, invalid, put_number, put_text};
 use crate::cluster::process::Exit;
 
 /// The version of these messages. A host of another one refuses to begin.
-pub(super) const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 2;
 /// The longest message to a host, in bytes: a command with its environment.
 pub(super) const REQUEST_BYTES_MAX: usize = 8 << 20;
 /// The longest message from a host, in bytes.
@@ -37,19 +40,25 @@ pub(crate) enum HostRequest {
     Kill { task: String, grace: Duration },
     /// End all tasks, and then the host.
     Finish { grace: Duration },
+    /// Say that it isn't stuck.
+    Ping,
 }
 
 /// What a host tells the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HostReport {
-    /// It takes tasks.
-    Ready,
+    /// It takes tasks. If it ends, this process kills those that are left.
+    Ready { sweeper: i32 },
     /// A task has a process.
     Started { task: String, pid: i32, folder: String },
     /// A task could not be started. `is_busy` says that the machine had no process or file for it at the moment.
     NotStarted { task: String, why: String, is_busy: bool },
     /// A task's process has ended.
     Ended { task: String, exit: Exit },
+    /// It isn't stuck.
+    Pong,
+    /// The last report, of the host's sweeper: the host has ended, and nothing of its tasks is left.
+    Swept,
 }
 
 impl HostRequest {
@@ -82,6 +91,7 @@ impl HostRequest {
                 message.push(3);
                 put_number(&mut message, millis(grace));
             }
+            HostRequest::Ping => message.push(4),
         }
         message
     }
@@ -101,6 +111,7 @@ impl HostRequest {
             }
             2 => HostRequest::Kill { task: message.text()?, grace: grace(&mut message)? },
             3 => HostRequest::Finish { grace: grace(&mut message)? },
+            4 => HostRequest::Ping,
             _ => return Err(invalid(NONSENSE)),
         };
         message.end()?;
@@ -116,7 +127,10 @@ impl HostReport {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut message = Vec::new();
         match self {
-            HostReport::Ready => message.push(0),
+            HostReport::Ready { sweeper } => {
+                message.push(0);
+                put_number(&mut message, u64::from(sweeper.unsigned_abs()));
+            }
             HostReport::Started { task, pid, folder } => {
                 message.push(1);
                 put_text(&mut message, task);
@@ -140,6 +154,8 @@ impl HostReport {
                 message.push(kind);
                 put_number(&mut message, u64::from(number.unsigned_abs()));
             }
+            HostReport::Pong => message.push(4),
+            HostReport::Swept => message.push(5),
         }
         message
     }
@@ -148,7 +164,7 @@ impl HostReport {
         let mut message = MessageReader(content);
         let small = |number: u64| i32::try_from(number).map_err(|_| invalid(NONSENSE));
         let report = match message.byte()? {
-            0 => HostReport::Ready,
+            0 => HostReport::Ready { sweeper: small(message.number()?)? },
             1 => HostReport::Started {
                 task: message.text()?,
                 pid: small(message.number()?)?,
@@ -170,6 +186,8 @@ impl HostReport {
                 };
                 HostReport::Ended { task, exit }
             }
+            4 => HostReport::Pong,
+            5 => HostReport::Swept,
             _ => return Err(invalid(NONSENSE)),
         };
         message.end()?;
@@ -208,6 +226,7 @@ mod tests {
             }),
             (".*", grace()).prop_map(|(task, grace)| HostRequest::Kill { task, grace }),
             grace().prop_map(|grace| HostRequest::Finish { grace }),
+            Just(HostRequest::Ping),
         ]
     }
 
@@ -219,7 +238,9 @@ mod tests {
             Just(Exit::Unknown)
         ];
         prop_oneof![
-            Just(HostReport::Ready),
+            number().prop_map(|sweeper| HostReport::Ready { sweeper }),
+            Just(HostReport::Pong),
+            Just(HostReport::Swept),
             (".*", number(), ".*").prop_map(|(task, pid, folder)| HostReport::Started {
                 task,
                 pid,

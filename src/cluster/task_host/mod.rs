@@ -12,8 +12,9 @@
 //! | a task fails | it alone | goes on |
 //! | the cluster asks it to finish | asked to end, killed after the grace | ends with the last one |
 //! | the host is killed | killed by the sweeper | its end is reported |
-//! | the sweeper is killed | the host kills their groups; what has left them goes on | ends |
-//! | both are killed in one moment | go on | its end is reported, as if they had ended |
+//! | the sweeper is killed | killed by the host, and by the cluster (`remains`) | ends |
+//! | both are killed in one moment | killed by the cluster; on Mesos by the agent | its end is reported |
+//! | the host, the sweeper or both are stopped, or hang | killed by the cluster; on Mesos they go on | killed after a minute |
 //! | the program with the cluster ends | killed by the sweeper | killed by its watchdog |
 //! | either side sends what makes no sense | killed | ends; the sentence says what it was |
 
@@ -22,7 +23,9 @@ mod frame;
 mod message;
 mod on_pipe;
 mod program;
+mod registered_host;
 mod registry;
+mod remains;
 mod sweeper;
 mod tasks;
 
@@ -32,6 +35,7 @@ pub(crate) use message::{HostReport, HostRequest};
 pub(crate) use on_pipe::{mark_of_pipe, run_on_pipe};
 #[cfg(feature = "mesos")]
 pub(crate) use program::{HostMessage, ReportOutput, TaskLoop};
+pub(crate) use registered_host::HostPatience;
 pub(crate) use registry::{
     HostEnd, HostOutcome, HostRegistry, HostedEnd, HostedKill, NewHostedTask,
 };

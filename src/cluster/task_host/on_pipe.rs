@@ -44,9 +44,13 @@ pub(crate) fn run_on_pipe(mark: String) -> Result<(), String> {
     };
     let folder = PrivateFolder::open_existing(Path::new(&folder)).map_err(|e| e.to_string())?;
     let held: OwnedFd = connection().map_err(failed)?.into();
-    let sweeper = Sweeper::start(&mark, held).map_err(|error| format!("its sweeper: {error}"))?;
+    let mut last_word = Vec::new();
+    write_frame(&mut last_word, &HostReport::Swept.encode(), REPORT_BYTES_MAX).map_err(failed)?;
+    let sweeper = Sweeper::start(&mark, held, &last_word);
+    let sweeper = sweeper.map_err(|error| format!("its sweeper: {error}"))?;
+    let ready = HostReport::Ready { sweeper: sweeper.pid() };
     let tasks = RunningTasks::new(folder, sweeper, mark);
-    output.report(HostReport::Ready).map_err(failed)?;
+    output.report(ready).map_err(failed)?;
     let (sender, inbox) = channel();
     start_reading(input, sender.clone()).map_err(|error| format!("a thread: {error}"))?;
     TaskLoop::new(tasks, output).run(sender, &inbox)

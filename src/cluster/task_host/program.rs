@@ -113,6 +113,7 @@ impl<O: ReportOutput> TaskLoop<O> {
                 self.tasks.kill(&task, grace, now);
                 self.tasks.kill_due(now);
             }
+            HostRequest::Ping => self.report(HostReport::Pong)?,
             HostRequest::Finish { grace } => {
                 self.is_finishing = true;
                 self.tasks.kill_all(grace, now);

@@ -3,7 +3,10 @@
 //!
 //! A host is an executor with a connection; its processes, kills and watchdog are those of any executor, and its
 //! owner's. A task in it has no process of this program's. When a host has ended *and* its connection has, its tasks
-//! are gone: they are reported then, and after them the host.
+//! are gone: they are reported then, and after them the host. A connection that somebody holds beyond the host's end
+//! is cut after a while.
+//!
+//! From its start on a host is looked at regularly, and asked for a sign of life. One that gives none is ended.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
@@ -12,38 +15,16 @@ use std::time::{Duration, Instant};
 
 use super::connection::{HostConnection, HostEvent};
 use super::message::{HostReport, HostRequest};
+use super::registered_host::{GoneHost, HostPatience, RegisteredHost};
 use crate::cluster::process::{Exit, RunningExecutor};
 use crate::status::{ProcessReport, TaskState};
-
-/// How long a host may take to become ready. It does little before.
-const READY_WAIT: Duration = Duration::from_secs(60);
-/// How long the end of a host's connection is waited for after its process has ended: until its tasks were killed.
-const CLOSED_WAIT: Duration = Duration::from_secs(20);
 
 /// The hosts and their tasks, by executor id. `T` is what the owner keeps of an executor.
 #[derive(Debug)]
 pub(crate) struct HostRegistry<T> {
+    patience: HostPatience,
     hosts: BTreeMap<String, RegisteredHost<T>>,
     tasks: HashMap<String, HostedTask<T>>,
-}
-
-/// A host, from its launch to its last report.
-#[derive(Debug)]
-struct RegisteredHost<T> {
-    /// `None` before it is started, and once it is closed.
-    connection: Option<HostConnection>,
-    is_ready: bool,
-    /// Requests for a host that isn't ready, and tasks for one that is of no use any more.
-    waiting: Vec<HostRequest>,
-    /// Until when it must be ready.
-    ready_by: Option<Instant>,
-    /// Why the host is ended by force, if it is, such as that its messages make no sense.
-    fault: Option<String>,
-    /// It was asked to end, and takes no tasks.
-    is_finishing: bool,
-    is_closed: bool,
-    /// Its process, once it has ended, and until when the end of the connection is waited for.
-    gone: Option<(RunningExecutor<T>, Exit, Instant)>,
 }
 
 /// A task in a host.
@@ -125,8 +106,8 @@ pub(crate) enum HostedKill<T> {
 
 impl<T> HostRegistry<T> {
     /// A registry without hosts.
-    pub(crate) fn new() -> HostRegistry<T> {
-        HostRegistry { hosts: BTreeMap::new(), tasks: HashMap::new() }
+    pub(crate) fn new(patience: HostPatience) -> HostRegistry<T> {
+        HostRegistry { patience, hosts: BTreeMap::new(), tasks: HashMap::new() }
     }
 
     /// A host was accepted: its tasks may be.
@@ -152,22 +133,23 @@ impl<T> HostRegistry<T> {
     /// The next time at which [`HostRegistry::run_due`] has work.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         let due = |host: &RegisteredHost<T>| match &host.gone {
-            Some(gone) => Some(gone.2),
-            None => host.ready_by,
+            Some(gone) => Some(gone.until),
+            None => host.look_at,
         };
         self.hosts.values().filter_map(due).min()
     }
 
-    /// Opens the connection of a host that is about to be started, and returns its end of it. Events go to `deliver`,
-    /// on another thread, until it returns false. `None` if it is no host, or if there is no connection: then the host
-    /// finds that it has none, and ends.
+    /// Opens the connection of a host that is about to be started with this mark, and returns its end of it. Events go
+    /// to `deliver`, on another thread, until it returns false. `None` if it is no host, or if there is no connection:
+    /// then the host finds that it has none, and ends.
     pub(crate) fn open(
         &mut self,
         host: &str,
+        mark: &str,
         deliver: impl Fn(HostEvent) -> bool + Send + 'static,
     ) -> Option<OwnedFd> {
         let entry = self.hosts.get_mut(host)?;
-        match HostConnection::open(deliver) {
+        match HostConnection::open(mark, deliver) {
             Ok((connection, input)) => {
                 entry.connection = Some(connection);
                 Some(input)
@@ -190,7 +172,7 @@ impl<T> HostRegistry<T> {
         let Some(entry) = self.hosts.get_mut(host) else { return Vec::new() };
         if let (Some(connection), Some(folder)) = (&entry.connection, folder) {
             connection.begin(folder.to_string_lossy().into_owned());
-            entry.ready_by = Some(now + READY_WAIT);
+            entry.look_at = Some(now + self.patience.look_interval);
         }
         match entry.fault.is_some() || entry.is_closed {
             true => vec![HostOutcome::EndHost(host.to_owned())],
@@ -274,26 +256,28 @@ impl<T> HostRegistry<T> {
         id_of: impl Fn(&str) -> String,
     ) -> Vec<HostOutcome<T>> {
         let Some(entry) = self.hosts.get_mut(host) else { return Vec::new() };
+        entry.is_heard = true;
         match event {
-            HostEvent::Report(HostReport::Ready) if entry.is_ready => {
+            HostEvent::Report(HostReport::Ready { .. }) if entry.is_ready => {
                 self.end_faulty(host, "the host sent that it is ready, twice".to_owned())
             }
-            HostEvent::Report(HostReport::Ready) => {
+            HostEvent::Report(HostReport::Ready { .. }) => {
                 entry.is_ready = true;
-                entry.ready_by = None;
                 let waiting = std::mem::take(&mut entry.waiting);
                 waiting.into_iter().for_each(|request| entry.send(request));
                 vec![HostOutcome::HostReady(host.to_owned())]
             }
             HostEvent::Report(report) => self.on_report(host, report, id_of),
-            HostEvent::Closed(nonsense) => {
+            // Part of a report, with what the sweeper said after it.
+            HostEvent::Nonsense(_) if entry.gone.is_some() => Vec::new(),
+            HostEvent::Nonsense(what) => self.end_faulty(host, format!("the host sent {what}")),
+            HostEvent::Closed { is_swept } => {
                 entry.is_closed = true;
+                entry.is_unswept = !is_swept;
+                entry.look_at = None;
                 entry.connection = None;
-                let mut outcomes = match nonsense {
-                    Some(what) => self.end_faulty(host, format!("the host sent {what}")),
-                    // The process has ended, or is of no use any more.
-                    None => vec![HostOutcome::EndHost(host.to_owned())],
-                };
+                // The process has ended, or is of no use any more.
+                let mut outcomes = vec![HostOutcome::EndHost(host.to_owned())];
                 outcomes.extend(self.finish_host(host));
                 outcomes
             }
@@ -310,7 +294,7 @@ impl<T> HostRegistry<T> {
             HostReport::Started { task, .. }
             | HostReport::NotStarted { task, .. }
             | HostReport::Ended { task, .. } => task.clone(),
-            HostReport::Ready => return Vec::new(),
+            HostReport::Ready { .. } | HostReport::Pong | HostReport::Swept => return Vec::new(),
         };
         let id = id_of(&name);
         let found = self.tasks.get_mut(&id).filter(|task| task.host == host);
@@ -343,7 +327,7 @@ impl<T> HostRegistry<T> {
                 let is_host_asked = self.hosts.get(host).is_some_and(|it| it.is_finishing);
                 self.task_ended(&id, HostedEnd::Exited { exit, is_asked, is_host_asked })
             }
-            HostReport::Ready => None,
+            HostReport::Ready { .. } | HostReport::Pong | HostReport::Swept => None,
         };
         outcome.into_iter().collect()
     }
@@ -362,7 +346,7 @@ impl<T> HostRegistry<T> {
     fn end_faulty(&mut self, host: &str, fault: String) -> Vec<HostOutcome<T>> {
         if let Some(entry) = self.hosts.get_mut(host) {
             entry.fault.get_or_insert(fault);
-            entry.ready_by = None;
+            entry.look_at = None;
         }
         vec![HostOutcome::EndHost(host.to_owned())]
     }
@@ -379,23 +363,38 @@ impl<T> HostRegistry<T> {
     ) -> Result<Vec<HostOutcome<T>>, Box<RunningExecutor<T>>> {
         let id = executor.id.clone();
         let Some(entry) = self.hosts.get_mut(&id) else { return Err(Box::new(executor)) };
-        entry.ready_by = None;
-        entry.gone = Some((executor, exit, now + CLOSED_WAIT));
+        entry.look_at = None;
+        let until = now + self.patience.closed_wait;
+        entry.gone = Some(GoneHost { executor, exit, until, is_cut: false });
         Ok(self.finish_host(&id))
     }
 
-    /// Ends hosts that don't become ready, and reports those that are gone and whose connections don't end.
+    /// Ends hosts that say nothing, and reports those that are gone and whose connections don't end.
     pub(crate) fn run_due(&mut self, now: Instant) -> Vec<HostOutcome<T>> {
         let mut outcomes = Vec::new();
-        let is_late = |host: &RegisteredHost<T>| host.ready_by.is_some_and(|by| by <= now);
-        for id in self.ids_of(is_late) {
-            let fault = format!("the host isn't ready after {} s", READY_WAIT.as_secs());
-            outcomes.extend(self.end_faulty(&id, fault));
+        let HostPatience { look_interval, closed_wait } = self.patience;
+        for id in self.ids_of(|host| host.look_at.is_some_and(|at| at <= now)) {
+            let Some(host) = self.hosts.get_mut(&id) else { continue };
+            if host.is_silent(now + look_interval) {
+                let what = if host.is_ready { "doesn't answer" } else { "isn't ready" };
+                let fault = format!("the host {what} after {} s", self.patience.silence_secs());
+                outcomes.extend(self.end_faulty(&id, fault));
+            }
         }
         let is_due =
-            |host: &RegisteredHost<T>| host.gone.as_ref().is_some_and(|gone| gone.2 <= now);
+            |host: &RegisteredHost<T>| host.gone.as_ref().is_some_and(|gone| gone.until <= now);
         for id in self.ids_of(is_due) {
-            self.hosts.entry(id.clone()).and_modify(|host| host.is_closed = true);
+            let Some(host) = self.hosts.get_mut(&id) else { continue };
+            if let (Some(connection), Some(gone)) = (&host.connection, &mut host.gone)
+                && !gone.is_cut
+            {
+                connection.cut();
+                gone.is_cut = true;
+                gone.until = now + closed_wait;
+                continue;
+            }
+            host.is_closed = true;
+            host.is_unswept = true;
             outcomes.extend(self.finish_host(&id));
         }
         outcomes
@@ -411,16 +410,18 @@ impl<T> HostRegistry<T> {
         let has_ended =
             self.hosts.get(id).is_some_and(|entry| entry.is_closed && entry.gone.is_some());
         let entry = if has_ended { self.hosts.remove(id) } else { None };
-        let Some(RegisteredHost { gone: Some((executor, exit, _)), fault, is_finishing, .. }) =
-            entry
+        let Some(RegisteredHost { gone: Some(gone), fault, is_finishing, is_unswept, .. }) = entry
         else {
             return Vec::new();
         };
+        let GoneHost { executor, exit, .. } = gone;
         let (why, end) = match fault {
             Some(fault) => (fault.clone(), HostEnd::Faulty(fault)),
             None if is_finishing => (format!("on request: {exit}"), HostEnd::Asked),
             None => (exit.to_string(), HostEnd::Unasked),
         };
+        let left = if is_unswept { "; processes of its tasks may be left" } else { "" };
+        let why = format!("{why}{left}");
         let mut outcomes = self.lose_tasks(id, &why);
         outcomes.push(HostOutcome::HostEnded { executor, exit, end });
         outcomes
@@ -456,40 +457,11 @@ impl<T> HostRegistry<T> {
     }
 }
 
-impl<T> Default for RegisteredHost<T> {
-    fn default() -> RegisteredHost<T> {
-        RegisteredHost {
-            connection: None,
-            is_ready: false,
-            waiting: Vec::new(),
-            ready_by: None,
-            fault: None,
-            is_finishing: false,
-            is_closed: false,
-            gone: None,
-        }
-    }
-}
-
-impl<T> RegisteredHost<T> {
-    /// Whether requests have an effect.
-    fn is_usable(&self) -> bool {
-        self.fault.is_none() && !self.is_closed && self.gone.is_none()
-    }
-
-    /// Sends a request, as soon as the host is ready.
-    fn send(&mut self, request: HostRequest) {
-        match &self.connection {
-            Some(connection) if self.is_ready => connection.send(request),
-            _ => self.waiting.push(request),
-        }
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::cluster::task_host::registered_host::SILENT_LOOKS_MAX;
 
     fn task(id: &str, host: &str) -> NewHostedTask<u32> {
         NewHostedTask {
@@ -516,9 +488,9 @@ mod tests {
 
     /// A registry with a host that was started at `now`, and its end of the connection.
     fn started(now: Instant) -> (HostRegistry<u32>, OwnedFd) {
-        let mut registry = HostRegistry::new();
+        let mut registry = HostRegistry::new(HostPatience::default());
         registry.add("h");
-        let input = registry.open("h", |_| true).unwrap();
+        let input = registry.open("h", "a mark", |_| true).unwrap();
         assert_eq!(shown(&registry.started("h", Some(Path::new("/folder")), now)), [""; 0]);
         (registry, input)
     }
@@ -529,23 +501,50 @@ mod tests {
     }
 
     /// Goal: a host that says nothing is ended after its time, and not sooner; tasks for it end with it then. Method:
-    /// the clock at the end of the time, and before; a host that became ready.
+    /// the clock at each look, and before.
     #[test]
     fn a_silent_host_is_ended() {
         let now = Instant::now();
         let (mut registry, _input) = started(now);
         assert!(registry.start(task("a", "h")).is_ok());
-        assert_eq!(registry.next_due(), Some(now + READY_WAIT));
-        let before = now + READY_WAIT.saturating_sub(Duration::from_millis(1));
-        assert_eq!(shown(&registry.run_due(before)), [""; 0]);
-        assert_eq!(shown(&registry.run_due(now + READY_WAIT)), ["end h"]);
-        assert_eq!(shown(&registry.run_due(now + READY_WAIT * 2)), [""; 0]);
+        let look = HostPatience::default().look_interval;
+        for round in 1..=SILENT_LOOKS_MAX {
+            let at = now + look * round;
+            assert_eq!(registry.next_due(), Some(at));
+            assert_eq!(shown(&registry.run_due(at - Duration::from_millis(1))), [""; 0]);
+            let ended = shown(&registry.run_due(at));
+            assert_eq!(ended, if round < SILENT_LOOKS_MAX { vec![] } else { vec!["end h"] });
+        }
+        assert_eq!((registry.next_due(), registry.run_due(now + look * 99).len()), (None, 0));
+        assert_eq!(registry.hosts["h"].fault.as_deref(), Some("the host isn't ready after 60 s"));
         assert_eq!(registry.start(task("b", "h")), Ok(()));
         let gone = |id: &str| format!("{id}: HostGone {{ why: \"why\", is_asked: false }}");
         assert_eq!(shown(&registry.remove("h", "why")), [gone("a"), gone("b")]);
+    }
+
+    /// Goal: a host that has been ready and answers no more is ended, one that says anything in its time isn't, and a
+    /// pause of this program counts for nothing. Method: looks with and without reports, one of them an hour late.
+    #[test]
+    fn a_host_that_answers_no_more_is_ended() {
+        let mut now = Instant::now();
         let (mut registry, _input) = started(now);
-        assert_eq!(event(&mut registry, HostEvent::Report(HostReport::Ready)), ["h is ready"]);
-        assert_eq!((registry.next_due(), registry.run_due(now + READY_WAIT).len()), (None, 0));
+        let look = HostPatience::default().look_interval;
+        event(&mut registry, HostEvent::Report(HostReport::Ready { sweeper: 7 }));
+        for _ in 0..20 {
+            for _ in 0..SILENT_LOOKS_MAX {
+                now += look;
+                assert_eq!(shown(&registry.run_due(now)), [""; 0]);
+            }
+            event(&mut registry, HostEvent::Report(HostReport::Pong));
+        }
+        let pauses = [Duration::from_secs(3600), look, look, look, look, look, look];
+        let ended = pauses.map(|pause| {
+            now += pause;
+            shown(&registry.run_due(now)).len()
+        });
+        assert_eq!(ended, [0, 0, 0, 0, 0, 0, 1]);
+        let fault = "the host doesn't answer after 60 s";
+        assert_eq!(registry.hosts["h"].fault.as_deref(), Some(fault));
     }
 
     /// Goal: a task is told from others by what its host calls it, and each state once; a host that tells of tasks
@@ -562,10 +561,9 @@ mod tests {
         };
         let runs = |task| HostReport::Started { task, pid: 9, folder: "/folder/a".to_owned() };
         let ended = |task| HostReport::Ended { task, exit: Exit::Code(3) };
-        event(&mut registry, HostEvent::Report(HostReport::Ready));
+        event(&mut registry, HostEvent::Report(HostReport::Ready { sweeper: 7 }));
         assert_eq!(event(&mut registry, report("a", runs)), ["a runs"]);
         assert_eq!(registry.state("a"), Some((&7, TaskState::Running)));
-        assert_eq!(registry.next_due(), None);
         assert_eq!(registry.state("b"), Some((&7, TaskState::Starting)));
         let exited = "Exited { exit: Code(3), is_asked: false, is_host_asked: false }";
         assert_eq!(event(&mut registry, report("a", ended)), [format!("a: {exited}")]);
@@ -592,7 +590,7 @@ mod tests {
     /// that isn't started.
     #[test]
     fn tasks_wait_for_their_host() {
-        let mut registry = HostRegistry::new();
+        let mut registry = HostRegistry::new(HostPatience::default());
         registry.add("h");
         for id in ["a", "b", "c"] {
             assert!(registry.start(task(id, "h")).is_ok());

@@ -11,9 +11,12 @@
 //! of a process of its own has that killed with the host.
 //!
 //! Its standard output is the connection to the cluster. So the cluster sees the end of the connection only after the
-//! sweeper has done its work: a task that is lost with its host is not started again before.
+//! sweeper has done its work: a task that is lost with its host is not started again before. As its last word the
+//! sweeper writes there that it has swept, if it found nothing any more and the system has what it looks with. A
+//! cluster that sees the end without that word, because the sweeper was killed, sweeps itself (`remains`). On Mesos
+//! there is no such connection: if host and sweeper are killed in one moment, the agent alone ends what is left.
 //!
-//! Nothing but the host knows the sweeper's number. A host whose sweeper was killed ends itself.
+//! A host whose sweeper was killed ends itself.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -46,7 +49,8 @@ while [ $rounds -lt 200 ] && [ $clean -lt 3 ]; do
     if [ \"$found\" ]; then clean=0; else clean=$((clean + 1)); fi
     for path in $found; do pid=${path#/proc/}; kill -KILL \"${pid%/environ}\"; done
     rounds=$((rounds + 1))
-done";
+done
+[ $clean -ge 3 ] && command -v xargs >/dev/null && printf 'b\\0a\\0' | grep -qxzF a && printf \"$1\"";
 
 /// The sweeper's name in lists of processes. Its command line names neither the program nor the host, so `pkill -f`
 /// spares it.
@@ -60,13 +64,16 @@ pub(crate) struct Sweeper {
 }
 
 impl Sweeper {
-    /// Starts the sweeper of the host with this mark, which holds the connection as long as it runs.
+    /// Starts the sweeper of the host with this mark, which holds the connection as long as it runs, and at its end
+    /// writes its last word there.
     ///
     /// # Errors
     /// If it can't be started.
-    pub(crate) fn start(mark: &str, connection: OwnedFd) -> io::Result<Sweeper> {
+    pub(crate) fn start(mark: &str, connection: OwnedFd, last_word: &[u8]) -> io::Result<Sweeper> {
+        // As a format of `printf`.
+        let last_word: String = last_word.iter().map(|byte| format!("\\{byte:03o}")).collect();
         let mut child = Command::new("/bin/sh")
-            .args(["-c", SCRIPT, NAME])
+            .args(["-c", SCRIPT, NAME, &last_word])
             .env_clear()
             .current_dir("/")
             .process_group(0)
@@ -93,6 +100,11 @@ impl Sweeper {
     /// If the sweeper doesn't run any more.
     pub(super) fn remove(&mut self, group: Pid) -> io::Result<()> {
         self.groups.write_all(format!("- {}\n", group.as_raw_pid()).as_bytes())
+    }
+
+    /// The number of its process.
+    pub(super) fn pid(&self) -> i32 {
+        Pid::from_child(&self.child).as_raw_pid()
     }
 
     /// Whether this is its process.
@@ -125,9 +137,12 @@ mod tests {
         let mark = format!("a/mark of {}", std::process::id());
         let (mut marked, mut other) = (sleep(&mark), sleep(&format!("{mark}0")));
         let (mut own, held) = UnixStream::pair().unwrap();
-        let Sweeper { mut child, groups } = Sweeper::start(&mark, held.into()).unwrap();
+        let Sweeper { mut child, groups } =
+            Sweeper::start(&mark, held.into(), b"\0me%\x07").unwrap();
         drop(groups);
-        assert_eq!(own.read(&mut [0]).unwrap(), 0);
+        let mut said = Vec::new();
+        own.read_to_end(&mut said).unwrap();
+        assert_eq!(said, b"\0me%\x07");
         assert!(child.wait().unwrap().success());
         marked.wait().unwrap();
         assert!(other.try_wait().unwrap().is_none());
@@ -145,7 +160,7 @@ mod tests {
         };
         let mut processes = [sleep(), sleep(), sleep()];
         let (mut own, other) = UnixStream::pair().unwrap();
-        let mut sweeper = Sweeper::start("a/mark of nobody", other.into()).unwrap();
+        let mut sweeper = Sweeper::start("a/mark of nobody", other.into(), &[]).unwrap();
         for process in &processes {
             sweeper.add(Pid::from_child(process)).unwrap();
         }

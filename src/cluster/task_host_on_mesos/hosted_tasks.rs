@@ -121,7 +121,7 @@ impl HostedTasks {
     /// Something has become of a task.
     pub(super) fn follow(&mut self, report: HostReport) -> Option<Reaction> {
         match report {
-            HostReport::Ready => None,
+            HostReport::Ready { .. } | HostReport::Pong | HostReport::Swept => None,
             HostReport::Started { task, pid, .. } => {
                 let state = self.tasks.get_mut(&task)?;
                 state.pid = Some(pid);

@@ -63,7 +63,7 @@ pub(super) fn run_on_mesos() -> Result<(), String> {
     let folder = sandbox.subfolder(TASKS_FOLDER).map_err(in_sandbox)?;
     let mark = environment.mark();
     let held = File::options().write(true).open("/dev/null").map(OwnedFd::from);
-    let sweeper = held.and_then(|held| Sweeper::start(&mark, held));
+    let sweeper = held.and_then(|held| Sweeper::start(&mark, held, &[]));
     let sweeper = sweeper.map_err(|error| format!("its sweeper: {error}"))?;
     let tasks = RunningTasks::new(folder, sweeper, mark).with_shared(fetched);
     let (sender, inbox) = channel();

@@ -5,7 +5,8 @@
 //! [`state::offered`](crate::kernel::state::offered). When it writes that it has seen the agent, once a minute, it
 //! records the offers in any case: a fingerprint doesn't tell all changes.
 //!
-//! If texts, the size of executors and the kind of amounts are as they were, the numbers alone are written.
+//! If texts and the size of executors are as they were, and neither the last record nor this one has amounts of several
+//! kinds or roles, only the numbers are written.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -32,8 +33,8 @@ use crate::time::Timestamp;
 const PREFETCHED: usize = 16;
 
 impl Core {
-    /// Records what the batch's agents offer, where that has changed. An agent that another thread is recording is left
-    /// for its next offer.
+    /// Records what the batch's agents offer, where that has changed. An agent that another thread is recording, or
+    /// whose details a report reads if they have changed, is left for its next offer.
     #[inline]
     pub(in crate::kernel) fn record_offered(
         &self,

@@ -149,8 +149,8 @@ impl AgentTable {
     }
 
     /// Records other numbers of what the agent offers, with the details that are recorded, unless the agent was
-    /// forgotten. Returns `false`, and has done nothing, if `numbers` go with other details, or if another thread is
-    /// recording the agent or allocating its memory.
+    /// forgotten. Returns `false`, and has done nothing, unless the recorded details are known to go with `numbers`; or
+    /// if another thread is recording the agent or allocating its memory.
     #[inline]
     pub(crate) fn record_numbers(
         &self,

@@ -2,7 +2,7 @@
 //!
 //! | word | thread | operation | ordering | pairs with |
 //! |---|---|---|---|---|
-//! | the fingerprint, in the agent's cell | handler, per candidate | load | Relaxed | nothing: a hint; a stale one causes a needless [`OfferedCell::rewrite`], or delays one to the next offer |
+//! | the fingerprint, in the agent's cell | handler, per candidate | load | Relaxed | nothing: a hint; a stale one causes a needless record, or delays one to the next offer |
 //! | the same | the handler that records an offer, while it writes the numbers | load; store if it differs | Relaxed | the numbers: one thread at a time writes both |
 //! | the same | the thread that places or binds executors which [differ in size](super::policy::Policy::sizes_differ) | store of [`NOT_RECORDED`] | Relaxed | nothing: a hint; if it comes before the store of a record made at the same time, a later end may stay unseen for a minute |
 //! | the same | the thread that inserts the agent | store of [`NOT_RECORDED`] | Relaxed | [`AgentCell::activate`](super::agent::AgentCell::activate) publishes it |
@@ -12,11 +12,11 @@
 //! | the same | any that looks an agent up by its id; a report | load | Relaxed | the same |
 //!
 //! The numbers say which details go with them. So a handler that records other numbers with the same details neither
-//! takes the lock nor reads them ([`AgentTable::record_numbers`](super::agents::AgentTable::record_numbers)); almost all
-//! records are of this kind. One that changes details takes the lock, and then begins to write the numbers before it
-//! touches the details: they belong together at each moment at which nobody writes. A report takes the lock only if the
-//! details have changed since it read them, which the numbers tell, too; while it has it, the numbers may change, but the
-//! details that go with them don't.
+//! takes the lock nor reads the details ([`AgentTable::record_numbers`](super::agents::AgentTable::record_numbers));
+//! almost all records are of this kind. Any other takes the lock, begins to write the numbers, and only then touches the
+//! details. So whenever nobody is writing the numbers, they belong to the details. A report takes the lock only if the
+//! numbers say that the details have changed since it read them, or if it can't read the numbers. While it holds the
+//! lock, numbers may change, details may not.
 //!
 //! No thread waits for the lock, for the numbers, nor for their memory, which the first handler allocates. A handler that
 //! finds one of them taken, or the memory being allocated, leaves the fingerprint as it is, marks the agent in its own
@@ -58,9 +58,9 @@ pub(crate) struct OfferedRecord<'a> {
 }
 
 impl OfferedCell {
-    /// Has the record with these numbers rewritten by `write`, which gets empty numbers and the last details and
-    /// returns whether it has filled them in, and calls `done` before the record can be read. Returns `false`, and has
-    /// done nothing, if another thread has the lock or writes the numbers.
+    /// Lets `write` replace the record with these numbers. `write` gets empty numbers and the last details, and returns
+    /// whether it has filled them in; if so, `done` is called before the new record can be read. Returns `false`, and
+    /// has done nothing, if another thread has the lock or writes the numbers.
     pub(crate) fn rewrite(
         &self,
         line: &NumberLine,

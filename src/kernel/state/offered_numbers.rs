@@ -16,8 +16,8 @@
 //! whoever reads all of them reads memory in order.
 //!
 //! Almost all records differ from the last one in numbers alone. The fingerprint tells that, so that a handler looks at
-//! nothing but this line ([`AgentTable::record_numbers`](super::agents::AgentTable::record_numbers)). Different details have the same fingerprint with a probability of
-//! about 2⁻⁶⁴.
+//! nothing but this line ([`AgentTable::record_numbers`](super::agents::AgentTable::record_numbers)). Different details
+//! have the same fingerprint with a probability of about 2⁻⁶⁴.
 
 use super::executor_state::SEQUENCE_MAX;
 use super::lazy::Lazy;
@@ -52,7 +52,7 @@ pub(crate) struct OfferedNumbers {
     pub(crate) offered: ResourceSums,
     /// Which amounts these are if all was offered to one role; otherwise several.
     pub(crate) kind: AmountKind,
-    /// The fingerprint of the details that go with them.
+    /// The fingerprint of the details that go with them, but for the parts of several amounts.
     pub(crate) details: u64,
     /// How many records ago the details changed; the largest number is that or more.
     pub(super) details_age: u16,
@@ -141,7 +141,7 @@ impl NumberLine {
     /// Asks memory for the line.
     #[inline]
     pub(super) fn prefetch(&self) {
-        std::hint::black_box(self.begun());
+        self.0.prefetch();
     }
 }
 

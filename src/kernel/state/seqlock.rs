@@ -2,16 +2,17 @@
 //! another.
 //!
 //! The sequence is odd while the words change. If a reader finds it even and unchanged by its reading, the words belong
-//! together; otherwise it retries a few times and then gives up. Of a lock either one thread alone is the writer, or any
-//! may be: then each begins with an exchange of the sequence, and one that finds another at it gives up at once.
+//! together; otherwise it retries a few times and then gives up. A lock is written in one of two ways. With
+//! [`Seqlock::write`], the caller sees to it that one thread at a time writes. With [`Seqlock::try_begin`], any thread
+//! may: it exchanges the sequence, and gives up at once if another is writing.
 //!
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
 //! | the writer, one thread at a time | [`Seqlock::write`]: sequence odd, fence, words, sequence even | Release fence; Release store at the end | the reader's fence; the reader's first load |
-//! | any that may write | [`Seqlock::try_begin`]: compare-exchange of the sequence from even to odd; fence | Acquire; Release fence | the end of the write before; the reader's fence |
+//! | any that may write | [`Seqlock::try_begin`]: sequence; compare-exchange of it from even to odd; fence | Relaxed load; Acquire; Release fence | the end of the write before, or its undoing; the reader's fence |
 //! | the one that has begun | [`Writing::words`]: load | Relaxed: the exchange acquired them | nothing |
 //! | the same | [`Writing::finish`]: words, sequence even | Release store at the end | the reader's first load; the next exchange |
-//! | the same, if it writes nothing | sequence as before | Release store | the next exchange |
+//! | the same, if it writes nothing | sequence as before | Release store | the reader's first load; the next exchange |
 //! | any | [`Seqlock::read`]: sequence, words, fence, sequence | Acquire load; Acquire fence | the store at the end; the writer's fence |
 //! | any | [`Seqlock::begun`]: sequence | Acquire load | nothing: no word is read for its sake |
 //! | the writer | [`Seqlock::own`]: load | Relaxed: it wrote them itself | nothing |
@@ -19,7 +20,9 @@
 //! Why a reader never returns words of two writes: if a word is newer than the first load of the sequence, it was
 //! written after the writer's fence and read before the reader's fence. So the second load of the sequence finds the
 //! odd number stored before the writer's fence, or a later one, which differs from the first. A word older than the
-//! first load can't be read, because the first load acquired the store that ended the newer write.
+//! first load can't be read, because the first load acquired the store that ended the newer write, or a later one, whose
+//! thread had acquired that. A write that is undone stores no word, so a number that comes again stands for the same
+//! words.
 
 use crate::sync::{AtomicU64, Ordering, fence};
 
@@ -69,11 +72,19 @@ impl<const WORDS: usize> Seqlock<WORDS> {
         Some(Writing { lock: self, sequence, end: sequence })
     }
 
-    /// Returns how many writes have begun. A thread that finds as many as with the words that it has read need not read
-    /// them again: if more had ended before, it would find more.
+    /// Returns the number of writes so far, one that is going on included; if that is undone, the number goes back. A
+    /// thread that finds the number of the words that it has read need not read them again: if more writes had ended
+    /// before, it would find more.
     #[inline]
     pub(crate) fn begun(&self) -> u64 {
         self.sequence.load(Ordering::Acquire).div_ceil(2)
+    }
+
+    /// Asks memory for the words.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        // Relaxed: what is loaded isn't used.
+        std::hint::black_box(self.sequence.load(Ordering::Relaxed));
     }
 
     /// Returns the words of one write. `None` if there was none, or if words were being written at each try.
@@ -107,7 +118,7 @@ impl<const WORDS: usize> Seqlock<WORDS> {
     }
 }
 
-/// A write that has begun. It is none if it is dropped before [`Writing::finish`].
+/// A write that has begun. If it is dropped before [`Writing::finish`], nothing was written.
 #[derive(Debug)]
 pub(crate) struct Writing<'a, const WORDS: usize> {
     lock: &'a Seqlock<WORDS>,
@@ -171,5 +182,22 @@ mod tests {
             readers.into_iter().for_each(|reader| assert!(reader.join().unwrap() > 0));
         });
         assert_eq!(lock.own(), Some([LAST; 3]));
+    }
+
+    /// Goal: a write that is dropped is none. Method: one before the first write, and one after it.
+    #[test]
+    fn a_write_that_is_dropped_is_none() {
+        let lock: Seqlock<2> = Seqlock::default();
+        let drop_one = || drop(lock.try_begin().unwrap());
+        drop_one();
+        assert_eq!((lock.read(), lock.begun()), (None, 0));
+        lock.try_begin().unwrap().finish(&[3, 4]);
+        drop_one();
+        assert_eq!(lock.read_counted(), Some((1, [3, 4])));
+        let writing = lock.try_begin().unwrap();
+        assert!(lock.try_begin().is_none(), "another is writing");
+        assert_eq!((writing.words(), lock.begun()), (Some([3, 4]), 2));
+        drop(writing);
+        assert_eq!(lock.begun(), 1);
     }
 }

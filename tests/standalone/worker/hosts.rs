@@ -196,7 +196,9 @@ fn impostors_are_ended() {
     let (mut connection, _) = master.register("w-1", 1);
     let huge = r"printf '\377\377\377\377' >&0; exec sleep 600";
     let noise = r"printf '\000\000\000\001x' >&0; exec sleep 600";
-    let twice = r"printf '\000\000\000\001\000\000\000\000\001\000' >&0; exec sleep 600";
+    // That it is ready, with a sweeper of no number.
+    let ready = r"printf '\000\000\000\011\000\000\000\000\000\000\000\000\000' >&0;";
+    let twice = format!("{ready}{ready} exec sleep 600");
     // The end of a task: its kind, its id, and the exit code 1.
     let about = [
         r"printf '\000\000\000\023\003\000\000\000\000\000\000\000\001a' >&0;",
@@ -206,7 +208,7 @@ fn impostors_are_ended() {
     let cases = [
         (huge, "the host sent a message of 4294967295 bytes, of which 65536 are allowed"),
         (noise, "the host sent a message that makes no sense"),
-        (twice, "the host sent that it is ready, twice"),
+        (&twice, "the host sent that it is ready, twice"),
         (&about, "the host sent a report of task \"a\", which it doesn't have"),
         ("exit 3", "Command exited with status 3"),
         ("exit 0", "Command exited with status 0"),

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -308,6 +309,31 @@ fn a_missing_host_program_is_told() {
     assert_eq!(run.end(&mut child), Some(1), "{}", run.said());
     let said = run.said();
     assert!(said.contains("\\\"/no/such/offermill\\\" not found"), "{said}");
+    run.assert_deserted();
+}
+
+/// Goal: a worker on which no host starts costs no task an attempt that counts, and is asked ever less often; the run
+/// says so. Method: 40 tasks without retries on two workers; the program of hosts ends at once on one of them.
+#[test]
+fn a_broken_worker_loses_no_task() {
+    let run = TaskRun::new(&TASK.repeat(40));
+    let program = run.path("program");
+    let own = env!("CARGO_BIN_EXE_offermill");
+    let script = format!("#!/bin/sh\ncase $PWD in */h1/*) exit 3 ;; esac\nexec {own} \"$@\"\n");
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let (_master, address, _workers) = cluster(&run);
+    let more = ["--host-program", program.to_str().unwrap(), "--num-executors", "4"];
+    let mut child = run.start(&address, &[&HOSTS[..], &more].concat());
+    assert_eq!(run.end(&mut child), Some(0), "{}", run.said());
+    assert_eq!(run.assert_nothing_lost(40), 0);
+    let results = run.results();
+    let unstarted: Vec<&Value> =
+        results.iter().filter(|line| line["state"] == "not_started").collect();
+    assert!((1..=20).contains(&unstarted.len()), "{unstarted:?}");
+    let gone = |line: &&Value| line["reason"].as_str().unwrap().ends_with("is gone: exit code 3");
+    assert!(unstarted.iter().all(gone), "{unstarted:?}");
+    assert!(run.said().contains("the agent gets no tasks for 1 s"), "{}", run.said());
     run.assert_deserted();
 }
 

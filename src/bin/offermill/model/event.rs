@@ -138,7 +138,11 @@ impl RunEvent {
             | RunEvent::Answered(CommandAnswer { reply: ControlReply::Refused(_), .. })
             | RunEvent::GivenUp(_) => EventSeverity::Bad,
             RunEvent::Task(TaskEvent {
-                what: TaskChange::Retried | TaskChange::Lost | TaskChange::Stopped,
+                what:
+                    TaskChange::Retried
+                    | TaskChange::Lost
+                    | TaskChange::NotStarted
+                    | TaskChange::Stopped,
                 ..
             })
             | RunEvent::Registered { again: true, .. }

@@ -23,6 +23,8 @@ pub(crate) enum TaskChange {
     Retried,
     /// Its attempt was lost, and it is started again.
     Lost,
+    /// Its agent has not started it, and it is tried again.
+    NotStarted,
     Failed,
     /// A task that it waits for did not succeed.
     Skipped,
@@ -37,6 +39,7 @@ impl TaskChange {
             TaskChange::Succeeded => "succeeded",
             TaskChange::Retried => "retried",
             TaskChange::Lost => "lost",
+            TaskChange::NotStarted => "not_started",
             TaskChange::Failed => "failed",
             TaskChange::Skipped => "skipped",
             TaskChange::Stopped => "stopped",

@@ -28,6 +28,7 @@ pub(crate) fn task_sentence(event: &TaskEvent) -> String {
     let verb = match what {
         TaskChange::Retried => TaskChange::Failed.as_str(),
         TaskChange::Lost => "was lost",
+        TaskChange::NotStarted => "was not started",
         TaskChange::Stopped => "was stopped with the run",
         TaskChange::Skipped => "is skipped",
         TaskChange::Succeeded | TaskChange::Failed => what.as_str(),
@@ -39,6 +40,7 @@ pub(crate) fn task_sentence(event: &TaskEvent) -> String {
     };
     let again = match what {
         TaskChange::Retried | TaskChange::Lost => " and is started again",
+        TaskChange::NotStarted => " and is tried again",
         _ => "",
     };
     let colon = if why.is_empty() { "" } else { ": " };

@@ -90,6 +90,9 @@ impl Session {
         | RunEvent::GivenUp(record) = event
             && let Some(is_told) = tasks.queue.host_changed(record)
         {
+            if matches!(event, RunEvent::Running(_)) {
+                tasks.queue.runs(record);
+            }
             self.follow_task_demand(at);
             return is_told;
         }
@@ -106,7 +109,11 @@ impl Session {
                 tasks.queue.placed(record);
                 return true;
             }
-            RunEvent::Running(_) | RunEvent::Ending(_) => return true,
+            RunEvent::Running(record) => {
+                tasks.queue.runs(record);
+                return true;
+            }
+            RunEvent::Ending(_) => return true,
             RunEvent::Ended(record) => (tasks.queue.ended(record, self.output_of(record)), true),
             RunEvent::GivenUp(record) => (tasks.queue.ended(record, None), false),
             _ => return false,
@@ -118,7 +125,8 @@ impl Session {
     /// Does what depends on the time: demand, tasks that fit nowhere, and the end.
     pub(super) fn refresh_tasks(&mut self, now: Timestamp) {
         let Some(tasks) = &mut self.tasks else { return };
-        let events = tasks.queue.refuse_too_large(now);
+        let mut events = tasks.queue.refuse_too_large(now);
+        events.extend(tasks.queue.refuse_without_hosts());
         self.publish_tasks(now, events);
         let Some(tasks) = &mut self.tasks else { return };
         if let Some(why) = tasks.queue.failure() {

@@ -34,6 +34,8 @@ impl TaskChooser for TaskQueue {
                 state.grown_at = Some(now);
             }
         }
+        let open = state.pauses.open_rooms(rooms, list, now);
+        let list = open.as_deref().unwrap_or(list);
         let first = state.ready.first(list, &queues);
         let task = |number: &u32| {
             let task = &self.list.tasks[*number as usize];

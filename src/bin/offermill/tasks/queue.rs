@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use offermill::choosers::Chooser;
 use offermill::config::Placement;
@@ -17,6 +17,7 @@ use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
 use crate::tasks::demand::QueueDemand;
 use crate::tasks::order::TaskList;
+use crate::tasks::pauses::AgentPauses;
 use crate::tasks::quotas::TaskQuotas;
 use crate::tasks::ready::{ReadyTasks, SeenAgents, TaskSize};
 use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult};
@@ -25,8 +26,6 @@ use crate::text::clock::rfc3339;
 
 /// How often an attempt may be lost without counting as a failure.
 const LOSSES_MAX: u32 = 3;
-/// How long no agent must have grown before a task that fits on none is refused: by then all have made offers.
-const SEEN_ALL_AFTER: Duration = Duration::from_secs(30);
 
 /// What all tasks of a run have in common.
 #[derive(Clone, Debug)]
@@ -58,6 +57,7 @@ pub(super) struct TaskQueueState {
     pub(super) progress: Vec<TaskProgress>,
     pub(super) ready: ReadyTasks,
     pub(super) agents: SeenAgents,
+    pub(super) pauses: AgentPauses,
     /// When an agent had more than ever before; `None` before the first offer.
     pub(super) grown_at: Option<Timestamp>,
     pub(super) counts: TaskCounts,
@@ -126,6 +126,7 @@ impl TaskQueue {
             progress,
             ready: ReadyTasks::default(),
             agents: SeenAgents::default(),
+            pauses: AgentPauses::default(),
             grown_at: None,
             counts,
             taken: ResourceSums::NONE,
@@ -278,7 +279,13 @@ impl TaskQueue {
         }
     }
 
-    fn event(&self, state: &TaskQueueState, number: u32, what: TaskChange, why: &str) -> TaskEvent {
+    pub(super) fn event(
+        &self,
+        state: &TaskQueueState,
+        number: u32,
+        what: TaskChange,
+        why: &str,
+    ) -> TaskEvent {
         let progress = &state.progress[number as usize];
         TaskEvent {
             id: self.list.tasks[number as usize].id.clone(),
@@ -306,8 +313,10 @@ impl TaskQueue {
     pub(crate) fn host_changed(&self, record: &ExecutorRecord) -> Option<bool> {
         let tag = record.tag.filter(|tag| self.is_host(*tag))?;
         let mut guard = self.lock();
-        let TaskQueueState { hosts, picked, is_stopping, .. } = &mut *guard;
-        let hosts = hosts.as_mut()?;
+        if record.state.is_end() || record.state == ExecutorState::GivenUp {
+            return Some(guard.host_ended(tag, record));
+        }
+        let hosts = guard.hosts.as_mut()?;
         Some(match record.state {
             ExecutorState::Running => {
                 hosts.up(tag);
@@ -317,11 +326,6 @@ impl TaskQueue {
                 hosts.ending(tag);
                 true
             }
-            state if state.is_end() || state == ExecutorState::GivenUp => {
-                // Its launch may never have been prepared.
-                picked.remove(&tag);
-                hosts.remove(tag) || *is_stopping
-            }
             _ => true,
         })
     }
@@ -329,10 +333,10 @@ impl TaskQueue {
     /// An executor is reachable again. Returns whether it is to be ended, because it was given up and others do what it
     /// did.
     pub(crate) fn returned(&self, record: &ExecutorRecord) -> bool {
-        let state = self.lock();
+        let mut state = self.lock();
         if let Some(tag) = record.tag.filter(|tag| self.is_host(*tag)) {
             // It may not have run before.
-            return state.hosts.as_ref().is_some_and(|hosts| !hosts.up(tag));
+            return state.hosts.as_mut().is_some_and(|hosts| !hosts.up(tag));
         }
         let Some(number) = self.number(record) else { return false };
         let progress = &state.progress[number as usize];
@@ -354,6 +358,9 @@ impl TaskQueue {
         // One that was given up may end much later.
         if progress.stage != TaskStage::InFlight || progress.executor != record.name {
             return Vec::new();
+        }
+        if let Some(events) = self.put_back_unstarted(state, number, record) {
+            return events;
         }
         let task = &self.list.tasks[number as usize];
         state.land(number, task);
@@ -388,14 +395,16 @@ impl TaskQueue {
                 self.put_back(state, number);
             }
             TaskChange::Failed => self.fail(state, number, &mut lines, &mut events),
-            TaskChange::Stopped | TaskChange::Skipped => self.put_back(state, number),
+            TaskChange::Stopped | TaskChange::Skipped | TaskChange::NotStarted => {
+                self.put_back(state, number)
+            }
         }
         state.write(&lines);
         events
     }
 
     /// A task has failed: those that wait for it, and those that wait for them, are skipped.
-    fn fail(
+    pub(super) fn fail(
         &self,
         state: &mut TaskQueueState,
         number: u32,
@@ -422,28 +431,6 @@ impl TaskQueue {
                 causes.push(*dependent);
             }
         }
-    }
-
-    /// Refuses the ready tasks that fit on no agent, once all agents were seen for a while.
-    pub(crate) fn refuse_too_large(&self, now: Timestamp) -> Vec<TaskEvent> {
-        let mut guard = self.lock();
-        let state = &mut *guard;
-        let has_seen_all = state.grown_at.is_some_and(|at| now.since(at) >= SEEN_ALL_AFTER);
-        if !has_seen_all || state.is_stopping {
-            return Vec::new();
-        }
-        let (mut lines, mut events) = (Vec::new(), Vec::new());
-        for (number, size) in state.ready.too_large(&state.agents) {
-            let Some(nearest) = state.agents.nearest(&size) else { continue };
-            let why = format!("it fits on no agent: it takes {}; {nearest}", size.sentence());
-            events.push(self.event(state, number, TaskChange::Failed, &why));
-            let mut line = self.line(state, number, ResultState::Failed);
-            line.reason = Some(why);
-            lines.push(line);
-            self.fail(state, number, &mut lines, &mut events);
-        }
-        state.write(&lines);
-        events
     }
 }
 
@@ -493,6 +480,8 @@ fn exit_code(exit: ProcessExit) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::tasks::parse::parse_line;
     use crate::tasks::task::TaskDefaults;
@@ -564,6 +553,11 @@ mod tests {
     /// Offers an agent of two cores, in whose one queue tasks and hosts have 1.5. Returns the tags that were picked,
     /// which the kernel doesn't book.
     fn pick(queue: &TaskQueue) -> Vec<u64> {
+        pick_at(queue, Timestamp::ORIGIN)
+    }
+
+    /// The same at another time.
+    fn pick_at(queue: &TaskQueue, now: Timestamp) -> Vec<u64> {
         let most = Some(MilliCpus::from_millis(1500));
         let config = Config::builder()
             .executor_memory(Mebibytes::new(1))
@@ -573,8 +567,8 @@ mod tests {
         let resources = [Resource::scalar("cpus", 2.0), Resource::scalar("mem", 100.0)];
         let offers = [Offer::new("O", "S1", "agent-1", &resources, &[])];
         let (mut handler, mut picks) = (kernel.handler(), Picks::new());
-        let rooms = handler.propose(&offers, Timestamp::ORIGIN);
-        queue.choose(&rooms, Timestamp::ORIGIN, &mut picks);
+        let rooms = handler.propose(&offers, now);
+        queue.choose(&rooms, now, &mut picks);
         picks.iter().map(|pick| pick.task.tag).collect()
     }
 
@@ -612,6 +606,68 @@ mod tests {
         assert_eq!(changes, [lost, lost, lost, TaskChange::Retried, TaskChange::Failed]);
         let counts = queue.counts();
         assert_eq!((counts.failed, counts.retried, counts.running), (1, 4, 0));
+    }
+
+    /// Goal: what was never started is no loss, however often, and is told once a pause of its agent; what was started
+    /// before is one. Method: attempts that are dropped every half minute, then four that are lost.
+    #[test]
+    fn what_was_never_started_is_no_loss() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue(folder.path());
+        let dropped = |round: u64| {
+            let record =
+                record(&format!("t-{round}"), ExecutorState::Lost, Some(EndCause::Dropped));
+            let at = Timestamp::ORIGIN.plus(Duration::from_secs(round * 30));
+            queue.start(&mut queue.lock(), 0, ("S1", "agent-1"), SystemTime::UNIX_EPOCH);
+            queue.placed(&record);
+            let events = queue.ended(&ExecutorRecord { changed_at: at, ..record }, None);
+            assert!(events.iter().all(|event| event.what == TaskChange::NotStarted));
+            events.len()
+        };
+        // Pauses of 1, 2, 4, 8, 16, 32 s, which goes over the next, 60 s, which goes over the next, and 60 s.
+        let told: Vec<usize> = (1..=11).map(dropped).collect();
+        assert_eq!(told, [1, 1, 1, 1, 1, 1, 0, 1, 0, 1, 0]);
+        let counts = queue.counts();
+        assert_eq!((counts.failed, counts.retried, counts.running), (0, 0, 0));
+        let lost = |name| attempt(&queue, name, ExecutorState::Lost, Some(EndCause::AgentLost));
+        let changes = ["l-1", "l-2", "l-3", "l-4"].map(lost);
+        let lost = TaskChange::Lost;
+        assert_eq!(changes, [lost, lost, lost, TaskChange::Retried]);
+    }
+
+    /// Goal: an agent whose host never runs gets no tasks for a while, and its tasks aren't lost; if that is so on all
+    /// agents, the tasks are refused. Method: a host that fails before it runs, with its task, whichever end is told
+    /// first, until its tasks are refused.
+    #[test]
+    fn agents_whose_hosts_never_run_have_pauses() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue_in(folder.path(), Some(host_terms()));
+        let mut now = Timestamp::ORIGIN;
+        for round in 1..=3 {
+            assert_eq!(pick_at(&queue, now), [round, 0]);
+            assert_eq!(queue.refuse_without_hosts(), []);
+            queue.placed(&tagged("t", 0, ExecutorState::Starting));
+            let ended = |tag, state, cause| {
+                let record = tagged(if tag == 0 { "t" } else { "h" }, tag, state);
+                ExecutorRecord { changed_at: now, cause, ..record }
+            };
+            let host = ended(round, ExecutorState::Failed, Some(EndCause::NotStarted));
+            let task = ended(0, ExecutorState::Lost, Some(EndCause::AgentLost));
+            let events = if round % 2 == 0 {
+                let events = queue.ended(&task, None);
+                queue.host_changed(&host);
+                events
+            } else {
+                queue.host_changed(&host);
+                queue.ended(&task, None)
+            };
+            assert_eq!(events[0].what, TaskChange::NotStarted);
+            assert_eq!(pick_at(&queue, now.plus(Duration::from_millis(900))), [] as [u64; 0]);
+            now = now.plus(Duration::from_secs(4));
+        }
+        let [refused] = &queue.refuse_without_hosts()[..] else { panic!("it isn't refused") };
+        assert_eq!(refused.why, "no host of tasks has started on any agent: why");
+        assert_eq!((queue.counts().failed, queue.counts().retried), (1, 0));
     }
 
     /// Goal: an attempt that comes back after it was given up is to be ended, and one that was only out of reach isn't.

@@ -81,6 +81,13 @@ impl ReadyTasks {
         first
     }
 
+    /// All of them, in their order.
+    pub(super) fn all(&self) -> Vec<u32> {
+        let mut all: Vec<u32> = self.by_kind.values().flatten().copied().collect();
+        all.sort_unstable();
+        all
+    }
+
     /// Tasks of the sizes that fit on no agent, and the sizes.
     pub(super) fn too_large(&self, agents: &SeenAgents) -> Vec<(u32, TaskSize)> {
         let kinds = self.by_kind.iter().filter(|((_, size), _)| !agents.have_room(size));
@@ -115,6 +122,11 @@ impl SeenAgent {
 impl SeenAgents {
     pub(super) fn is_empty(&self) -> bool {
         self.agents.is_empty()
+    }
+
+    /// Their ids.
+    pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.agents.keys().map(String::as_str)
     }
 
     /// Records what an agent offers. Returns whether it is more than ever before.

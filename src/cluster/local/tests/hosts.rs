@@ -22,7 +22,7 @@ fn program_of_hosts() {
 }
 
 /// A host of one core and 64 MiB.
-fn host(name: &str) -> Launch<'_> {
+pub(super) fn host(name: &str) -> Launch<'_> {
     let own = std::env::current_exe().unwrap();
     let test = "cluster::local::tests::hosts::program_of_hosts";
     let mut host = launch(name, &[own.to_str().unwrap(), "--exact", test, "--ignored"]);
@@ -31,21 +31,21 @@ fn host(name: &str) -> Launch<'_> {
 }
 
 /// A host of another program: a line of shell.
-fn impostor<'a>(name: &'a str, line: &str) -> Launch<'a> {
+pub(super) fn impostor<'a>(name: &'a str, line: &str) -> Launch<'a> {
     let mut host = launch(name, &["sh", "-c", line]);
     host.command.hosting = Hosting::Host;
     host
 }
 
 /// A task of one core and 64 MiB, a line of shell.
-fn task<'a>(name: &'a str, host: &str, line: &str) -> Launch<'a> {
+pub(super) fn task<'a>(name: &'a str, host: &str, line: &str) -> Launch<'a> {
     let mut task = launch(name, &["sh", "-c", line]);
     task.command.hosting = Hosting::In(host.into());
     task
 }
 
 /// How many ends of an executor were reported until now.
-fn ends(bench: &Bench, executor: &str) -> usize {
+pub(super) fn ends(bench: &Bench, executor: &str) -> usize {
     let is_end = |event: &Event| match event {
         Event::Update(update) if update.executor == executor => match update.state {
             TaskState::Staging | TaskState::Starting | TaskState::Running | TaskState::Killing => {
@@ -139,12 +139,14 @@ fn impostors_are_ended() {
         r"printf '\000\000\000\000\000\000\000\000\001' >&0; exec sleep 600",
     ];
     let about = about.concat();
-    let twice = r"printf '\000\000\000\001\000\000\000\000\001\000' >&0; exec sleep 600";
+    // That it is ready, with a sweeper of no number.
+    let ready = r"printf '\000\000\000\011\000\000\000\000\000\000\000\000\000' >&0;";
+    let twice = format!("{ready}{ready} exec sleep 600");
     let cases = [
         (huge, "the host sent a message of 4294967295 bytes, of which 65536 are allowed"),
         (noise, "the host sent a message that makes no sense"),
         (&about, "the host sent a report of task \"a\", which it doesn't have"),
-        (twice, "the host sent that it is ready, twice"),
+        (&twice, "the host sent that it is ready, twice"),
         ("exit 3", "exit code 3"),
         ("exec <&-; exec sleep 600", "killed by signal 9 (SIGKILL)"),
     ];

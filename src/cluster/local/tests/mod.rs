@@ -6,6 +6,8 @@ mod attacks;
 mod bench;
 mod executors;
 mod hanging;
+#[cfg(target_os = "linux")]
+mod host_ends;
 mod hosts;
 mod offers;
 mod removal;

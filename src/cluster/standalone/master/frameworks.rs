@@ -77,6 +77,10 @@ impl StandaloneMaster {
         }
         let subscribed = Some(subscribed);
         self.tell_framework(number, Event { subscribed, ..event(Type::Subscribed) });
+        let missed = self.frameworks.get_mut(&number).map(|framework| framework.missed.take());
+        for (worker, update) in missed.unwrap_or_default() {
+            let _freed_before = self.take_update(&worker, update);
+        }
         self.finish_recovery_if_complete(now);
         self.allocate(now);
     }

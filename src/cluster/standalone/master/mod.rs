@@ -36,6 +36,7 @@ mod drains;
 mod framework_calls;
 mod frameworks;
 mod launch_tag;
+mod missed_updates;
 mod notice;
 mod recovery;
 mod registered;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use super::launch_tag::LaunchOrder;
+use super::missed_updates::MissedUpdates;
 use super::{ConnectionNumber, RegistryEntry, WorkerDrain};
 use crate::cluster::standalone::protocol::{
     ExecutorKey, ReportedState, WorkerAttribute, WorkerResources, WorkerSubscribe,
@@ -21,6 +22,8 @@ pub(super) struct RegisteredFramework {
     pub(super) declined: HashMap<String, Vec<DeclinedResources>>,
     /// When it is torn down, if it has no connection and its clock runs.
     pub(super) gone_at: Option<Duration>,
+    /// What it is told when it is back.
+    pub(super) missed: MissedUpdates,
 }
 
 /// Resources that a framework gets no offer of until a time, unless there is more.
@@ -39,6 +42,7 @@ impl RegisteredFramework {
             suppressed: false,
             declined: HashMap::new(),
             gone_at: None,
+            missed: MissedUpdates::default(),
         }
     }
 

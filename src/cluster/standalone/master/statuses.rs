@@ -99,8 +99,12 @@ impl StandaloneMaster {
             }
             return frees;
         };
-        let is_aware =
-            self.frameworks.get(&number).is_some_and(|framework| framework.is_partition_aware());
+        let Some(framework) = self.frameworks.get_mut(&number) else { return frees };
+        if framework.connection.is_none() {
+            framework.missed.keep(worker, &update);
+            return frees;
+        }
+        let is_aware = framework.is_partition_aware();
         let status = TaskStatus {
             task_id: update.key.executor.as_str().into(),
             state: state_for(state, is_aware).into(),

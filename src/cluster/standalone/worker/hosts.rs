@@ -19,9 +19,9 @@ impl WorkerProcesses {
     pub(super) fn open_host(&mut self, launch: &mut ExecutorLaunch) -> Option<OwnedFd> {
         let id = id_of(&launch.key);
         let (sink, host) = (self.host_events.clone(), id.clone());
-        let input = self.hosts.open(&id, move |event| sink.deliver(&host, event))?;
         let random = RandomState::new().hash_one(&id);
         let mark = format!("{id}/{random:016x}");
+        let input = self.hosts.open(&id, &mark, move |event| sink.deliver(&host, event))?;
         launch.command.environment.push((MARK_VARIABLE.to_owned(), mark));
         Some(input)
     }

@@ -15,7 +15,7 @@ use crate::cluster::process::{
 use crate::cluster::standalone::protocol::{
     ExecutorCommand, ExecutorKey, ExecutorLaunch, LaunchHosting, ReportedState,
 };
-use crate::cluster::task_host::HostRegistry;
+use crate::cluster::task_host::{HostPatience, HostRegistry};
 use crate::launch::Command;
 
 /// The processes of all executors.
@@ -43,7 +43,7 @@ impl WorkerProcesses {
             queue: VecDeque::new(),
             starting: StartingExecutors::new(options.clone(), events.clone()),
             running: RunningExecutors::new(options, events),
-            hosts: HostRegistry::new(),
+            hosts: HostRegistry::new(HostPatience::default()),
             host_events,
             has_forced: false,
         }

@@ -129,7 +129,7 @@ impl Room {
         Ok(TaskSupplies::FIRM)
     }
 
-    /// The same for a task of which a part is only left of what is revocable, if at all.
+    /// The same for a task that doesn't fit into what isn't revocable.
     fn take_revocable(&mut self, task: &Task) -> Result<TaskSupplies, Reason> {
         let left = self.left();
         let (firm, revocable) = (&self.firm, &self.revocable);

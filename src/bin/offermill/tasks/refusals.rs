@@ -1,0 +1,62 @@
+//! Tasks that are refused, because no agent can run them.
+
+use std::time::Duration;
+
+use offermill::Timestamp;
+
+use crate::model::task::{TaskChange, TaskEvent};
+use crate::tasks::queue::{TaskQueue, TaskQueueState};
+use crate::tasks::results::ResultState;
+
+/// How long no agent must have grown before a task that fits on none is refused: by then all have made offers.
+const SEEN_ALL_AFTER: Duration = Duration::from_secs(30);
+
+impl TaskQueue {
+    /// Refuses the ready tasks that fit on no agent, once all agents were seen for a while.
+    pub(crate) fn refuse_too_large(&self, now: Timestamp) -> Vec<TaskEvent> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let has_seen_all = state.grown_at.is_some_and(|at| now.since(at) >= SEEN_ALL_AFTER);
+        if !has_seen_all || state.is_stopping {
+            return Vec::new();
+        }
+        let mut events = Vec::new();
+        for (number, size) in state.ready.too_large(&state.agents) {
+            let Some(nearest) = state.agents.nearest(&size) else { continue };
+            let why = format!("it fits on no agent: it takes {}; {nearest}", size.sentence());
+            events.extend(self.refuse(state, vec![number], &why));
+        }
+        events
+    }
+
+    /// Refuses the ready tasks if hosts fail on all agents before they run, and none has ever run.
+    pub(crate) fn refuse_without_hosts(&self) -> Vec<TaskEvent> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if state.is_stopping || state.hosts.is_none() || state.counts.running > 0 {
+            return Vec::new();
+        }
+        let Some(why) = state.pauses.no_host_runs(state.agents.ids()) else { return Vec::new() };
+        let ready = state.ready.all();
+        self.refuse(state, ready, &format!("no host of tasks has started on any agent: {why}"))
+    }
+
+    /// Fails ready tasks for this reason.
+    pub(super) fn refuse(
+        &self,
+        state: &mut TaskQueueState,
+        tasks: Vec<u32>,
+        why: &str,
+    ) -> Vec<TaskEvent> {
+        let (mut lines, mut events) = (Vec::new(), Vec::new());
+        for number in tasks {
+            events.push(self.event(state, number, TaskChange::Failed, why));
+            let mut line = self.line(state, number, ResultState::Failed);
+            line.reason = Some(why.to_owned());
+            lines.push(line);
+            self.fail(state, number, &mut lines, &mut events);
+        }
+        state.write(&lines);
+        events
+    }
+}
