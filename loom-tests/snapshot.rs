@@ -1,9 +1,10 @@
 //! Snapshots: what they call exact was so at one instant.
 
+use super::binding::place_late;
 use super::scenes::{NOW, SWEPT, config, finish, kernel, offer, offer_to, update};
 use super::{explore, race};
 use crate::kernel::state::executor_state::CellState;
-use crate::{ExecutorId, Kernel, Phase, TaskState};
+use crate::{Bound, BoundAgent, ExecutorId, Kernel, Phase, TaskState};
 
 /// The executors, if the snapshot is exact.
 type Picture = Option<Vec<ExecutorId>>;
@@ -180,4 +181,35 @@ fn phases_in_a_snapshot_are_of_one_instant() {
         let running = snapshot.executors.iter().filter(|row| row.phase == Phase::Running).count();
         assert!(!snapshot.exact || running < 2, "both running, which they never were");
     });
+}
+
+/// An executor is bound to an agent, and then another one ends, while a snapshot is taken.
+fn snapshot_of_a_binding() {
+    let kernel = kernel(config());
+    let late = place_late(&kernel);
+    let other = offer(&kernel, 1).remove(0);
+    let late_id = kernel.executor_id(&late).unwrap();
+    let other_id = kernel.executor_id(&other).unwrap();
+    let (here, there) = (kernel.clone(), kernel);
+    let ((), snapshot) = race(
+        move || {
+            let bound = here.bind(&late, &BoundAgent::new("S0", "host"), NOW);
+            assert!(matches!(bound, Bound::Settled { .. }), "{bound:?}");
+            finish(&here, &other);
+        },
+        move || there.snapshot(NOW),
+    );
+    let find = |id| snapshot.executors.iter().find(|view| view.id == id);
+    let late = find(late_id).expect("it lives all the time");
+    assert!(["", "S0"].contains(&&*late.agent_id), "another's agent");
+    let was_there = &*late.agent_id == "S0" || find(other_id).is_some();
+    assert!(!snapshot.exact || was_there, "not bound, though the other one ended afterwards");
+}
+
+/// Goal: an exact snapshot shows an executor that is bound late on its agent if that was before the snapshot's instant,
+/// and every snapshot shows it, on its own agent or on none. Method: one is bound and then another one ends while the
+/// snapshot is taken.
+#[test]
+fn bindings_in_a_snapshot_are_of_one_instant() {
+    explore("snapshot/bind-end", Some(2), snapshot_of_a_binding);
 }
