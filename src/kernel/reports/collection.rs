@@ -5,8 +5,8 @@
 //! the same states and agents, no other executors, and what adds up to the word, then the word and all cells had these
 //! values together at the time of the load. No handler waits for a collection, and a collection waits for no handler.
 //!
-//! What never changes while an executor lives (its resources, when it was placed) is read at the second look, before the
-//! state is: if the executor is still there, it is its own.
+//! What never changes while an executor lives (its resources, when it was placed) is read at the second look, before
+//! the state is: if the executor is still there, it is its own.
 //!
 //! What a report reads of agents, it reads between the two looks: an executor that is in both and had an agent at the
 //! first held that agent in between, so the agent was not forgotten and its cell not reused. If no two looks are equal,
@@ -228,9 +228,9 @@ mod tests {
         }
     }
 
-    /// Goal: a collection during which an executor is bound isn't exact, and has it as it was at the first look, when the
-    /// agents had not been read; the next try is exact. Method: an executor that was placed on no agent is bound between
-    /// the two looks.
+    /// Goal: a collection during which an executor is bound isn't exact, and has it as it was at the first look, when
+    /// the agents had not been read; the next try is exact. Method: an executor that was placed on no agent is bound
+    /// between the two looks.
     #[test]
     fn a_binding_between_is_noticed() {
         for (tries, exact) in [(1, false), (2, true)] {

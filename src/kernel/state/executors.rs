@@ -121,8 +121,8 @@ impl ExecutorCell {
 
     /// Must be called once between claiming cells and the first [`ExecutorCell::reserve`] of one of them.
     pub(crate) fn before_reserving() {
-        // Release: pairs with the fence in `Core::look_again`. A snapshot that reads a value stored after this fence and
-        // then the state doesn't find the cell's former executor any more.
+        // Release: pairs with the fence in `Core::look_again`. A snapshot that reads a value stored after this fence
+        // and then the state doesn't find the cell's former executor any more.
         fence(Ordering::Release);
     }
 
