@@ -80,7 +80,7 @@ impl Core {
         collector: &mut impl Collector,
     ) -> bool {
         let mut is_same = true;
-        let mut sums = Sums::default();
+        let mut sums = CountedSums::default();
         let mut seen = seen.iter().peekable();
         for (slot, executor) in self.executors.iter() {
             let Some(first) = seen.next_if(|first| first.slot == slot) else {
@@ -111,12 +111,12 @@ impl Core {
 
 /// The counted executors of a collection, and their cores in thousandths.
 #[derive(Default)]
-struct Sums {
+struct CountedSums {
     executors: u32,
     cores: u64,
 }
 
-impl Sums {
+impl CountedSums {
     #[inline]
     fn add(&mut self, row: &Row) {
         if row.stage.counted() {
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn executors_and_cores_add_up() {
         let kernel = kernel();
-        let mut sums = Sums::default();
+        let mut sums = CountedSums::default();
         collect_rows(&kernel, 1, || ()).0.iter().for_each(|row| sums.add(row));
         for (executors, cores) in [1, 2, 3].into_iter().flat_map(|it| [2, 3, 4].map(|n| (it, n))) {
             let admission = Admission::new();
