@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Places an executor that is bound late. Returns its name.
-fn place(kernel: &Kernel) -> String {
+pub(super) fn place_late(kernel: &Kernel) -> String {
     let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 1.0)];
     let mut decisions = Decisions::new();
     let permit = Offer::late("o", &resources);
@@ -40,7 +40,7 @@ fn executors_on(kernel: &Kernel, agent: &str) -> u32 {
 fn an_executor_that_ends_counts_on_no_agent() {
     explore("binding/bind-end", Some(3), || {
         let kernel = kernel(config());
-        let executor = place(&kernel);
+        let executor = place_late(&kernel);
         let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor));
         let (bound, ended) = race(
             move || bind(&here.0, &here.1, "S0"),
@@ -57,7 +57,7 @@ fn an_executor_that_ends_counts_on_no_agent() {
 fn two_agents(other: fn(&Kernel, &str) -> bool) {
     let kernel = kernel(config());
     offer_from(&kernel, "S1", 1).iter().for_each(|executor| finish(&kernel, executor));
-    let executor = place(&kernel);
+    let executor = place_late(&kernel);
     let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor.clone()));
     let (first, second) =
         race(move || is_settled(&bind(&here.0, &here.1, "S0")), move || other(&there.0, &there.1));
@@ -99,7 +99,7 @@ fn mutant_bind_in_two_steps() {
 fn a_lost_agent_puts_a_new_executor_in_doubt() {
     explore("binding/bind-lost", Some(3), || {
         let kernel = kernel(config());
-        let executor = place(&kernel);
+        let executor = place_late(&kernel);
         let id = kernel.executor_id(&executor).unwrap();
         let (here, there) = ((kernel.clone(), executor.clone()), kernel.clone());
         let (bound, doubtful) =
@@ -118,7 +118,7 @@ fn a_lost_agent_puts_a_new_executor_in_doubt() {
 fn an_agent_that_is_forgotten_takes_the_executor() {
     explore("binding/bind-sweep", Some(2), || {
         let kernel = kernel(config());
-        let executor = place(&kernel);
+        let executor = place_late(&kernel);
         let (here, there) = ((kernel.clone(), executor), kernel.clone());
         let (bound, _) = race(move || bind(&here.0, &here.1, "S0"), move || there.tick(SWEPT));
         assert!(is_settled(&bound), "{bound:?}");
@@ -135,7 +135,7 @@ fn an_exclusion_comes_before_the_binding_or_after_it() {
         let rule = ExclusionRule { failures: 1, ..ExclusionRule::default() };
         let kernel = kernel(config().exclusion(Some(rule)));
         let failed = offer(&kernel, 1).remove(0);
-        let executor = place(&kernel);
+        let executor = place_late(&kernel);
         let (here, there) = ((kernel.clone(), executor), kernel.clone());
         let (bound, counted) = race(
             move || bind(&here.0, &here.1, "S0"),
@@ -158,14 +158,14 @@ fn an_exclusion_comes_before_the_binding_or_after_it() {
 fn a_late_thread_binds_no_other_executor() {
     explore("binding/bind-reuse", Some(2), || {
         let kernel = kernel(config());
-        let executor = place(&kernel);
+        let executor = place_late(&kernel);
         let id = kernel.executor_id(&executor).unwrap();
         let (here, there) = ((kernel.clone(), executor.clone()), (kernel.clone(), executor));
         let (_, next) = race(
             move || bind(&here.0, &here.1, "S0"),
             move || {
                 finish(&there.0, &there.1);
-                place(&there.0)
+                place_late(&there.0)
             },
         );
         let (next, cell) = cell(&kernel, &next);

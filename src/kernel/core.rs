@@ -3,6 +3,7 @@
 use crossbeam_utils::CachePadded;
 
 use super::offers::fingerprint::DetailsFingerprint;
+use super::reports::agent_rows::NameMemory;
 use super::reports::capacity::CapacityCell;
 use super::state::admission::Admission;
 use super::state::adopted::Adopted;
@@ -55,6 +56,7 @@ pub(crate) struct Core {
     pub(super) unknown_updates: CachePadded<AtomicU64>,
     /// The next snapshot's number. Relaxed: it only hands out numbers.
     pub(super) snapshots: CachePadded<AtomicU64>,
+    pub(super) agent_names: CachePadded<NameMemory>,
     pub(super) capacity: CachePadded<CapacityCell>,
     /// When agents were last searched for those to forget, in milliseconds.
     pub(super) swept_at: CachePadded<AtomicU64>,
@@ -90,6 +92,7 @@ impl Core {
             unreachable: CachePadded::new(AtomicU64::new(0)),
             unknown_updates: CachePadded::new(AtomicU64::new(0)),
             snapshots: CachePadded::new(AtomicU64::new(1)),
+            agent_names: CachePadded::new(NameMemory::new()),
             capacity: CachePadded::new(CapacityCell::new()),
             swept_at: CachePadded::new(AtomicU64::new(0)),
         }

@@ -18,6 +18,7 @@ pub(crate) struct Picture {
 pub(crate) struct ExecutorRow {
     pub(crate) sequence: u64,
     pub(crate) slot: u32,
+    pub(crate) running: bool,
     pub(crate) agent_id: Arc<str>,
     pub(crate) cores: MilliCpus,
     pub(crate) memory: Mebibytes,
@@ -47,6 +48,7 @@ impl Plain {
         executors.extend(live.map(|(executor, slot)| ExecutorRow {
             sequence: executor.sequence,
             slot,
+            running: executor.running,
             agent_id: Arc::clone(&self.agents.names[executor.agent as usize].id),
             cores: MilliCpus::from_millis(executor.cores),
             memory: Mebibytes::new(executor.memory),

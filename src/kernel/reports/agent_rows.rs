@@ -1,49 +1,90 @@
 //! The agents of a snapshot: each is read once, and its executors are named with what was read.
+//!
+//! What agents are called is kept from one snapshot to the next, so that the lock of a name is taken once.
 
 use std::sync::Arc;
 
 use super::agent_state::AgentState;
+use crate::kernel::state::agent::AgentCell;
 use crate::kernel::state::agent_binding::NO_AGENT;
 use crate::kernel::state::agents::AgentTable;
+use crate::sync::{Mutex, lock};
 use crate::time::Timestamp;
+
+/// What the agent in a cell is called.
+#[derive(Clone, Debug, Default)]
+struct KnownName {
+    /// Whose name it is: a generation has one id, and one host name once it is known.
+    generation: u64,
+    /// The id and the host name; none if no agent is there.
+    names: Option<(Arc<str>, Arc<str>)>,
+}
+
+impl KnownName {
+    /// The id and the host name of the agent in `cell`, if it still is of this generation. The cell's lock is taken
+    /// only if they aren't known.
+    #[inline]
+    fn of(&mut self, cell: &AgentCell, generation: u64) -> Option<&(Arc<str>, Arc<str>)> {
+        let is_whole = self.names.as_ref().is_some_and(|(_, hostname)| !hostname.is_empty());
+        if !is_whole || self.generation != generation {
+            *self = KnownName { generation, names: cell.names_of(generation) };
+        }
+        self.names.as_ref()
+    }
+}
+
+/// The names that the last snapshot has read, by the indices of the agents' cells. Its lock is held while they are
+/// taken out and put back, by snapshots alone: one that finds none there reads its own.
+#[derive(Debug, Default)]
+pub(crate) struct NameMemory(Mutex<Vec<KnownName>>);
+
+impl NameMemory {
+    pub(crate) fn new() -> NameMemory {
+        NameMemory(Mutex::new(Vec::new()))
+    }
+}
 
 /// All agents, found by their cells. For each executor the caller must know that it held its agent at the time of
 /// [`AgentRows::read`]; otherwise the cell may be another agent's.
-#[derive(Default)]
 pub(super) struct AgentRows {
-    pub(super) states: Vec<AgentState>,
-    /// The generations of the same agents.
-    generations: Vec<u64>,
-    /// By the indices of the cells: the position in `states`, plus one; 0 if there is no agent.
-    by_cell: Vec<u32>,
+    states: Vec<AgentState>,
+    /// By the indices of the cells: the names of the agents in `states`, none in cells without an agent.
+    known: Vec<KnownName>,
     /// The id of no agent, once an executor isn't bound.
     unbound: Option<Arc<str>>,
 }
 
 impl AgentRows {
-    /// Reads all agents. The names of those that were read before stay.
-    pub(super) fn read(&mut self, agents: &AgentTable, now: Timestamp) {
-        let last = std::mem::take(self);
-        self.states.reserve(agents.len());
-        self.generations.reserve(agents.len());
-        let known = |cell: u32, generation: u64| {
-            let at = last.position(cell)?;
-            let state = last.states.get(at)?;
-            let is_same = last.generations.get(at) == Some(&generation);
-            is_same.then(|| (Arc::clone(&state.agent_id), Arc::clone(&state.hostname)))
-        };
-        for (cell, view, (agent_id, hostname)) in agents.named_views(now, known) {
-            let executors = view.executors.into();
-            let excluded_until = view.excluded_until;
-            self.states.push(AgentState { agent_id, hostname, executors, excluded_until });
-            self.generations.push(view.generation);
-            self.by_cell.resize(cell as usize, 0);
-            self.by_cell.push(self.states.len() as u32);
-        }
+    pub(super) fn new(memory: &NameMemory) -> AgentRows {
+        let known = std::mem::take(&mut *lock(&memory.0));
+        AgentRows { states: Vec::new(), known, unbound: None }
     }
 
-    fn position(&self, cell: u32) -> Option<usize> {
-        (*self.by_cell.get(cell as usize)? as usize).checked_sub(1)
+    /// Reads all agents, instead of those that were read before.
+    pub(super) fn read(&mut self, agents: &AgentTable, now: Timestamp) {
+        let AgentRows { states, known, .. } = self;
+        states.clear();
+        states.reserve(agents.len());
+        let mut end = 0;
+        for (index, cell) in agents.cells() {
+            let at = index as usize;
+            if known.len() <= at {
+                known.resize(at + 1, KnownName::default());
+            }
+            end = at + 1;
+            let Some(known) = known.get_mut(at) else { continue };
+            let Some(view) = cell.view(now) else {
+                *known = KnownName::default();
+                continue;
+            };
+            let Some((agent_id, hostname)) = known.of(cell, view.generation).cloned() else {
+                continue;
+            };
+            let executors = view.executors.into();
+            let excluded_until = view.excluded_until;
+            states.push(AgentState { agent_id, hostname, executors, excluded_until });
+        }
+        known.truncate(end);
     }
 
     /// Returns the id of the agent in the cell. That of no agent is empty.
@@ -52,6 +93,13 @@ impl AgentRows {
         if cell == NO_AGENT {
             return Some(Arc::clone(self.unbound.get_or_insert_with(|| "".into())));
         }
-        self.states.get(self.position(cell)?).map(|state| Arc::clone(&state.agent_id))
+        let (agent_id, _) = self.known.get(cell as usize)?.names.as_ref()?;
+        Some(Arc::clone(agent_id))
+    }
+
+    /// Returns the agents. Leaves their names to the next snapshot.
+    pub(super) fn finish(self, memory: &NameMemory) -> Vec<AgentState> {
+        *lock(&memory.0) = self.known;
+        self.states
     }
 }

@@ -19,7 +19,8 @@ use super::agent_use::ExecutorUse;
 use super::capacity::ClusterCapacity;
 use super::capacity_shard::{AddedUp, AgentRow, AgentShard, SHARD};
 use super::capacity_spare::SpareMemory;
-use super::collection::Collection;
+use super::collection::{Collected, Collector};
+use super::executor_row::{Row, SeenExecutor};
 use super::shard_draft::{ShardDraft, SpareShards};
 use crate::kernel::{Core, Kernel};
 use crate::sync::try_lock;
@@ -98,14 +99,17 @@ impl Core {
         spare: &mut SpareMemory,
         now: Timestamp,
     ) -> ClusterCapacity {
-        let mut shards = Vec::new();
-        let memory = std::mem::take(&mut spare.rows);
-        let Collection { rows, admission, exact } = self.collect_exactly(memory, TRIES, |_| {
-            // A further try copies only what has changed since the one before.
-            let tried = std::mem::take(&mut shards);
-            let known = if tried.is_empty() { &*last.shards } else { &*tried };
-            shards = self.read_agents(known, &mut spare.shards, now);
-        });
+        let mut read = PictureRows {
+            core: self,
+            last: &last.shards,
+            spare: &mut spare.shards,
+            now,
+            shards: Vec::new(),
+            rows: std::mem::take(&mut spare.rows),
+        };
+        let Collected { admission, exact } =
+            self.collect_exactly(&mut spare.seen, TRIES, &mut read);
+        let PictureRows { shards, rows, .. } = read;
         let memory = std::mem::take(&mut spare.executors);
         let AddedUp { mut sums, mut largest } = AddedUp::default();
         let executors = ExecutorUse::count(
@@ -180,6 +184,31 @@ impl Core {
             }
             *shard = draft.finish();
         }
+    }
+}
+
+/// Collects the executors and agents of a picture.
+struct PictureRows<'a> {
+    core: &'a Core,
+    last: &'a [Arc<AgentShard>],
+    spare: &'a mut SpareShards,
+    now: Timestamp,
+    shards: Vec<Arc<AgentShard>>,
+    rows: Vec<Row>,
+}
+
+impl Collector for PictureRows<'_> {
+    fn begin(&mut self, seen: &[SeenExecutor]) {
+        self.rows.clear();
+        self.rows.reserve(seen.len());
+        // A further try copies only what has changed since the one before.
+        let tried = std::mem::take(&mut self.shards);
+        let known = if tried.is_empty() { self.last } else { &tried };
+        self.shards = self.core.read_agents(known, self.spare, self.now);
+    }
+
+    fn add(&mut self, row: Row) {
+        self.rows.push(row);
     }
 }
 

@@ -62,7 +62,7 @@ impl ShardOrder {
 }
 
 /// The number of the shard of the executor's agent; none if it isn't bound.
-fn shard_of((_, _, allocation, _): &Row) -> Option<usize> {
+fn shard_of(Row { allocation, .. }: &Row) -> Option<usize> {
     (allocation.agent != NO_AGENT).then_some(allocation.agent as usize / SHARD)
 }
 
@@ -70,9 +70,9 @@ impl AgentUse {
     /// Adds an executor of which `record` says when the agent was recorded.
     #[inline]
     fn add(&mut self, row: &Row, since: Option<u64>, adopted: &Adopted) {
-        let (id, state, allocation, _) = row;
+        let Row { id, stage, allocation, .. } = row;
         let resources = ResourceSums::from(allocation.resources);
-        if state.stage.counted() {
+        if stage.counted() {
             self.used = self.used.saturating_add(resources);
         } else {
             self.has_given_up = true;
@@ -123,7 +123,7 @@ impl ExecutorUse {
     /// Adds an executor, whose agent is in `shard`.
     #[inline]
     fn add(&mut self, row: &Row, shard: &AgentShard, adopted: &Adopted) {
-        let cell = row.2.agent;
+        let cell = row.allocation.agent;
         let Some(agent) = shard.rows.get(cell as usize % SHARD) else { return };
         let Some(at) = self.by_cell.get_mut(cell as usize) else { return };
         if *at == 0 {
@@ -138,10 +138,6 @@ impl ExecutorUse {
 
 /// What counted executors use that aren't bound to an agent.
 fn unbound(rows: &[Row]) -> ResourceSums {
-    let unbound = rows
-        .iter()
-        .filter(|(_, state, allocation, _)| allocation.agent == NO_AGENT && state.stage.counted());
-    unbound.fold(ResourceSums::NONE, |sum, (_, _, allocation, _)| {
-        sum.saturating_add(allocation.resources.into())
-    })
+    let unbound = rows.iter().filter(|row| row.allocation.agent == NO_AGENT && row.stage.counted());
+    unbound.fold(ResourceSums::NONE, |sum, row| sum.saturating_add(row.allocation.resources.into()))
 }

@@ -1,7 +1,7 @@
 //! Reports about the kernel: snapshots, explanations, counters, and a consistency check.
 
 pub(crate) mod agent_names;
-mod agent_rows;
+pub(crate) mod agent_rows;
 pub(crate) mod agent_state;
 mod agent_use;
 pub(crate) mod capacity;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::agent_rows::AgentRows;
 use super::agent_state::AgentState;
-use super::collection::Collection;
-use super::executor_row::Row;
+use super::collection::{Collected, Collector};
+use super::executor_row::{Row, SeenExecutor};
 use super::queues::QueueUse;
 use super::totals::Totals;
 use crate::config::QueueId;
@@ -103,7 +103,8 @@ impl Kernel {
     /// fast, the executors are of the same instant. Agents are each as they were at some moment of the call.
     ///
     /// # Blocking
-    /// Handlers never wait for it, nor it for them, except when an agent is first seen: its name has a lock.
+    /// Handlers never wait for it, nor it for them, except when an agent is first seen: its name has a lock. Names are
+    /// kept for the next snapshot, under a lock of snapshots alone, which is held while they are taken out or put back.
     ///
     /// ```
     /// # use offermill::{Config, Decisions, IdScheme, Kernel, Offer, Phase, Resource, Timestamp};
@@ -138,39 +139,13 @@ impl Core {
     pub(crate) fn snapshot(&self, now: Timestamp) -> Snapshot {
         // Relaxed: the number is unique, and nothing depends on it.
         let number = self.snapshots.fetch_add(1, Ordering::Relaxed);
-        let mut agents = AgentRows::default();
-        let mut marks = Vec::new();
-        let memory = Vec::new();
-        let Collection { rows, admission, exact } = self.collect_exactly(memory, TRIES, |rows| {
-            self.collect_marks(rows, &mut marks);
-            agents.read(&self.agents, now);
-        });
-        let mut executors = Vec::with_capacity(rows.len());
-        let has_marks = !marks.is_empty();
-        let mut marks = marks.into_iter().peekable();
-        executors.extend(rows.iter().filter_map(|row| {
-            let id = row.0;
-            if !has_marks {
-                return view(row, None, &mut agents);
-            }
-            // Rows may have been left out since the marks were collected. Both are in the order of the cells.
-            while marks.next_if(|(of, _)| of.slot < id.slot).is_some() {}
-            let mark = marks.next_if(|(of, _)| *of == id).map(|(_, mark)| mark);
-            view(row, mark, &mut agents)
-        }));
-        debug_assert_eq!(executors.len(), rows.len(), "an executor without an agent");
+        let mut views = Views::new(self, now);
+        let Collected { admission, exact } =
+            self.collect_exactly(&mut Vec::new(), TRIES, &mut views);
+        let Views { executors, agents, .. } = views;
         let queues = self.queue_uses(&self.policy.load());
-        let agents = agents.states;
+        let agents = agents.finish(&self.agent_names);
         Snapshot { number, totals: admission.into(), executors, agents, exact, queues }
-    }
-
-    /// Collects the marks of those that have one, in the same order. A mark may be that of a cell's next executor; then
-    /// the collection finds that its own one has ended.
-    fn collect_marks(&self, rows: &[Row], marks: &mut Vec<(ExecutorId, ExecutorMark)>) {
-        marks.clear();
-        if self.tags.get().is_some() {
-            marks.extend(rows.iter().filter_map(|(id, ..)| Some((*id, self.read_mark(*id)?))));
-        }
     }
 
     /// The cores of executors that are running.
@@ -182,25 +157,68 @@ impl Core {
     }
 }
 
-fn view(
-    (id, state, allocation, placed_at): &Row,
-    mark: Option<ExecutorMark>,
-    agents: &mut AgentRows,
-) -> Option<ExecutorView> {
-    let phase = match state.stage {
-        CellStage::Launching => Phase::Launching,
-        CellStage::Running => Phase::Running,
-        CellStage::Unreachable => Phase::Unreachable,
-        CellStage::GivenUp => Phase::GivenUp,
-        CellStage::Vacant | CellStage::Reserved => return None,
-    };
-    Some(ExecutorView {
-        id: *id,
-        agent_id: agents.id(allocation.agent)?,
-        phase,
-        resources: allocation.resources,
-        placed_at: *placed_at,
-        tag: mark.and_then(|mark| mark.tag),
-        queue: mark.and_then(|mark| mark.queue),
-    })
+/// Collects the executors and agents of a snapshot.
+struct Views<'a> {
+    core: &'a Core,
+    now: Timestamp,
+    executors: Vec<ExecutorView>,
+    agents: AgentRows,
+    /// Those of the executors that have one, in the order of the cells, up to the executor that was added last.
+    marks: std::iter::Peekable<std::vec::IntoIter<(ExecutorId, ExecutorMark)>>,
+}
+
+impl<'a> Views<'a> {
+    fn new(core: &'a Core, now: Timestamp) -> Views<'a> {
+        let agents = AgentRows::new(&core.agent_names);
+        Views { core, now, executors: Vec::new(), agents, marks: Vec::new().into_iter().peekable() }
+    }
+
+    /// The mark of an executor. Some of those that were seen may have been left out since.
+    #[cold]
+    fn mark(&mut self, id: ExecutorId) -> Option<ExecutorMark> {
+        while self.marks.next_if(|(of, _)| of.slot < id.slot).is_some() {}
+        self.marks.next_if(|(of, _)| *of == id).map(|(_, mark)| mark)
+    }
+}
+
+impl Collector for Views<'_> {
+    fn begin(&mut self, seen: &[SeenExecutor]) {
+        self.executors.clear();
+        self.executors.reserve(seen.len());
+        // A mark may be that of a cell's next executor; then the second look finds that its own one has ended.
+        let mark = |id: ExecutorId| Some((id, self.core.read_mark(id)?));
+        let has_marks = self.core.tags.get().is_some();
+        let marks: Vec<_> = seen
+            .iter()
+            .take_while(|_| has_marks)
+            .filter_map(|executor| mark(executor.id()))
+            .collect();
+        self.marks = marks.into_iter().peekable();
+        self.agents.read(&self.core.agents, self.now);
+    }
+
+    #[inline]
+    fn add(&mut self, row: Row) {
+        let phase = match row.stage {
+            CellStage::Launching => Phase::Launching,
+            CellStage::Running => Phase::Running,
+            CellStage::Unreachable => Phase::Unreachable,
+            CellStage::GivenUp => Phase::GivenUp,
+            CellStage::Vacant | CellStage::Reserved => return,
+        };
+        let Some(agent_id) = self.agents.id(row.allocation.agent) else {
+            debug_assert!(false, "an executor without an agent");
+            return;
+        };
+        let mark = if self.marks.len() > 0 { self.mark(row.id) } else { None };
+        self.executors.push(ExecutorView {
+            id: row.id,
+            agent_id,
+            phase,
+            resources: row.allocation.resources,
+            placed_at: row.launched,
+            tag: mark.and_then(|mark| mark.tag),
+            queue: mark.and_then(|mark| mark.queue),
+        });
+    }
 }

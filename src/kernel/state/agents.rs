@@ -404,18 +404,9 @@ impl AgentTable {
         })
     }
 
-    /// As [`AgentTable::views`], with ids and host names; what is `known` for a cell and a generation isn't read.
-    pub(crate) fn named_views(
-        &self,
-        now: Timestamp,
-        known: impl Fn(u32, u64) -> Option<(Arc<str>, Arc<str>)>,
-    ) -> impl Iterator<Item = (u32, AgentView, (Arc<str>, Arc<str>))> {
-        self.cells.iter().filter_map(move |(index, cell)| {
-            let view = cell.view(now)?;
-            let generation = view.generation;
-            let names = known(index, generation).or_else(|| cell.names_of(generation))?;
-            Some((index, view, names))
-        })
+    /// All cells that were ever in use, with their indices.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (u32, &AgentCell)> {
+        self.cells.iter()
     }
 
     /// The ends of all exclusions in force.

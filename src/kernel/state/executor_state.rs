@@ -211,6 +211,28 @@ pub(super) fn without_fate(word: u64) -> u64 {
     word & !(FATE_MASK << FATE_SHIFT) | (Fate::Alive as u64) << FATE_SHIFT
 }
 
+/// The state that a report saw an executor in. It isn't unpacked: reports compare it, and ask for little of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SeenState(pub(super) u64);
+
+impl SeenState {
+    #[inline]
+    pub(crate) fn sequence(self) -> u64 {
+        self.0 >> SEQUENCE_SHIFT
+    }
+
+    #[inline]
+    pub(crate) fn stage(self) -> CellStage {
+        CellStage::from_bits(self.0 & STAGE_MASK)
+    }
+
+    /// See [`CellStage::live`].
+    #[inline]
+    pub(crate) fn is_live(self) -> bool {
+        is_among(self.0, LIVE)
+    }
+}
+
 /// The state that an executor ended in. It isn't unpacked: an end asks for little of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before(pub(super) u64);

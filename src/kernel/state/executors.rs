@@ -16,7 +16,7 @@
 //! | agent loss | [`AgentHint`]: load | Relaxed | the handler's commit: after the exchange that invalidates plans, the hints of all admitted executors are seen |
 //! | update | [`AgentBinding::bind`], [`AgentBinding::refuse`]: see there | AcqRel | the end |
 //! | the thread that won the transition to `Vacant` | [`ExecutorCell::ended_allocation`]: [`AgentBinding::end`] | AcqRel | the above |
-//! | snapshot | the allocation between two loads of the state, and an Acquire fence | | the handler's Release fence, one per batch, before it fills the cells |
+//! | snapshot | the state and the agent; later the agent and the rest of the allocation, an Acquire fence, the state | | the handler's Release fence, one per batch, before it fills the cells |
 //!
 //! The allocation (cores and so on, but for a late agent) is written only by the handler that claimed the cell, before
 //! `Reserved`, and read by others only in later states. The thread that wins the transition to `Vacant` frees it, once.
@@ -28,7 +28,9 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 use super::absence_clock::AbsenceClock;
 use super::agent_binding::AgentBinding;
 use super::agent_hint::AgentHint;
-use super::executor_state::{Before, CellStage, CellState, SEQUENCE_MAX, ended_word, without_fate};
+use super::executor_state::{
+    Before, CellStage, CellState, SEQUENCE_MAX, SeenState, ended_word, without_fate,
+};
 use super::queues::QueueAmount;
 use super::slab::SlabCell;
 use crate::limits::EXECUTOR_MEMORY_MAX;
@@ -111,10 +113,16 @@ impl ExecutorCell {
         CellState::unpack(self.state.load(Ordering::Acquire))
     }
 
+    /// As [`ExecutorCell::state`], for reports.
+    #[inline]
+    pub(crate) fn seen(&self) -> SeenState {
+        SeenState(self.state.load(Ordering::Acquire))
+    }
+
     /// Must be called once between claiming cells and the first [`ExecutorCell::reserve`] of one of them.
     pub(crate) fn before_reserving() {
-        // Release: pairs with the fence in `Core::snapshot`. A snapshot that reads a value stored after this fence and
-        // then the state doesn't find the cell's former executor any more.
+        // Release: pairs with the fence in `Core::look_again`. A snapshot that reads a value stored after this fence
+        // and then the state doesn't find the cell's former executor any more.
         fence(Ordering::Release);
     }
 

@@ -270,6 +270,32 @@ mod tests {
         assert!(kept(0) && !kept(1));
     }
 
+    /// Goal: numbers are taken for ones with the recorded details only if the generation and the fingerprint are the same
+    /// and neither has amounts of several kinds. Method: one difference at a time.
+    #[test]
+    fn numbers_know_their_details() {
+        let last = OfferedNumbers { generation: 7, details: 9, ..OfferedNumbers::default() };
+        let line = NumberLine::default();
+        assert!(!line.try_begin().unwrap().has_details_of(&last), "nothing is recorded");
+        let several = OfferedNumbers { kind: AmountKind::Several, ..last };
+        let others = [
+            OfferedNumbers { generation: 8, ..last },
+            OfferedNumbers { details: 8, ..last },
+            several,
+        ];
+        line.try_begin().unwrap().finish(last, true);
+        let reserved = OfferedNumbers { kind: AmountKind::Reserved, executors: 5, ..last };
+        assert!(line.try_begin().unwrap().has_details_of(&reserved));
+        for other in others {
+            assert!(!line.try_begin().unwrap().has_details_of(&other), "{other:?}");
+        }
+        line.try_begin().unwrap().finish(several, true);
+        assert!(
+            !line.try_begin().unwrap().has_details_of(&last),
+            "the parts aren't in the fingerprint"
+        );
+    }
+
     /// Goal: each cell has a line of its own. Method: the borders of pieces and of lists, and the last cell.
     #[test]
     fn each_cell_has_its_line() {

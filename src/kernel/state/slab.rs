@@ -198,7 +198,13 @@ impl<T: SlabCell> Slab<T> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         // Relaxed: cells that come into use meanwhile may be missed; a cell's words say whether it is in use.
         let cell_count = self.cell_count.load(Ordering::Relaxed);
-        (0..cell_count).filter_map(|index| Some((index, self.get(index)?)))
+        let last = place::<T>(cell_count.saturating_sub(1)).0;
+        (0..=last).filter_map(|segment| Some((segment, self.segment(segment)?))).flat_map(
+            move |(segment, Cells { cells, .. })| {
+                let start = first::<T>(segment);
+                (start..cell_count).zip(cells)
+            },
+        )
     }
 
     /// All cells that were ever in use, with their hints, in the order of their indices. None for a cell whose segment
