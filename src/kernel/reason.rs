@@ -37,8 +37,8 @@ impl Decline {
     serde(rename_all = "snake_case")
 )]
 #[non_exhaustive]
-// With a shorter tag, a reason is written in small pieces and copied in larger ones, and a processor that copies it right
-// after waits for the pieces.
+// With a shorter tag, a reason is written in small pieces and copied in larger ones, and a processor that copies it
+// right after waits for the pieces.
 #[repr(u32)]
 pub enum Reason {
     /// The kernel is closed.
