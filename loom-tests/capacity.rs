@@ -214,7 +214,7 @@ fn details_are_of_the_numbers() {
 /// details that it has seen, and a third reads the record under its lock.
 #[test]
 fn numbers_have_their_own_details() {
-    explore("capacity/numbers-details", Some(3), || {
+    explore("capacity/numbers-details", Some(2), || {
         let agents = Arc::new(AgentTable::new());
         let agent = agents.find_or_insert("S0", "host", NOW).unwrap();
         let rewrite = move |agents: &AgentTable, details: u16| {
@@ -280,7 +280,7 @@ fn look(record: OfferedRecord<'_>, known: &mut (u64, ResourceSums)) {
 /// while the first picture is built; the one after both shows what is recorded.
 #[test]
 fn a_change_is_shown_by_the_next_picture() {
-    explore("capacity/record-rebuild", Some(3), || {
+    explore("capacity/record-rebuild", Some(2), || {
         let kernel = kernel(config().capacity_refresh(Duration::ZERO));
         let mut handler = kernel.handler();
         offer_part(&mut handler, 0.25);

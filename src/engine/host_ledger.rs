@@ -72,8 +72,8 @@ impl BatchCaps {
         BatchCaps { executors, left }
     }
 
-    /// Takes what one executor needs; false if that isn't left.
-    fn take(&mut self, own: ResourceSums) -> bool {
+    /// Takes what one executor needs. Returns `false`, and takes nothing, if that isn't left.
+    pub fn take(&mut self, own: ResourceSums) -> bool {
         let fits = self.executors > 0 && own.cores <= self.left.cores && own.gpus <= self.left.gpus;
         if fits {
             self.executors -= 1;
@@ -246,10 +246,15 @@ impl HostLedger {
             let mut is_in = true;
             let mut members = Vec::with_capacity(tasks.len() + 1);
             for task in tasks {
-                if !is_open || queues.take(&task).is_err() {
+                let before = caps;
+                if !is_open || !caps.take(sums(&task)) {
                     continue;
                 }
-                is_open = is_open && caps.take(sums(&task)) && (is_in || host.join());
+                if queues.take(&task).is_err() {
+                    caps = before;
+                    continue;
+                }
+                is_open = is_in || host.join();
                 if !is_open {
                     break;
                 }

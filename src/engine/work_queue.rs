@@ -16,7 +16,9 @@ use crate::config::{Placement, QueueId};
 use crate::error::Error;
 use crate::ids::ExecutorId;
 use crate::kernel::choosers::Chooser;
-use crate::kernel::{Change, Kernel, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, Unplaced};
+use crate::kernel::{
+    Change, Kernel, Pick, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, Unplaced,
+};
 use crate::launch::{Command, LaunchContext, Launcher};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::status::{Fate, ProcessReport};
@@ -27,6 +29,14 @@ use crate::time::Timestamp;
 /// no room doesn't hold up smaller ones behind it, nor those of other [queues](Task::in_queue).
 ///
 /// Each attempt has one end, which is received once. So to try again what has failed or was lost is to push it again.
+/// When the engine has been shut down or dropped, the receiver ends, too: attempts without an end are those whose
+/// ends the cluster had not told by then. Executors that the engine adopts from a former one are none of the queue's.
+///
+/// A task that no agent has room for waits for ever, and so does one in a queue that isn't there: look at
+/// [`counts`](WorkQueue::counts), and [`remove`](WorkQueue::remove) it.
+///
+/// Call [`end_surplus`](WorkQueue::end_surplus) now and then: it ends attempts that came back after they had been given
+/// up, beside which the next one runs, and hosts that are idle.
 ///
 /// ```
 /// # #[cfg(feature = "local")]
@@ -61,15 +71,14 @@ use crate::time::Timestamp;
 /// ```
 ///
 /// # Hosts
-/// With [`HostTerms`] tasks run in [hosts](HostLedger), whose tags begin at [`WorkQueue::HOST_TAGS`]; call
-/// [`end_surplus`](WorkQueue::end_surplus) now and then. On Kubernetes there are none.
+/// With [`HostTerms`] tasks run in [hosts](HostLedger), whose tags begin at [`WorkQueue::HOST_TAGS`]. On Kubernetes
+/// there are none.
 ///
 /// # Demand
 /// As that of each [`TaskChooser`]. While nothing waits for long, an executor limit of 0
 /// ([`Engine::set_executor_limit`]) has offers suppressed.
 pub struct WorkQueue {
     state: Mutex<WorkState>,
-    ends: Sender<TaskEnd>,
 }
 
 /// The end of an attempt to run a task.
@@ -105,6 +114,8 @@ struct WorkState {
     hosts: Option<HostLedger>,
     /// Set when it is started.
     kernel: Option<Kernel>,
+    /// `None` once its engine has ended.
+    ends: Option<Sender<TaskEnd>>,
 }
 
 #[derive(Clone)]
@@ -146,8 +157,9 @@ impl WorkQueue {
             chooser: Chooser::new(),
             hosts: hosts.map(|terms| HostLedger::new(terms, WorkQueue::HOST_TAGS)),
             kernel: None,
+            ends: Some(ends),
         };
-        (Arc::new(WorkQueue { state: Mutex::new(state), ends }), received)
+        (Arc::new(WorkQueue { state: Mutex::new(state) }), received)
     }
 
     /// Adds a task. May be called at any time, by any thread.
@@ -201,9 +213,12 @@ impl WorkQueue {
         options: EngineOptions,
         observer: Box<dyn Observer>,
     ) -> Result<Engine, Error> {
-        if self.state().kernel.replace(kernel.clone()).is_some() {
+        let mut state = self.state();
+        if state.kernel.is_some() {
             return Err(Error::repeated("the work queue was started before"));
         }
+        state.kernel = Some(kernel.clone());
+        drop(state);
         let launcher = Arc::clone(self) as Arc<dyn Launcher>;
         let chooser = Arc::clone(self) as Arc<dyn TaskChooser>;
         let observer = Box::new(WorkObserver { queue: Arc::clone(self), observer });
@@ -233,8 +248,13 @@ impl WorkQueue {
         let mut state = self.state();
         if let Some(end) = state.noticed(notice) {
             // Nobody receives it if the receiver is gone.
-            let _is_received = self.ends.send(end);
+            let _is_received = state.ends.as_ref().map(|ends| ends.send(end));
         }
+    }
+
+    /// The engine has ended: there are no more ends.
+    fn close(&self) {
+        self.state().ends = None;
     }
 }
 
@@ -345,7 +365,10 @@ impl TaskChooser for WorkQueue {
         };
         match &mut hosts {
             Some(hosts) => hosts.pick(rooms, caps, picks, choose),
-            None => choose(rooms.list(), picks),
+            None => {
+                choose(rooms.list(), picks);
+                leave_out(picks, caps);
+            }
         }
         guard.hosts = hosts;
         for pick in picks.iter() {
@@ -358,6 +381,19 @@ impl TaskChooser for WorkQueue {
     fn unplaced(&self, unplaced: &[Unplaced]) {
         let mut state = self.state();
         unplaced.iter().for_each(|it| state.take_back(it.tag));
+    }
+}
+
+/// Leaves out the picks that the caps don't admit: the kernel would leave out all after the first of them, too.
+fn leave_out(picks: &mut Picks, mut caps: BatchCaps) {
+    let is_admitted = |pick: &&Pick| {
+        let Task { cores, memory, gpus, .. } = pick.task;
+        caps.take(ResourceSums { cores, memory, gpus })
+    };
+    let admitted: Vec<Pick> = picks.iter().filter(is_admitted).copied().collect();
+    if admitted.len() < picks.len() {
+        picks.clear();
+        admitted.iter().for_each(|pick| picks.push(pick.room, pick.task));
     }
 }
 
@@ -386,6 +422,12 @@ impl Observer for WorkObserver {
     fn notice(&mut self, at: Timestamp, notice: Notice) {
         self.queue.noticed(&notice);
         self.observer.notice(at, notice);
+    }
+}
+
+impl Drop for WorkObserver {
+    fn drop(&mut self) {
+        self.queue.close();
     }
 }
 
@@ -512,6 +554,29 @@ mod tests {
         assert_eq!(queued.queue.counts(), (3, 2));
         let placed: Vec<u64> = tags(queued.offer("S2", 8.0));
         assert_eq!(placed, [7, 6]);
+    }
+
+    /// Goal: a task larger than what a cap leaves holds up none behind it. Method: one of three cores before tasks of
+    /// half a core, under a cap of two cores, with and without hosts.
+    #[test]
+    fn a_large_task_at_a_cap_holds_up_nobody() {
+        for hosts in [false, true] {
+            let queued = Queued::new(hosts, true);
+            assert!(queued.push(0, 0, 3000));
+            (1..9).for_each(|tag| assert!(queued.push(tag, 0, 500)));
+            assert_eq!(queued.offer("S1", 8.0).len(), 4);
+            assert_eq!(queued.queue.counts(), if hosts { (6, 3) } else { (5, 4) });
+        }
+    }
+
+    /// Goal: ends are received until the engine is gone, and then no more are waited for. Method: the observer is
+    /// dropped, as the engine does at its end.
+    #[test]
+    fn the_receiver_ends_with_the_engine() {
+        let queued = Queued::new(false, false);
+        let observer = Box::new(crate::engine::Unobserved);
+        drop(WorkObserver { queue: Arc::clone(&queued.queue), observer });
+        assert!(queued.ends.recv().is_err());
     }
 
     /// Goal: a cap that leaves room for a host and few tasks starves none. Method: tasks of half a core and two cores

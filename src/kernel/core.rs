@@ -1,5 +1,7 @@
 //! The kernel's shared state, which handles and handlers refer to.
 
+use std::sync::Arc;
+
 use crossbeam_utils::CachePadded;
 
 use super::offers::fingerprint::DetailsFingerprint;
@@ -63,8 +65,8 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub(super) fn new(config: Config, ids: IdScheme) -> Core {
-        let core = Core::without_queues(config, ids);
+    pub(super) fn new(config: Config, ids: IdScheme) -> Arc<Core> {
+        let core = Arc::new(Core::without_queues(config, ids));
         core.make_queues(&core.policy.load().config);
         core.apply_guarantees();
         core

@@ -130,7 +130,7 @@ impl Kernel {
     /// Creates a kernel without executors, open and connected.
     #[must_use]
     pub fn new(config: Config, ids: IdScheme) -> Kernel {
-        Kernel(Arc::new(Core::new(config, ids)))
+        Kernel(Core::new(config, ids))
     }
 
     /// Creates a handler, with which one thread answers offers.

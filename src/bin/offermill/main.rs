@@ -112,17 +112,21 @@ fn negative_value(words: impl Iterator<Item = String>) -> Option<(String, String
     })
 }
 
+/// The arguments, for messages about them.
+fn words() -> impl Iterator<Item = String> {
+    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())
+}
+
 /// Adds a tip to the error about a command of executors that doesn't come after `--`. Says of a negative value that it
 /// is one.
 fn with_tip(mut error: clap::Error) -> clap::Error {
     let is_about_value =
         matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::InvalidValue);
-    if let Some((flag, value)) = negative_value(std::env::args().skip(1)).filter(|_| is_about_value)
-    {
+    if let Some((flag, value)) = negative_value(words()).filter(|_| is_about_value) {
         let sentence = format!("{flag} is {value:?}, but must not be negative\n");
         return clap::Error::raw(ErrorKind::InvalidValue, sentence);
     }
-    let mut words = std::env::args().skip(1);
+    let mut words = words();
     let is_run = words.next().is_some_and(|action| action == "run");
     let has_separator = words.any(|word| word == "--");
     if let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) =

@@ -104,25 +104,25 @@ impl TaskQueue {
         tag >= self.list.tasks.len() as u64
     }
 
-    /// The first of these tasks that the caps admit, without those whose queues have no room: the kernel would cut off
-    /// or leave out the others.
+    /// Those of these tasks that the caps and their queues have room for, each after those before it. The kernel would
+    /// cut off the picks at the first one that the caps don't admit, whatever smaller ones come after it.
     fn within_caps(
         &self,
         state: &TaskQueueState,
         mut queues: QueuesLeft,
         wanted: impl Iterator<Item = Task>,
     ) -> Vec<Task> {
-        let BatchCaps { executors: room, mut left, .. } = self.caps_left(state);
-        let own = |task: &Task| self.list.tasks[task.tag as usize].sums();
-        let in_queue = wanted.filter(|task| queues.take(task).is_ok());
+        let mut caps = self.caps_left(state);
         let is_admitted = |task: &Task| {
-            let own = own(task);
-            let fits = own.cores <= left.cores && own.gpus <= left.gpus;
-            left = left.saturating_sub(own);
-            fits
+            let before = caps;
+            let is_admitted =
+                caps.take(self.list.tasks[task.tag as usize].sums()) && queues.take(task).is_ok();
+            if !is_admitted {
+                caps = before;
+            }
+            is_admitted
         };
-        let room = usize::try_from(room).unwrap_or(usize::MAX);
-        in_queue.take(room).take_while(is_admitted).collect()
+        wanted.filter(is_admitted).collect()
     }
 
     /// A task is about to start an attempt on this agent, of this host name.

@@ -497,9 +497,17 @@ mod tests {
 
     /// The same, whose task runs in a host if one is given.
     fn queue_in(folder: &std::path::Path, hosts: Option<HostTerms>) -> TaskQueue {
+        queue_of(folder, hosts, &["true"])
+    }
+
+    /// The same of tasks with these lines. All tasks together take two cores at most.
+    fn queue_of(folder: &std::path::Path, hosts: Option<HostTerms>, lines: &[&str]) -> TaskQueue {
         let (cores, memory) = (MilliCpus::from_cores(1), Mebibytes::new(1));
         let defaults = TaskDefaults { cores, memory, retries: 1 };
-        let task = parse_line(b"true", 1, &defaults).unwrap().unwrap();
+        let task = |(line, number): (&&str, u64)| {
+            parse_line(line.as_bytes(), number, &defaults).unwrap().unwrap()
+        };
+        let tasks = lines.iter().zip(1..).map(task).collect();
         let terms = TaskTerms {
             form: CommandForm::Argv,
             setup: None,
@@ -511,8 +519,7 @@ mod tests {
             most: ResourceSums { cores: MilliCpus::from_cores(2), memory, gpus: Gpus::ZERO },
         };
         let results = folder.join("results").to_str().unwrap().to_owned();
-        let queue =
-            TaskQueue::new(TaskList::new("f".to_owned(), vec![task]).unwrap(), terms, results);
+        let queue = TaskQueue::new(TaskList::new("f".to_owned(), tasks).unwrap(), terms, results);
         queue.open_results(false).unwrap();
         queue
     }
@@ -570,6 +577,18 @@ mod tests {
         let rooms = handler.propose(&offers, now);
         queue.choose(&rooms, now, &mut picks);
         picks.iter().map(|pick| pick.task.tag).collect()
+    }
+
+    /// Goal: a task larger than what the caps leave holds up none behind it, not even of its own queue. Method: tasks of
+    /// three quarters, a half and a quarter of a core, which take one together at most.
+    #[test]
+    fn a_large_task_at_a_cap_holds_up_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let lines = ["0.75", "0.5", "0.25"]
+            .map(|cores| format!(r#"{{"command": "true", "cores": {cores}}}"#));
+        let mut queue = queue_of(folder.path(), None, &lines.each_ref().map(|line| &**line));
+        queue.terms.most.cores = MilliCpus::from_cores(1);
+        assert_eq!(pick(&queue), [0, 2]);
     }
 
     /// Starts the task as the executor with this name, and ends it so.

@@ -30,8 +30,11 @@ use crate::text::format::count;
 const EXCLUDE_AFTER: &str = "spark.excludeOnFailure.application.maxFailedExecutorsPerNode";
 /// The key of the queues of tasks.
 const QUEUES: &str = "offermill.queues";
-/// The least time between two revives: tasks become ready at any time.
-const REVIVE_INTERVAL: Duration = Duration::from_secs(1);
+/// The least time between two revives. At a cap that tasks fill, offers are suppressed: that is how long the room of a
+/// task that has ended stays empty.
+const REVIVE_INTERVAL: Duration = Duration::from_millis(200);
+/// The same on local agents.
+const REVIVE_LOCAL: Duration = Duration::from_millis(10);
 /// How long offers without a task are refused.
 const REFUSE: Duration = Duration::from_secs(1);
 /// The same on local agents, whose offers cost little: tasks that become ready start soon.
@@ -306,8 +309,12 @@ fn derive(draft: &mut SettingsDraft, list: &TaskList) {
         draft.excludes = false;
     }
     draft.failures_max.get_or_insert(u64::MAX);
-    draft.revive_interval.get_or_insert(REVIVE_INTERVAL);
-    draft.refusals.other = if draft.is_on(ClusterKind::Local) { REFUSE_LOCAL } else { REFUSE };
+    let (revive, refuse) = match draft.is_on(ClusterKind::Local) {
+        true => (REVIVE_LOCAL, REFUSE_LOCAL),
+        false => (REVIVE_INTERVAL, REFUSE),
+    };
+    draft.revive_interval.get_or_insert(revive);
+    draft.refusals.other = refuse;
     draft.offer_interval = Some(OFFER_INTERVAL);
     draft.name.get_or_insert_with(|| "tasks".to_owned());
 }

@@ -133,7 +133,9 @@ pub(super) const ALLOCATION_ROWS: &[OptionRow] = &[
         "offermill.reviveInterval",
         "duration (s): the least time between two calls for declined offers",
     )
-    .derived("5s; 1s with --steered or dynamic allocation")
+    .derived(
+        "5s; 1s with --steered or dynamic allocation; with --tasks 200ms, on local agents 10ms",
+    )
     .read(|draft, given| {
         draft.revive_interval = Some(positive_duration(draft, given, TimeUnit::Seconds)?);
         Ok(())
