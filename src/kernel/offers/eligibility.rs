@@ -19,8 +19,8 @@ pub(crate) enum Supply {
     Revocable,
 }
 
-/// The supplies from which a task takes its cores, memory and GPUs: one bit each, in this order, set if the supply is the
-/// revocable one. In one byte, because three that are written apart and copied together keep the processor waiting.
+/// The supplies from which a task takes its cores, memory and GPUs: one bit each, in this order, set if the supply is
+/// the revocable one. In one byte, because three that are written apart and copied together keep the processor waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TaskSupplies(u8);
 
