@@ -209,8 +209,8 @@ fn details_are_of_the_numbers() {
     });
 }
 
-/// Goal: at each moment the details that are recorded are those that go with the numbers, and the fingerprint is that of
-/// the numbers. Method: an agent is recorded with other details while another thread records other numbers with the
+/// Goal: at each moment the details that are recorded are those that go with the numbers, and the fingerprint is that
+/// of the numbers. Method: an agent is recorded with other details while another thread records other numbers with the
 /// details that it has seen, and a third reads the record under its lock.
 #[test]
 fn numbers_have_their_own_details() {

@@ -13,14 +13,14 @@
 //!
 //! The numbers say which details go with them. So a handler that records other numbers with the same details neither
 //! takes the lock nor reads the details ([`AgentTable::record_numbers`](super::agents::AgentTable::record_numbers));
-//! almost all records are of this kind. Any other takes the lock, begins to write the numbers, and only then touches the
-//! details. So whenever nobody is writing the numbers, they belong to the details. A report takes the lock only if the
-//! numbers say that the details have changed since it read them, or if it can't read the numbers. While it holds the
-//! lock, numbers may change, details may not.
+//! almost all records are of this kind. Any other takes the lock, begins to write the numbers, and only then touches
+//! the details. So whenever nobody is writing the numbers, they belong to the details. A report takes the lock only if
+//! the numbers say that the details have changed since it read them, or if it can't read the numbers. While it holds
+//! the lock, numbers may change, details may not.
 //!
-//! No thread waits for the lock, for the numbers, nor for their memory, which the first handler allocates. A handler that
-//! finds one of them taken, or the memory being allocated, leaves the fingerprint as it is, marks the agent in its own
-//! cache and so tries again with the agent's next offer, whatever fingerprint is there then; a report keeps what it
+//! No thread waits for the lock, for the numbers, nor for their memory, which the first handler allocates. A handler
+//! that finds one of them taken, or the memory being allocated, leaves the fingerprint as it is, marks the agent in its
+//! own cache and so tries again with the agent's next offer, whatever fingerprint is there then; a report keeps what it
 //! read before.
 //!
 //! The fingerprint includes the agent's key. So a handler that is late and stores the fingerprint of a forgotten agent

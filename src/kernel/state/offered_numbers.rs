@@ -11,8 +11,8 @@
 //! | 3, 4, 5 | all | cores in thousandths, memory in MiB, GPUs |
 //! | 6 | all | the fingerprint of the [details](super::offered_details) that go with them |
 //!
-//! The words are in a [`Seqlock`], which has the table of orderings. Any handler writes them, one at a time. They lie in
-//! the order of the agents' cells, in pieces of [`PIECE`], each of which is allocated with the first record in it:
+//! The words are in a [`Seqlock`], which has the table of orderings. Any handler writes them, one at a time. They lie
+//! in the order of the agents' cells, in pieces of [`PIECE`], each of which is allocated with the first record in it:
 //! whoever reads all of them reads memory in order.
 //!
 //! Almost all records differ from the last one in numbers alone. The fingerprint tells that, so that a handler looks at
@@ -270,8 +270,8 @@ mod tests {
         assert!(kept(0) && !kept(1));
     }
 
-    /// Goal: numbers are taken for ones with the recorded details only if the generation and the fingerprint are the same
-    /// and neither has amounts of several kinds. Method: one difference at a time.
+    /// Goal: numbers are taken for ones with the recorded details only if the generation and the fingerprint are the
+    /// same and neither has amounts of several kinds. Method: one difference at a time.
     #[test]
     fn numbers_know_their_details() {
         let last = OfferedNumbers { generation: 7, details: 9, ..OfferedNumbers::default() };

@@ -20,9 +20,9 @@
 //! Why a reader never returns words of two writes: if a word is newer than the first load of the sequence, it was
 //! written after the writer's fence and read before the reader's fence. So the second load of the sequence finds the
 //! odd number stored before the writer's fence, or a later one, which differs from the first. A word older than the
-//! first load can't be read, because the first load acquired the store that ended the newer write, or a later one, whose
-//! thread had acquired that. A write that is undone stores no word, so a number that comes again stands for the same
-//! words.
+//! first load can't be read, because the first load acquired the store that ended the newer write, or a later one,
+//! whose thread had acquired that. A write that is undone stores no word, so a number that comes again stands for the
+//! same words.
 
 use crate::sync::{AtomicU64, Ordering, fence};
 
