@@ -579,8 +579,8 @@ mod tests {
         picks.iter().map(|pick| pick.task.tag).collect()
     }
 
-    /// Goal: a task larger than what the caps leave holds up none behind it, not even of its own queue. Method: tasks of
-    /// three quarters, a half and a quarter of a core, which take one together at most.
+    /// Goal: a task larger than what the caps leave holds up none behind it, not even of its own queue. Method: tasks
+    /// of three quarters, a half and a quarter of a core, which take one together at most.
     #[test]
     fn a_large_task_at_a_cap_holds_up_nobody() {
         let folder = tempfile::tempdir().unwrap();
