@@ -102,7 +102,7 @@ impl Default for BatchCaps {
 /// | `unplaced` | [`take_back`](HostLedger::take_back) of each tag |
 /// | `command` | [`command`](HostLedger::command), which is the command of a host; that of a task has [`hosting`](HostLedger::hosting) |
 /// | `notice` | [`noticed`](HostLedger::noticed) |
-/// | now and then | [`end_idle`](HostLedger::end_idle): the engine is to [kill](super::Engine::kill) these |
+/// | now and then | [`end_idle`](HostLedger::end_idle): the engine is to [kill](super::Engine::kill) these; so it is with hosts and tasks that come back after they were given up ([`Change::Readmitted`]) |
 ///
 /// Hosts are executors with tags of their own, from the first tag on that the ledger is made with; in the queue
 /// `default`, if there are queues. `examples/task_queue.rs` is a whole framework with such hosts.
