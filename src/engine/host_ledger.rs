@@ -407,6 +407,14 @@ impl HostLedger {
     /// Has the hosts that were idle for long enough take no more tasks. Returns their executors, which are to be ended.
     #[must_use]
     pub fn end_idle(&mut self, now: Timestamp) -> Vec<String> {
+        self.end_idle_after(now, Duration::MAX)
+    }
+
+    /// [`HostLedger::end_idle`], for hosts that were idle for as long as `timeout`, if that is shorter than theirs: if
+    /// tasks wait for what such hosts take.
+    #[must_use]
+    pub fn end_idle_after(&mut self, now: Timestamp, timeout: Duration) -> Vec<String> {
+        let timeout = timeout.min(self.terms.idle_timeout);
         let mut ended = Vec::new();
         for host in self.live.values_mut() {
             let Some(idle) = host.host.idle() else {
@@ -417,7 +425,7 @@ impl HostLedger {
                 Some((before, since)) if before.is_same(&idle) => since,
                 _ => now,
             };
-            if now.since(since) < self.terms.idle_timeout {
+            if now.since(since) < timeout {
                 host.idle = Some((idle, since));
             } else if idle.end() {
                 ended.push(host.executor.to_string());

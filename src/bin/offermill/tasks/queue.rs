@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use offermill::choosers::Chooser;
 use offermill::config::Placement;
@@ -26,6 +26,8 @@ use crate::text::clock::rfc3339;
 
 /// How often an attempt may be lost without counting as a failure.
 const LOSSES_MAX: u32 = 3;
+/// How long an idle host is kept while tasks are ready and none runs.
+const IN_THE_WAY: Duration = Duration::from_secs(2);
 
 /// What all tasks of a run have in common.
 #[derive(Clone, Debug)]
@@ -343,9 +345,13 @@ impl TaskQueue {
         progress.stage != TaskStage::InFlight || progress.executor != record.name
     }
 
-    /// Ends the hosts that have been idle for long enough. Returns their executors, which are to be ended.
+    /// Ends the hosts that have been idle for long enough; sooner if tasks are ready and none runs, since what idle hosts
+    /// take may be what they lack. Returns their executors, which are to be ended.
     pub(crate) fn end_idle_hosts(&self, now: Timestamp) -> Vec<String> {
-        self.lock().hosts.as_mut().map(|hosts| hosts.end_idle(now)).unwrap_or_default()
+        let mut state = self.lock();
+        let is_in_the_way = state.counts.running == 0 && !state.ready.is_empty();
+        let timeout = if is_in_the_way { IN_THE_WAY } else { Duration::MAX };
+        state.hosts.as_mut().map(|hosts| hosts.end_idle_after(now, timeout)).unwrap_or_default()
     }
 
     /// Records the end of an attempt, or that it was given up. `output` is the file with its output. Returns what has
@@ -480,8 +486,6 @@ fn exit_code(exit: ProcessExit) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::tasks::parse::parse_line;
     use crate::tasks::task::TaskDefaults;
@@ -687,6 +691,37 @@ mod tests {
         let [refused] = &queue.refuse_without_hosts()[..] else { panic!("it isn't refused") };
         assert_eq!(refused.why, "no host of tasks has started on any agent: why");
         assert_eq!((queue.counts().failed, queue.counts().retried), (1, 0));
+    }
+
+    /// Goal: idle hosts don't keep tasks from running, and are kept otherwise. Method: a host whose task has ended, while
+    /// another task is ready, and after that one has ended, too.
+    #[test]
+    fn idle_hosts_make_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue_of(folder.path(), Some(host_terms()), &["true", "true"]);
+        let at = |seconds| Timestamp::ORIGIN.plus(Duration::from_secs(seconds));
+        assert_eq!(pick(&queue), [2, 0], "the host and the first task");
+        queue.host_changed(&tagged("h", 2, ExecutorState::Running));
+        ended_in(&queue, 0);
+        assert_eq!([0, 1].map(|time| queue.end_idle_hosts(at(time)).len()), [0, 0]);
+        assert_eq!(pick(&queue), [1]);
+        ended_in(&queue, 1);
+        assert_eq!([2, 61].map(|time| queue.end_idle_hosts(at(time)).len()), [0, 0]);
+        assert_eq!(queue.end_idle_hosts(at(62)).len(), 1);
+
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue_of(folder.path(), Some(host_terms()), &["true", "true"]);
+        assert_eq!(pick(&queue), [2, 0]);
+        queue.host_changed(&tagged("h", 2, ExecutorState::Running));
+        ended_in(&queue, 0);
+        assert_eq!([0, 1, 2].map(|time| queue.end_idle_hosts(at(time)).len()), [0, 0, 1]);
+    }
+
+    /// A task that was picked is placed and finishes.
+    fn ended_in(queue: &TaskQueue, tag: u64) {
+        let name = format!("t-{tag}");
+        queue.placed(&tagged(&name, tag, ExecutorState::Starting));
+        queue.ended(&tagged(&name, tag, ExecutorState::Finished), None);
     }
 
     /// Goal: an attempt that comes back after it was given up is to be ended, and one that was only out of reach isn't.
