@@ -345,8 +345,8 @@ impl TaskQueue {
         progress.stage != TaskStage::InFlight || progress.executor != record.name
     }
 
-    /// Ends the hosts that have been idle for long enough; sooner if tasks are ready and none runs, since what idle hosts
-    /// take may be what they lack. Returns their executors, which are to be ended.
+    /// Ends the hosts that have been idle for long enough; sooner if tasks are ready and none runs, since what idle
+    /// hosts take may be what they lack. Returns their executors, which are to be ended.
     pub(crate) fn end_idle_hosts(&self, now: Timestamp) -> Vec<String> {
         let mut state = self.lock();
         let is_in_the_way = state.counts.running == 0 && !state.ready.is_empty();
