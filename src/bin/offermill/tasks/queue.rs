@@ -693,8 +693,8 @@ mod tests {
         assert_eq!((queue.counts().failed, queue.counts().retried), (1, 0));
     }
 
-    /// Goal: idle hosts don't keep tasks from running, and are kept otherwise. Method: a host whose task has ended, while
-    /// another task is ready, and after that one has ended, too.
+    /// Goal: idle hosts don't keep tasks from running, and are kept otherwise. Method: a host whose task has ended,
+    /// while another task is ready, and after that one has ended, too.
     #[test]
     fn idle_hosts_make_way() {
         let folder = tempfile::tempdir().unwrap();
