@@ -22,8 +22,8 @@ mod pod_entry;
 mod pod_state;
 #[path = "../../src/cluster/kubernetes/pods.rs"]
 mod pods;
-#[path = "../../src/cluster/kubernetes/resources_annotation.rs"]
-mod resources_annotation;
+#[path = "../../src/cluster/kubernetes/adoption_annotations.rs"]
+mod adoption_annotations;
 
 /// Which nodes a pod may get is of no interest here.
 mod node_choice {
@@ -34,7 +34,7 @@ mod node_choice {
 mod status {
     pub(crate) use offermill::{ProcessExit, ProcessReport, TaskState, UpdateReason};
 }
-use offermill::{engine, resources};
+use offermill::{engine, limits, resources};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
