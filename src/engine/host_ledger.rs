@@ -247,7 +247,7 @@ impl HostLedger {
             let mut members = Vec::with_capacity(tasks.len() + 1);
             for task in tasks {
                 let before = caps;
-                if !is_open || !caps.take(sums(&task)) {
+                if !is_open || !caps.take(task.sums()) {
                     continue;
                 }
                 if queues.take(&task).is_err() {
@@ -433,10 +433,6 @@ impl HostLedger {
         }
         ended
     }
-}
-
-fn sums(task: &Task) -> ResourceSums {
-    ResourceSums { cores: task.cores, memory: task.memory, gpus: task.gpus }
 }
 
 #[cfg(test)]

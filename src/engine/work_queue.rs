@@ -386,10 +386,7 @@ impl TaskChooser for WorkQueue {
 
 /// Leaves out the picks that the caps don't admit: the kernel would leave out all after the first of them, too.
 fn leave_out(picks: &mut Picks, mut caps: BatchCaps) {
-    let is_admitted = |pick: &&Pick| {
-        let Task { cores, memory, gpus, .. } = pick.task;
-        caps.take(ResourceSums { cores, memory, gpus })
-    };
+    let is_admitted = |pick: &&Pick| caps.take(pick.task.sums());
     let admitted: Vec<Pick> = picks.iter().filter(is_admitted).copied().collect();
     if admitted.len() < picks.len() {
         picks.clear();

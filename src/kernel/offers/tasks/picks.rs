@@ -2,6 +2,7 @@
 
 use crate::config::QueueId;
 use crate::kernel::reason::Reason;
+use crate::kernel::state::offered_amounts::ResourceSums;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
 /// A task that a framework wants to be placed.
@@ -37,6 +38,12 @@ impl Task {
     #[must_use]
     pub const fn new(tag: u64, cores: MilliCpus, memory: Mebibytes) -> Task {
         Task { cores, memory, gpus: Gpus::ZERO, tag, queue: QueueId::DEFAULT }
+    }
+
+    /// What it takes.
+    #[inline]
+    pub(crate) const fn sums(&self) -> ResourceSums {
+        ResourceSums { cores: self.cores, memory: self.memory, gpus: self.gpus }
     }
 
     /// The same task in this queue.

@@ -120,11 +120,7 @@ impl Room {
         if !is_firm {
             return self.take_revocable(task);
         }
-        *firm = firm.saturating_sub(ResourceSums {
-            cores: task.cores,
-            memory: task.memory,
-            gpus: task.gpus,
-        });
+        *firm = firm.saturating_sub(task.sums());
         self.tasks -= 1;
         Ok(TaskSupplies::FIRM)
     }
