@@ -96,10 +96,14 @@ impl<const WORDS: usize> Seqlock<WORDS> {
             if before == 0 {
                 return None;
             }
+            // The words are being written. Whatever they are found to be, which models would explore, is of no use.
+            if !before.is_multiple_of(2) {
+                continue;
+            }
             let words = std::array::from_fn(|at| self.words[at].load(Ordering::Relaxed));
             // Pairs with the writer's fence.
             fence(Ordering::Acquire);
-            if before.is_multiple_of(2) && self.sequence.load(Ordering::Relaxed) == before {
+            if self.sequence.load(Ordering::Relaxed) == before {
                 return Some((before / 2, words));
             }
         }
