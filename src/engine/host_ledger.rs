@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::host_idleness::HostIdleness;
 use super::notice::Notice;
 use crate::kernel::{
-    Change, Hosts, IdleHost, Joined, Pick, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task,
-    TaskHost, TaskHostStage,
+    Change, Hosts, Joined, Pick, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, TaskHost,
+    TaskHostStage,
 };
 use crate::launch::{Command, Hosting, LaunchContext, Setup};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
@@ -129,8 +130,7 @@ struct LiveHost {
     /// Empty before its command is made.
     executor: Arc<str>,
     has_run: bool,
-    /// How it was found idle, and when first.
-    idle: Option<(IdleHost, Timestamp)>,
+    idleness: HostIdleness,
 }
 
 #[derive(Debug)]
@@ -288,8 +288,8 @@ impl HostLedger {
         self.next_tag += 1;
         let agent_id = agent_id.to_owned();
         self.of_agent.insert(agent_id.clone(), tag);
-        let executor = "".into();
-        self.live.insert(tag, LiveHost { host, agent_id, executor, has_run: false, idle: None });
+        let (executor, idleness) = (Arc::default(), HostIdleness::default());
+        self.live.insert(tag, LiveHost { host, agent_id, executor, has_run: false, idleness });
         tag
     }
 
@@ -417,17 +417,7 @@ impl HostLedger {
         let timeout = timeout.min(self.terms.idle_timeout);
         let mut ended = Vec::new();
         for host in self.live.values_mut() {
-            let Some(idle) = host.host.idle() else {
-                host.idle = None;
-                continue;
-            };
-            let since = match host.idle.take() {
-                Some((before, since)) if before.is_same(&idle) => since,
-                _ => now,
-            };
-            if now.since(since) < timeout {
-                host.idle = Some((idle, since));
-            } else if idle.end() {
+            if host.idleness.end_after(timeout, &host.host, now) {
                 ended.push(host.executor.to_string());
             }
         }
