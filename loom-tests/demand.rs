@@ -5,7 +5,9 @@ use std::time::Duration;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 
-use super::scenes::{LATER, NOW, STILL_LATER, config, finish, kernel, offer, offer_of, update};
+use super::scenes::{
+    LATER, NOW, STILL_LATER, config, finish, kernel, offer, offer_of, update, used_handler,
+};
 use super::{explore, race};
 use crate::config::ExclusionRule;
 use crate::kernel::state::admission::Admission;
@@ -201,12 +203,12 @@ fn tell_then_send(kernel: &Kernel, decisions: &Decisions, way: &Way) -> u64 {
 /// refusal was sent last, another revive must be due.
 fn refusal_and_revive(
     kernel: Kernel,
+    mut handler: Handler,
     tell: fn(&Kernel, &Decisions, &Way) -> u64,
     welcome: impl FnOnce(&Kernel) + 'static,
 ) {
     let way = Arc::new(Way::new(0));
     let (here, there) = ((kernel.clone(), Arc::clone(&way)), (kernel.clone(), way));
-    let mut handler = kernel.handler();
     let (refused, revived) = race(
         move || refuse(&here.0, &mut handler, &here.1, tell),
         move || {
@@ -223,9 +225,10 @@ fn refusal_and_revive(
 
 fn at_the_limit(tell: fn(&Kernel, &Decisions, &Way) -> u64) {
     let kernel = kernel(config().executor_limit(Some(1)).revive_interval(Duration::ZERO));
+    let handler = used_handler(&kernel);
     let executor = offer(&kernel, 1).remove(0);
     assert_eq!(kernel.poll_demand(NOW), Some(DemandCall::Suppress));
-    refusal_and_revive(kernel, tell, move |kernel| finish(kernel, &executor));
+    refusal_and_revive(kernel, handler, tell, move |kernel| finish(kernel, &executor));
 }
 
 /// Goal: a refusal at a cap that overtakes the revive is followed by another revive. Method: an offer is refused while
@@ -251,7 +254,8 @@ fn soon_after_a_revive(tell: fn(&Kernel, &Decisions, &Way) -> u64) {
     assert_eq!(kernel.poll_demand(LATER), Some(DemandCall::Revive));
     let executor = offer(&kernel, 1).remove(0);
     assert_eq!(kernel.poll_demand(LATER), Some(DemandCall::Suppress));
-    refusal_and_revive(kernel, tell, move |kernel| finish(kernel, &executor));
+    let handler = kernel.handler();
+    refusal_and_revive(kernel, handler, tell, move |kernel| finish(kernel, &executor));
 }
 
 /// Goal: two revives in one millisecond are distinct: a refusal that is sent after the second one isn't related to the
@@ -278,7 +282,8 @@ fn under_a_constraint(tell: fn(&Kernel, &Decisions, &Way) -> u64) {
     let kernel = kernel(config());
     kernel.reconfigure(settings("zone:a"));
     assert_eq!(kernel.poll_demand(NOW), Some(DemandCall::Revive));
-    refusal_and_revive(kernel, tell, |kernel| kernel.reconfigure(settings("")));
+    let handler = kernel.handler();
+    refusal_and_revive(kernel, handler, tell, |kernel| kernel.reconfigure(settings("")));
 }
 
 /// Goal: a refusal under an old policy that overtakes the new one's revive is followed by another revive. Method: an
@@ -302,7 +307,8 @@ fn of_an_excluded_agent(tell: fn(&Kernel, &Decisions, &Way) -> u64, readmit: fn(
     let executor = offer(&kernel, 1).remove(0);
     assert!(update(&kernel, &executor, TaskState::Failed).excluded.is_some());
     assert_eq!(kernel.poll_demand(NOW), None);
-    refusal_and_revive(kernel, tell, readmit);
+    let handler = kernel.handler();
+    refusal_and_revive(kernel, handler, tell, readmit);
 }
 
 /// Goal: a refusal of an excluded agent that overtakes the revive of its readmission is followed by another revive.

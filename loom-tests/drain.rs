@@ -6,7 +6,7 @@ use loom::thread;
 
 use super::scenes::{
     NOW, STILL_LATER, SWEPT, cell, config, finish, finish_all, kernel, offer, offer_to,
-    one_given_up,
+    one_given_up, used_handler,
 };
 use super::{explore, race};
 use crate::kernel::state::executor_state::{CellStage, CellState};
@@ -275,7 +275,7 @@ fn end_reuse_and_close(end: fn(&Kernel, &str)) {
     let (kernel, executor) = one_given_up(config());
     let id = kernel.executor_id(&executor).unwrap();
     let (here, there, third) = (kernel.clone(), kernel.clone(), kernel.clone());
-    let mut handler = kernel.handler();
+    let mut handler = used_handler(&kernel);
     let ended = thread::spawn(move || end(&third, &executor));
     let (placed, roll) = race(move || offer_to(&mut handler, "S0", 1), move || there.close());
     ended.join().unwrap();

@@ -38,6 +38,7 @@ mod tasks;
 mod updates;
 
 use std::cell::Cell;
+use std::time::Instant;
 
 use loom::thread;
 
@@ -50,13 +51,14 @@ thread_local! {
     static SWAPPED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Explores `scene` with a preemption bound of `bound` (none is unbounded) and prints the number of executions.
+/// Explores `scene` with a preemption bound of `bound` (none is unbounded) and prints executions and seconds.
 /// `LOOM_MAX_PREEMPTIONS` is ignored: the bound is part of the model. If `OFFERMILL_MODEL` names another model, this
 /// returns at once.
 fn explore(name: &str, bound: Option<usize>, scene: fn()) {
     if std::env::var("OFFERMILL_MODEL").is_ok_and(|only| only != name) {
         return;
     }
+    let began = Instant::now();
     EXECUTIONS.set(0);
     RACED.set(false);
     for swapped in [false, true] {
@@ -75,7 +77,8 @@ fn explore(name: &str, bound: Option<usize>, scene: fn()) {
     let executions = EXECUTIONS.get();
     assert!(executions > 1, "{name} explored nothing");
     let bound = bound.map_or("unbounded".to_owned(), |bound| format!("preemption bound {bound}"));
-    println!("loom model {name}: {bound}, {executions} executions");
+    let seconds = began.elapsed().as_secs_f64();
+    println!("loom model {name}: {bound}, {executions} executions in {seconds:.1} s");
 }
 
 /// Runs both closures at once, in two threads, and returns their results.

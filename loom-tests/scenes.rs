@@ -36,8 +36,18 @@ pub(super) fn config() -> ConfigBuilder {
 /// A kernel that knows its agent and has allocated its first two cells, so that models needn't explore that.
 pub(super) fn kernel(config: ConfigBuilder) -> Kernel {
     let kernel = Kernel::new(config.build().unwrap(), IdScheme::unique("l", 0).unwrap());
-    offer(&kernel, 1).iter().for_each(|executor| finish(&kernel, executor));
+    let _knows_the_agent = used_handler(&kernel);
     kernel
+}
+
+/// A handler that has placed an executor, which has ended: it knows the agent, and has pinned the version in force.
+/// For models of something else than the first offers to a handler, which would multiply the executions.
+pub(super) fn used_handler(kernel: &Kernel) -> Handler {
+    let mut handler = kernel.handler();
+    for id in offer_to(&mut handler, "S0", 1) {
+        finish(kernel, &kernel.executor_name(id).to_string());
+    }
+    handler
 }
 
 /// Offers `cores` of the one agent. Returns the names of the executors placed.

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::host_idleness::HostIdleness;
 use super::notice::Notice;
 use crate::kernel::{
-    Change, Hosts, IdleHost, Joined, Pick, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task,
-    TaskHost, TaskHostStage,
+    Change, Hosts, Joined, Pick, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, TaskHost,
+    TaskHostStage,
 };
 use crate::launch::{Command, Hosting, LaunchContext, Setup};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
@@ -111,7 +112,8 @@ pub struct HostLedger {
     terms: HostTerms,
     hosts: Hosts,
     first_tag: u64,
-    next_tag: u64,
+    /// None once all tags have been given.
+    next_tag: Option<u64>,
     /// By tag.
     live: BTreeMap<u64, LiveHost>,
     /// The tags of hosts by agent.
@@ -129,8 +131,7 @@ struct LiveHost {
     /// Empty before its command is made.
     executor: Arc<str>,
     has_run: bool,
-    /// How it was found idle, and when first.
-    idle: Option<(IdleHost, Timestamp)>,
+    idleness: HostIdleness,
 }
 
 #[derive(Debug)]
@@ -143,14 +144,15 @@ struct HostMember {
 }
 
 impl HostLedger {
-    /// A ledger without hosts, whose tags begin at `first_tag`: those of tasks are below.
+    /// A ledger without hosts, whose tags begin at `first_tag`: those of tasks are below. Each host has one of its own;
+    /// once they have run out, at [`u64::MAX`], no more hosts are added, and tasks join those that there are.
     #[must_use]
     pub fn new(terms: HostTerms, first_tag: u64) -> HostLedger {
         HostLedger {
             terms,
             hosts: Hosts::new(),
             first_tag,
-            next_tag: first_tag,
+            next_tag: Some(first_tag),
             live: BTreeMap::new(),
             of_agent: HashMap::new(),
             members: HashMap::new(),
@@ -192,10 +194,10 @@ impl HostLedger {
     }
 
     /// What rooms have for tasks: a room of an agent without a host has the host's part less, none if the host's queue
-    /// has no room for it, and one whose host is being started or ended has none.
+    /// has no room for it or no tag is left, and one whose host is being started or ended has none.
     #[must_use]
     pub fn rooms_for_tasks(&self, rooms: &Rooms<'_>, queues: &QueuesLeft) -> Vec<Room> {
-        let may_add = queues.clone().take(&self.terms.task(0)).is_ok();
+        let may_add = self.next_tag.is_some() && queues.clone().take(&self.terms.task(0)).is_ok();
         let none = |room: &Room| Room::new(room.offer(), ResourceSums::NONE, 0);
         let for_tasks = |room: &Room| {
             let Some(offer) = rooms.offer(room) else { return none(room) };
@@ -239,9 +241,11 @@ impl HostLedger {
                 Joined::Member(host) => (host, false),
                 Joined::Elsewhere => continue,
             };
+            let tag =
+                if is_first { self.next_tag } else { self.of_agent.get(offer.agent_id).copied() };
             let host_task = self.terms.task(0);
-            let mut is_open =
-                !is_first || queues.take(&host_task).is_ok() && caps.take(self.terms.sums());
+            let mut is_open = tag.is_some()
+                && (!is_first || queues.take(&host_task).is_ok() && caps.take(self.terms.sums()));
             // The first task has joined already.
             let mut is_in = true;
             let mut members = Vec::with_capacity(tasks.len() + 1);
@@ -261,15 +265,14 @@ impl HostLedger {
                 is_in = false;
                 members.push((room, task));
             }
-            if members.is_empty() {
+            let (Some(tag), false) = (tag, members.is_empty()) else {
                 (caps, queues) = before;
                 let _left = if is_first { host.lost() } else { host.leave() };
                 continue;
-            }
-            let tag = match self.of_agent.get(offer.agent_id) {
-                Some(tag) if !is_first => *tag,
-                _ => self.add(host.clone(), offer.agent_id),
             };
+            if is_first {
+                self.add(tag, host.clone(), offer.agent_id);
+            }
             for (_, task) in &members {
                 let (host, executor) = (host.clone(), String::new());
                 self.members.insert(task.tag, HostMember { host, host_tag: tag, executor });
@@ -283,14 +286,12 @@ impl HostLedger {
         }
     }
 
-    fn add(&mut self, host: TaskHost, agent_id: &str) -> u64 {
-        let tag = self.next_tag;
-        self.next_tag += 1;
+    fn add(&mut self, tag: u64, host: TaskHost, agent_id: &str) {
+        self.next_tag = tag.checked_add(1);
         let agent_id = agent_id.to_owned();
         self.of_agent.insert(agent_id.clone(), tag);
-        let executor = "".into();
-        self.live.insert(tag, LiveHost { host, agent_id, executor, has_run: false, idle: None });
-        tag
+        let (executor, idleness) = (Arc::default(), HostIdleness::default());
+        self.live.insert(tag, LiveHost { host, agent_id, executor, has_run: false, idleness });
     }
 
     /// A pick was not placed. Returns whether it is a task.
@@ -416,18 +417,9 @@ impl HostLedger {
     pub fn end_idle_after(&mut self, now: Timestamp, timeout: Duration) -> Vec<String> {
         let timeout = timeout.min(self.terms.idle_timeout);
         let mut ended = Vec::new();
-        for host in self.live.values_mut() {
-            let Some(idle) = host.host.idle() else {
-                host.idle = None;
-                continue;
-            };
-            let since = match host.idle.take() {
-                Some((before, since)) if before.is_same(&idle) => since,
-                _ => now,
-            };
-            if now.since(since) < timeout {
-                host.idle = Some((idle, since));
-            } else if idle.end() {
+        // Before its launch is sent, a host has no name to be ended by.
+        for host in self.live.values_mut().filter(|host| !host.executor.is_empty()) {
+            if host.idleness.end_after(timeout, &host.host, now) {
                 ended.push(host.executor.to_string());
             }
         }
@@ -547,6 +539,31 @@ mod tests {
         assert_eq!(ledger.end_idle(at(229)), [] as [&str; 0]);
         assert_eq!(ledger.end_idle(at(230)), ["hosts-1-0.0"]);
         assert_eq!(ledger.end_idle(at(300)), [] as [&str; 0]);
+    }
+
+    /// Goal: a host that hasn't been launched isn't ended, for its executor has no name yet. Method: its only task is
+    /// taken back before the launch; a look without patience before the launch, and one after it.
+    #[test]
+    fn a_host_without_a_name_is_not_ended() {
+        let (mut ledger, kernel) = (ledger(), kernel(None));
+        batch(&mut ledger, &kernel, &[1], caps(9, 9000));
+        assert!(ledger.take_back(1));
+        assert_eq!(ledger.end_idle_after(NOW, Duration::ZERO), [] as [&str; 0]);
+        launch(&mut ledger, 100, "h");
+        assert_eq!(ledger.end_idle_after(NOW, Duration::ZERO), ["h"]);
+    }
+
+    /// Goal: if all tags of hosts have been given, no more hosts are added, and tasks join those that there are.
+    /// Method: a ledger with one tag; a batch before and after its host has ended.
+    #[test]
+    fn tags_may_run_out() {
+        let (mut ledger, kernel) = (HostLedger::new(ledger().terms, u64::MAX), kernel(None));
+        assert_eq!(batch(&mut ledger, &kernel, &[1], caps(9, 9000)).1, [u64::MAX, 1]);
+        ledger.up(u64::MAX);
+        assert_eq!(batch(&mut ledger, &kernel, &[2], caps(9, 9000)).1, [2]);
+        assert!(!ledger.remove(u64::MAX));
+        assert_eq!(batch(&mut ledger, &kernel, &[3], caps(9, 9000)).0, [] as [u64; 0]);
+        assert_eq!((ledger.count(), ledger.hosts.stage("S1")), (0, TaskHostStage::None));
     }
 
     /// Launches a host or a task as this executor. Returns whether it is a host.

@@ -19,7 +19,7 @@
 //! | `state` | the state that the engine's threads share; receives events |
 //! | `offer_queue`, `handler_thread`, `offer_handler`, `handler_calls` | the way of an offer, in this order |
 //! | `task_chooser` | the interface to frameworks that choose tasks themselves |
-//! | `host_ledger` | for such frameworks: their hosts, from picks to ends |
+//! | `host_ledger`, `host_idleness` | for such frameworks: their hosts, from picks to ends; since when one is idle |
 //! | `work_queue` | a queue of tasks with their commands, which is chooser, launcher and observer |
 //! | `placed_batch` | the executors of a batch, as the handler reports them to the control thread |
 //! | `inbox`, `control`, `controller` | the control thread's queue, its loop, and what it does |
@@ -41,6 +41,7 @@ mod encoded;
 mod gate;
 mod handler_calls;
 mod handler_thread;
+pub(crate) mod host_idleness;
 mod host_ledger;
 mod inbox;
 pub mod journal;

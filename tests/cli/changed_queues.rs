@@ -1,6 +1,7 @@
 //! Tests of queues that are changed while their tasks run: `offermill ctl SOCKET queues`.
 
 use std::fs;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,6 +27,16 @@ fn gated(id: &str, gate: &str, queue: &str) -> Value {
          echo '-{id}' >>\"$FOLDER/moments\""
     );
     json!({ "id": id, "command": command, "queue": queue })
+}
+
+/// Such tasks, `PREFIX-N` for each number. Each has a gate of its own, `gate-N`.
+fn gated_each(prefix: &str, numbers: Range<u32>, queue: &str) -> Vec<Value> {
+    numbers.map(|n| gated(&format!("{prefix}-{n}"), &format!("gate-{n}"), queue)).collect()
+}
+
+/// Such tasks, `PREFIX-N` for each number. All have one gate, `gate-rest`.
+fn gated_together(prefix: &str, numbers: Range<u32>, queue: &str) -> Vec<Value> {
+    numbers.map(|n| gated(&format!("{prefix}-{n}"), "gate-rest", queue)).collect()
 }
 
 impl Changed {
@@ -84,11 +95,13 @@ impl Changed {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Waits until a task has started, by its own account.
-    fn wait_started(&self, id: &str) {
-        eventually(PATIENCE, id, || {
+    /// Waits until tasks have started, by their own account: `PREFIX-N` for each number.
+    #[track_caller]
+    fn wait_started(&self, prefix: &str, numbers: Range<u32>) {
+        eventually(PATIENCE, prefix, || {
             let moments = self.moments();
-            if moments.contains(&format!("+{id}")) { Ok(()) } else { Err(format!("{moments:?}")) }
+            let all = numbers.clone().all(|n| moments.contains(&format!("+{prefix}-{n}")));
+            if all { Ok(()) } else { Err(format!("{moments:?}")) }
         });
     }
 
@@ -119,10 +132,7 @@ fn most_at_once(moments: &[String], prefix: &str) -> i32 {
 #[test]
 fn maxima_are_changed_while_tasks_run() {
     for hosts in [&[][..], &["--task-hosts"]] {
-        let tasks: Vec<Value> = (0..3)
-            .map(|n| gated(&format!("first-{n}"), &format!("gate-{n}"), "q"))
-            .chain((0..5).map(|n| gated(&format!("rest-{n}"), "gate-rest", "q")))
-            .collect();
+        let tasks = [gated_each("first", 0..3, "q"), gated_together("rest", 0..5, "q")].concat();
         let flags = [&["--queues", "q:max-cores=1;other"], hosts].concat();
         let mut changed = Changed::start(&tasks, &flags);
         changed.wait("q", 1, 7);
@@ -131,7 +141,7 @@ fn maxima_are_changed_while_tasks_run() {
         let change = json!({ "queue": "q", "bound": "max-cores", "from": "1", "to": "3" });
         assert_eq!((&event["changes"], &event["why"]), (&json!([change]), &json!("by command")));
         changed.wait("q", 3, 5);
-        (0..3).for_each(|n| changed.wait_started(&format!("first-{n}")));
+        changed.wait_started("first", 0..3);
 
         let reply = changed.change("q:max-cores=1");
         let more = "q takes more than that now: none of its tasks starts until it takes less";
@@ -142,12 +152,10 @@ fn maxima_are_changed_while_tasks_run() {
         let line = listing.lines().find(|line| line.starts_with("q ")).unwrap();
         let expected = "q           3 of at most 1 cores; 48 MiB; 3 tasks running, 5 waiting";
         assert_eq!(line, expected, "{listing}");
-        changed.open("gate-0");
-        changed.wait("q", 2, 5);
-        changed.open("gate-1");
-        changed.wait("q", 1, 5);
-        changed.open("gate-2");
-        changed.wait("q", 1, 4);
+        for (gate, running, waiting) in [("gate-0", 2, 5), ("gate-1", 1, 5), ("gate-2", 1, 4)] {
+            changed.open(gate);
+            changed.wait("q", running, waiting);
+        }
         changed.open("gate-rest");
         let moments = changed.end();
         assert_eq!(moments.len(), 16, "{moments:?}");
@@ -160,12 +168,11 @@ fn maxima_are_changed_while_tasks_run() {
 /// while the flood has three tasks more.
 #[test]
 fn guarantees_are_changed_while_tasks_run() {
-    let mut tasks: Vec<Value> =
-        (0..4).map(|n| gated(&format!("flood-{n}"), &format!("gate-{n}"), "default")).collect();
+    let mut tasks = gated_each("flood", 0..4, "default");
     let mut few = gated("few", "gate-few", "few");
     few["after"] = json!("flood-0");
     tasks.push(few);
-    tasks.extend((4..7).map(|n| gated(&format!("flood-{n}"), "gate-rest", "default")));
+    tasks.extend(gated_together("flood", 4..7, "default"));
     let flags = ["--total-executor-cores", "4", "--queues", "few:guaranteed-cores=3"];
     let changed = Changed::start(&tasks, &flags);
     changed.wait("default", 1, 6);
@@ -177,7 +184,7 @@ fn guarantees_are_changed_while_tasks_run() {
     let reply = changed.change("few:guaranteed-cores=none");
     assert_eq!(reply, "queue few: guaranteed-cores 3 -> none\n");
     changed.wait("default", 4, 3);
-    (0..4).for_each(|n| changed.wait_started(&format!("flood-{n}")));
+    changed.wait_started("flood", 0..4);
     changed.change("few:guaranteed-cores=2,max-mem=32m;default:max-mem=1g");
     // Two of the four run on. What is kept for the other queue, the rest of the flood can't have.
     changed.open("gate-1");

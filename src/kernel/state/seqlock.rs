@@ -50,11 +50,7 @@ impl<const WORDS: usize> Seqlock<WORDS> {
         self.sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
         // Pairs with the reader's fence: a thread that reads a word stored below finds the odd number or a later one.
         fence(Ordering::Release);
-        for (to, word) in self.words.iter().zip(words) {
-            to.store(*word, Ordering::Relaxed);
-        }
-        // Release: a thread that finds this number finds the words above or later ones.
-        self.sequence.store(sequence.wrapping_add(2), Ordering::Release);
+        Writing { lock: self, sequence, end: sequence }.finish(words);
     }
 
     /// Begins to replace the words, where any thread may. None if another is at it.
@@ -100,10 +96,14 @@ impl<const WORDS: usize> Seqlock<WORDS> {
             if before == 0 {
                 return None;
             }
+            // The words are being written. Whatever they are found to be, which models would explore, is of no use.
+            if !before.is_multiple_of(2) {
+                continue;
+            }
             let words = std::array::from_fn(|at| self.words[at].load(Ordering::Relaxed));
             // Pairs with the writer's fence.
             fence(Ordering::Acquire);
-            if before.is_multiple_of(2) && self.sequence.load(Ordering::Relaxed) == before {
+            if self.sequence.load(Ordering::Relaxed) == before {
                 return Some((before / 2, words));
             }
         }
@@ -148,7 +148,7 @@ impl<const WORDS: usize> Writing<'_, WORDS> {
 impl<const WORDS: usize> Drop for Writing<'_, WORDS> {
     #[inline]
     fn drop(&mut self) {
-        // Release: a thread that finds this number finds the words above or later ones.
+        // Release: a thread that finds this number finds the words of that write or later ones.
         self.lock.sequence.store(self.end, Ordering::Release);
     }
 }

@@ -491,6 +491,7 @@ mod tests {
     use crate::tasks::task::TaskDefaults;
     use offermill::config::Queue;
     use offermill::engine::TaskChooser as _;
+    use offermill::launch::{Hosting, LaunchContext, Launcher as _};
     use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
     use offermill::{Config, IdScheme, Kernel, Offer, Picks, ProcessReport, Resource};
 
@@ -701,7 +702,7 @@ mod tests {
         let queue = queue_of(folder.path(), Some(host_terms()), &["true", "true"]);
         let at = |seconds| Timestamp::ORIGIN.plus(Duration::from_secs(seconds));
         assert_eq!(pick(&queue), [2, 0], "the host and the first task");
-        queue.host_changed(&tagged("h", 2, ExecutorState::Running));
+        host_runs(&queue, "h", 2);
         ended_in(&queue, 0);
         assert_eq!([0, 1].map(|time| queue.end_idle_hosts(at(time)).len()), [0, 0]);
         assert_eq!(pick(&queue), [1]);
@@ -712,9 +713,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let queue = queue_of(folder.path(), Some(host_terms()), &["true", "true"]);
         assert_eq!(pick(&queue), [2, 0]);
-        queue.host_changed(&tagged("h", 2, ExecutorState::Running));
+        host_runs(&queue, "h", 2);
         ended_in(&queue, 0);
         assert_eq!([0, 1, 2].map(|time| queue.end_idle_hosts(at(time)).len()), [0, 0, 1]);
+    }
+
+    /// A host that was picked is launched and runs.
+    fn host_runs(queue: &TaskQueue, executor: &str, tag: u64) {
+        let (cores, memory) = (MilliCpus::from_millis(100), Mebibytes::new(32));
+        let mut context = LaunchContext::new(executor, "S1", "agent-1", cores, memory);
+        context.tag = Some(tag);
+        assert_eq!(queue.command(&context).hosting, Hosting::Host);
+        queue.host_changed(&tagged(executor, tag, ExecutorState::Running));
     }
 
     /// A task that was picked is placed and finishes.

@@ -160,10 +160,15 @@ impl Bench {
     /// Runs a line of shell as `executor`, and waits until it has printed `ready`.
     pub(super) fn run_until_ready(&self, executor: &str, line: &str) -> OwnedOffer {
         let offer = self.run(executor, &["sh", "-c", line]);
-        self.update(executor, TaskState::Running);
-        let stdout = self.sandbox(&offer, executor).join("stdout");
-        until("ready", || std::fs::read_to_string(&stdout).is_ok_and(|it| it.contains("ready")));
+        self.wait_until_ready(&offer, executor);
         offer
+    }
+
+    /// Waits until an executor on an offer's agent runs and has printed `ready`.
+    pub(super) fn wait_until_ready(&self, offer: &OwnedOffer, executor: &str) {
+        self.update(executor, TaskState::Running);
+        let stdout = self.sandbox(offer, executor).join("stdout");
+        until("ready", || std::fs::read_to_string(&stdout).is_ok_and(|it| it.contains("ready")));
     }
 
     pub(super) fn accept(&self, offer: &OwnedOffer, executors: &[Launch<'_>], refuse: Duration) {

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::bench::{Bench, launch, processes_in, until};
-use super::hosts::{ends, host, impostor, task};
+use super::bench::{Bench, launch, processes_in};
+use super::hosts::{assert_ended, ends, host, impostor, start_host, task};
 use crate::cluster::task_host::HostPatience;
 use crate::engine::cluster_manager::Launch;
 use crate::status::TaskState;
@@ -29,34 +29,6 @@ fn sweeper_of(host: i32) -> i32 {
     pids.find(is_it).unwrap()
 }
 
-/// Starts a host with tasks: one has a child in a session of its own, one has no variable, one is a group whose leader
-/// has ended. Returns the processes of the host and its sweeper, once the tasks run.
-fn start_host(bench: &Bench) -> (i32, i32) {
-    let offer = bench.offer();
-    let leaving = task("leaving", "h", "setsid sleep 600 & echo ready; wait");
-    let bare = task("bare", "h", "echo ready; exec env -i /bin/sleep 600");
-    bench.accept(&offer, &[host("h"), leaving, bare], Duration::ZERO);
-    let process = bench.update("h", TaskState::Running).process.unwrap();
-    for name in ["leaving", "bare"] {
-        bench.update(name, TaskState::Running);
-        let stdout = bench.sandbox(&offer, name).join("stdout");
-        until("ready", || fs::read_to_string(&stdout).is_ok_and(|it| it.contains("ready")));
-    }
-    let host = process.pid.unwrap() as i32;
-    (host, sweeper_of(host))
-}
-
-/// Waits for the end of the host, with this reason, and of its tasks; nothing of them is left then.
-fn assert_ended(bench: &Bench, why: &str) {
-    let gone = bench.update("leaving", TaskState::Gone);
-    assert_eq!(processes_in(&bench.folder.0), [] as [i32; 0]);
-    assert_eq!(gone.message, format!("its host h is gone: {why}"));
-    bench.update("bare", TaskState::Gone);
-    assert_eq!(bench.update("h", TaskState::Failed).message, why);
-    assert_eq!(ends(bench, "leaving") + ends(bench, "bare") + ends(bench, "h"), 0);
-    bench.offer_of(4000);
-}
-
 /// Goal: nothing of a host's tasks is left when they are reported as gone, whatever became of the sweeper. Method: the
 /// sweeper is killed before the host, after it while it is stopped, in the same moment, and alone; the host is stopped
 /// meanwhile, so that it can't kill its tasks.
@@ -65,7 +37,8 @@ fn tasks_are_swept_without_a_sweeper() {
     let killed = "killed by signal 9 (SIGKILL)";
     for (round, signals) in ["host sweeper", "sweeper host"].into_iter().enumerate() {
         let bench = Bench::new(&format!("host-ends-{round}"), "local-cluster[1,4,1024]");
-        let (host, sweeper) = start_host(&bench);
+        let host = start_host(&bench);
+        let sweeper = sweeper_of(host);
         send(Signal::STOP, host);
         send(Signal::STOP, sweeper);
         for name in signals.split(' ') {
@@ -74,8 +47,7 @@ fn tasks_are_swept_without_a_sweeper() {
         assert_ended(&bench, killed);
     }
     let bench = Bench::new("host-ends-alone", "local-cluster[1,4,1024]");
-    let (_, sweeper) = start_host(&bench);
-    send(Signal::KILL, sweeper);
+    send(Signal::KILL, sweeper_of(start_host(&bench)));
     // That of a test that fails.
     assert_ended(&bench, "exit code 101");
 }

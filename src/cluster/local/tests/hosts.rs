@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use super::bench::{Bench, launch};
 #[cfg(target_os = "linux")]
-use super::bench::processes_in;
-use super::bench::{Bench, launch, until};
+use super::bench::{processes_in, until};
 #[cfg(target_os = "linux")]
 use crate::cluster::task_host::MARK_VARIABLE;
 use crate::engine::cluster_manager::{ClusterManager, Event, Launch};
@@ -58,6 +58,35 @@ pub(super) fn ends(bench: &Bench, executor: &str) -> usize {
     std::iter::from_fn(|| bench.try_expect(Duration::from_millis(100), is_end)).count()
 }
 
+/// Starts a host with tasks: `leaving` has a child in a session of its own, and another mark in its settings; `bare`
+/// has no variable. Returns the host's process, once the tasks run.
+#[cfg(target_os = "linux")]
+pub(super) fn start_host(bench: &Bench) -> i32 {
+    let offer = bench.offer();
+    let mut leaving = task("leaving", "h", "setsid sleep 600 & echo ready; wait");
+    leaving.command.environment.push((MARK_VARIABLE.into(), "another".into()));
+    let bare = task("bare", "h", "echo ready; exec env -i /bin/sleep 600");
+    bench.accept(&offer, &[host("h"), leaving, bare], Duration::ZERO);
+    let process = bench.update("h", TaskState::Running).process.unwrap();
+    for name in ["leaving", "bare"] {
+        bench.wait_until_ready(&offer, name);
+    }
+    process.pid.unwrap() as i32
+}
+
+/// Waits for the end of that host, with this reason, and of its tasks: each once, and when nothing of them is left.
+#[cfg(target_os = "linux")]
+pub(super) fn assert_ended(bench: &Bench, why: &str) {
+    for name in ["leaving", "bare"] {
+        let gone = bench.update(name, TaskState::Gone);
+        assert_eq!(processes_in(&bench.folder.0), [] as [i32; 0]);
+        assert_eq!(gone.message, format!("its host h is gone: {why}"));
+    }
+    assert_eq!(bench.update("h", TaskState::Failed).message, why);
+    assert_eq!(ends(bench, "leaving") + ends(bench, "bare") + ends(bench, "h"), 0, "ended twice");
+    bench.offer_of(4000);
+}
+
 /// Goal: tasks run in their host, each with its output, variables, exit code and share of the agent; a failure is the
 /// task's alone; tasks can be added; the host ends when it is asked to. Method: a host with two tasks in one accept, a
 /// third one later, then a kill of the host; offers of what is free.
@@ -101,28 +130,9 @@ fn tasks_run_in_a_host() {
 #[cfg(target_os = "linux")]
 fn a_killed_host_takes_its_tasks_along() {
     let bench = Bench::new("hosts-killed", "local-cluster[1,4,1024]");
-    let offer = bench.offer();
-    let mut leaving = task("leaving", "h", "setsid sleep 600 & echo ready; wait");
-    leaving.command.environment.push((MARK_VARIABLE.into(), "another".into()));
-    let bare = task("bare", "h", "echo ready; exec env -i /bin/sleep 600");
-    bench.accept(&offer, &[host("h"), leaving, bare], Duration::ZERO);
-    let process = bench.update("h", TaskState::Running).process.unwrap();
-    for name in ["leaving", "bare"] {
-        bench.update(name, TaskState::Running);
-        let stdout = bench.sandbox(&offer, name).join("stdout");
-        until("ready", || std::fs::read_to_string(&stdout).is_ok_and(|it| it.contains("ready")));
-    }
-    let pid = rustix::process::Pid::from_raw(process.pid.unwrap() as i32).unwrap();
+    let pid = rustix::process::Pid::from_raw(start_host(&bench)).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    let why = bench.update("h", TaskState::Failed).message;
-    assert_eq!(why, "killed by signal 9 (SIGKILL)");
-    assert_eq!(processes_in(&bench.folder.0), [] as [i32; 0]);
-    for name in ["leaving", "bare"] {
-        let gone = bench.update(name, TaskState::Gone);
-        assert_eq!(gone.message, format!("its host h is gone: {why}"));
-        assert_eq!(ends(&bench, name), 0, "it ended twice");
-    }
-    bench.offer_of(4000);
+    assert_ended(&bench, "killed by signal 9 (SIGKILL)");
 }
 
 /// Goal: a host that sends what makes no sense, that is no host, or that can't be started ends with a clear sentence,
@@ -195,9 +205,7 @@ fn tasks_are_killed_alone() {
     assert!(why.starts_with("command \"no-such-command-anywhere\" not found"), "{why}");
     bench.update("entry", TaskState::Error);
     for name in ["soft", "hard"] {
-        bench.update(name, TaskState::Running);
-        let stdout = bench.sandbox(&offer, name).join("stdout");
-        until("ready", || std::fs::read_to_string(&stdout).is_ok_and(|it| it.contains("ready")));
+        bench.wait_until_ready(&offer, name);
     }
     bench.kill("soft", LONG);
     assert_eq!(bench.update("soft", TaskState::Killed).message, "on request: exit code 7");

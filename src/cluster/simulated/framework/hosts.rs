@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::engine::host_idleness::HostIdleness;
 use crate::kernel::{
-    Change, Hosts, IdleHost, Joined, ResourceSums, Room, Rooms, Task, TaskHost, TaskHostStage,
+    Change, Hosts, Joined, ResourceSums, Room, Rooms, Task, TaskHost, TaskHostStage,
 };
 use crate::launch::Hosting;
 use crate::resources::{Mebibytes, MilliCpus};
@@ -39,8 +40,7 @@ struct LiveSimHost {
     agent_id: String,
     /// Empty before its command is made.
     executor: Arc<str>,
-    /// How it was found idle, and when first.
-    idle: Option<(IdleHost, Timestamp)>,
+    idleness: HostIdleness,
 }
 
 /// An agent's host as the framework sees it.
@@ -105,7 +105,7 @@ impl SimulatedHosts {
                 host: host.clone(),
                 agent_id: agent_id.to_owned(),
                 executor: Arc::default(),
-                idle: None,
+                idleness: HostIdleness::default(),
             };
             self.live.insert(self.next_tag, live);
             self.next_tag
@@ -192,17 +192,7 @@ impl SimulatedHosts {
         let mut ended = Vec::new();
         // Before its launch is sent, a host has no name to be ended by.
         for live in self.live.values_mut().filter(|live| !live.executor.is_empty()) {
-            let Some(idle) = live.host.idle() else {
-                live.idle = None;
-                continue;
-            };
-            let since = match live.idle.take() {
-                Some((before, since)) if before.is_same(&idle) => since,
-                _ => now,
-            };
-            if now.since(since) < IDLE_TIMEOUT {
-                live.idle = Some((idle, since));
-            } else if idle.end() {
+            if live.idleness.end_after(IDLE_TIMEOUT, &live.host, now) {
                 ended.push(live.executor.to_string());
             }
         }
