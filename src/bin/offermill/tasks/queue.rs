@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use offermill::choosers::Chooser;
 use offermill::config::Placement;
-use offermill::engine::{HostLedger, HostTerms};
+use offermill::engine::{AgentPauses, HostLedger, HostTerms};
 use offermill::launch::{CommandForm, Setup};
 use offermill::{ProcessExit, ResourceSums, Task, Timestamp};
 
@@ -17,7 +17,6 @@ use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
 use crate::tasks::demand::QueueDemand;
 use crate::tasks::order::TaskList;
-use crate::tasks::pauses::AgentPauses;
 use crate::tasks::quotas::TaskQuotas;
 use crate::tasks::ready::{ReadyTasks, SeenAgents, TaskSize};
 use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult};
