@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::host_ledger::HostLedger;
 use crate::kernel::{ResourceSums, Room, Rooms};
-use crate::status::{TaskState, UpdateReason};
+use crate::status::{ProcessReport, TaskState, UpdateReason};
 use crate::time::Timestamp;
 
 /// The first pause of an agent. Each further one is twice as long as the one before.
@@ -47,7 +47,7 @@ pub struct AgentPauses {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UnstartedEnd {
-    /// Its agent or its cluster has dropped it.
+    /// Its agent or its cluster has dropped it, or had nothing left for it.
     Dropped,
     /// It is gone with its agent, or with its host.
     Gone,
@@ -58,13 +58,18 @@ pub enum UnstartedEnd {
 impl UnstartedEnd {
     /// What the last update of an executor that had not run says; `None` if it was ended on request, or may have run.
     #[must_use]
-    pub fn of(state: TaskState, reason: UpdateReason) -> Option<UnstartedEnd> {
+    pub fn of(
+        state: TaskState,
+        reason: UpdateReason,
+        process: Option<&ProcessReport>,
+    ) -> Option<UnstartedEnd> {
         use UpdateReason::{AgentDraining, AgentRemoved, InvalidOffers, Preempted, Reconciliation};
         match (state, reason) {
             (_, Preempted | AgentDraining) | (TaskState::Killed | TaskState::Finished, _) => None,
             (TaskState::Dropped, _) | (_, InvalidOffers) => Some(UnstartedEnd::Dropped),
             (TaskState::Gone, Reconciliation) => None,
             (TaskState::Gone, _) | (_, AgentRemoved) => Some(UnstartedEnd::Gone),
+            _ if process.is_some_and(|it| it.is_agent_exhausted) => Some(UnstartedEnd::Dropped),
             (TaskState::Failed | TaskState::Error, _) => Some(UnstartedEnd::Failed),
             _ => None,
         }

@@ -25,9 +25,15 @@ impl WorkState {
                 false
             }
             Notice::Updated {
-                executor, change: Change::Ended(_), state, reason, message, ..
+                executor,
+                change: Change::Ended(_),
+                state,
+                reason,
+                message,
+                process,
+                ..
             } => {
-                let end = UnstartedEnd::of(*state, *reason);
+                let end = UnstartedEnd::of(*state, *reason, process.as_deref());
                 self.host_ended(executor, (end, message), at);
                 self.put_back_unstarted(executor, (end, message), at)
             }

@@ -657,6 +657,24 @@ mod tests {
         assert_eq!(changes, [lost, lost, lost, TaskChange::Retried]);
     }
 
+    /// Goal: that the agent has nothing left for a task is no failure of it, while one that can't be started is. Method:
+    /// a task whose attempts end so.
+    #[test]
+    fn exhausted_agents_fail_no_task() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue_of(folder.path(), None, &["true"]);
+        for (is_agent_exhausted, expected) in
+            [(true, TaskChange::NotStarted), (false, TaskChange::Retried)]
+        {
+            let mut record = record("t", ExecutorState::Failed, Some(EndCause::NotStarted));
+            record.process.is_agent_exhausted = is_agent_exhausted;
+            queue.start(&mut queue.lock(), 0, ("S1", "agent-1"), SystemTime::UNIX_EPOCH);
+            queue.placed(&record);
+            let events = queue.ended(&record, None);
+            assert_eq!(events.iter().map(|event| event.what).collect::<Vec<_>>(), [expected]);
+        }
+    }
+
     /// Goal: an agent whose host never runs gets no tasks for a while, and its tasks aren't lost; if that is so on all
     /// agents, the tasks are refused. Method: a host that fails before it runs, with its task, whichever end is told
     /// first, until its tasks are refused.

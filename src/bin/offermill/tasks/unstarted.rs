@@ -72,6 +72,7 @@ fn unstarted_end(record: &ExecutorRecord) -> Option<UnstartedEnd> {
     match record.cause {
         Some(EndCause::Dropped) => Some(UnstartedEnd::Dropped),
         Some(EndCause::AgentLost) => Some(UnstartedEnd::Gone),
+        _ if record.process.is_agent_exhausted => Some(UnstartedEnd::Dropped),
         _ if record.state == ExecutorState::Failed => Some(UnstartedEnd::Failed),
         _ => None,
     }

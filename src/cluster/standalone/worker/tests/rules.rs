@@ -418,7 +418,15 @@ fn tasks_start_in_hosts_that_are_there() {
             at(3),
         );
     }
+    // One that its machine has nothing left for is told once.
+    for _ in 0..2 {
+        let (key, message) = (key("f", "h"), "no space".to_owned());
+        state.handle(WorkerInput::Exhausted { key, message }, at(3));
+    }
     let WorkerCall::Subscribe(said) = state.subscribe(at(4)) else { panic!("another message") };
+    let exhausted = said.unacknowledged.iter().filter(|update| update.is_exhausted);
+    let exhausted: Vec<_> = exhausted.map(|it| (&*it.key.executor, it.state)).collect();
+    assert_eq!(exhausted, [("h", ReportedState::Failed)]);
     let lost: Vec<&str> =
         said.executors.iter().filter(|held| held.is_lost).map(|held| &*held.key.executor).collect();
     assert_eq!(lost, ["a"]);
