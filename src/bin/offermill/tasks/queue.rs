@@ -657,8 +657,8 @@ mod tests {
         assert_eq!(changes, [lost, lost, lost, TaskChange::Retried]);
     }
 
-    /// Goal: that the agent has nothing left for a task is no failure of it, while one that can't be started is. Method:
-    /// a task whose attempts end so.
+    /// Goal: that the agent has nothing left for a task is no failure of it, and that it can't be started is. Method: a
+    /// task whose attempts end so.
     #[test]
     fn exhausted_agents_fail_no_task() {
         let folder = tempfile::tempdir().unwrap();

@@ -418,15 +418,7 @@ fn tasks_start_in_hosts_that_are_there() {
             at(3),
         );
     }
-    // One that its machine has nothing left for is told once.
-    for _ in 0..2 {
-        let (key, message) = (key("f", "h"), "no space".to_owned());
-        state.handle(WorkerInput::Exhausted { key, message }, at(3));
-    }
     let WorkerCall::Subscribe(said) = state.subscribe(at(4)) else { panic!("another message") };
-    let exhausted = said.unacknowledged.iter().filter(|update| update.is_exhausted);
-    let exhausted: Vec<_> = exhausted.map(|it| (&*it.key.executor, it.state)).collect();
-    assert_eq!(exhausted, [("h", ReportedState::Failed)]);
     let lost: Vec<&str> =
         said.executors.iter().filter(|held| held.is_lost).map(|held| &*held.key.executor).collect();
     assert_eq!(lost, ["a"]);
@@ -439,4 +431,22 @@ fn tasks_start_in_hosts_that_are_there() {
         (ReportedState::Failed, true, None),
     ];
     assert_eq!(told, expected.map(|(state, lost, folder)| (state, lost, folder, host())));
+}
+
+/// Goal: that the machine has nothing left for an executor is told with its end, once. Method: an executor that isn't
+/// started for that, told twice.
+#[test]
+fn exhausted_machines_are_told() {
+    let mut state = worker(8);
+    register(&mut state, 1, 0);
+    let one = key("f", "a");
+    event(&mut state, launch(one.clone(), 1, 1), 0);
+    for expected in [&[ReportedState::Failed][..], &[]] {
+        let exhausted = WorkerInput::Exhausted { key: one.clone(), message: "full".to_owned() };
+        assert_eq!(sent(&state.handle(exhausted, at(1))), expected);
+    }
+    let WorkerCall::Subscribe(said) = state.subscribe(at(2)) else { panic!("another message") };
+    let told: Vec<_> =
+        said.unacknowledged.iter().map(|update| (update.state, update.is_exhausted)).collect();
+    assert_eq!(told, [(ReportedState::Starting, false), (ReportedState::Failed, true)]);
 }
