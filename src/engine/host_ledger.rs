@@ -164,6 +164,11 @@ impl HostLedger {
         tag >= self.first_tag
     }
 
+    /// What each host takes.
+    pub(super) fn host_sums(&self) -> ResourceSums {
+        self.terms.sums()
+    }
+
     /// How many hosts there are.
     #[must_use]
     pub fn count(&self) -> u64 {

@@ -67,6 +67,7 @@ mod threads;
 pub(crate) mod trace;
 mod unreadable_offers;
 mod update;
+mod work_bounds;
 mod work_queue;
 mod work_starts;
 

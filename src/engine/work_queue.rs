@@ -39,8 +39,9 @@ use crate::time::Timestamp;
 /// tasks that wait fail with the reason: their ends name no [executor](TaskEnd::executor). With an
 /// [exclusion rule](crate::config::ExclusionRule) that excludes agents before that, tasks wait for its end instead.
 ///
-/// A task that no agent has room for waits for ever, and so does one in a queue that isn't there: look at
-/// [`counts`](WorkQueue::counts), and [`remove`](WorkQueue::remove) it.
+/// A task that no agent has room for waits for ever, and so does one that the caps or its queue never admit, of which
+/// [`never_starts`](WorkQueue::never_starts) says so: look at [`counts`](WorkQueue::counts), and
+/// [`remove`](WorkQueue::remove) it.
 ///
 /// Call [`end_surplus`](WorkQueue::end_surplus) now and then: it ends attempts that came back after they had been given
 /// up, beside which the next one runs, and hosts that are idle.
@@ -121,7 +122,7 @@ pub(super) struct WorkState {
     pub(super) hosts: Option<HostLedger>,
     pub(super) pauses: AgentPauses,
     /// Set when it is started.
-    kernel: Option<Kernel>,
+    pub(super) kernel: Option<Kernel>,
     /// `None` once its engine has ended.
     ends: Option<Sender<TaskEnd>>,
 }
@@ -255,7 +256,7 @@ impl WorkQueue {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, WorkState> {
+    pub(super) fn state(&self) -> MutexGuard<'_, WorkState> {
         lock(&self.state)
     }
 
