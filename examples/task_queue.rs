@@ -1,5 +1,5 @@
 //! A task queue: many short tasks of unequal sizes, the largest first, on agents in turn, in a long-lived host on each
-//! agent; each is retried if it fails, or if its host is lost.
+//! agent; each is retried if it fails, or if its host is lost. An agent that starts nothing has pauses meanwhile.
 //!
 //! Run it with `cargo run --release --example task_queue --features local -- 10000`; the number of tasks is 200 without
 //! an argument. After it, `kill` kills a host with SIGKILL when half of the tasks have finished. `offermill run --tasks
@@ -20,6 +20,9 @@ use offermill::{Change, Config, Fate, IdScheme, Kernel, Task, Timestamp};
 /// Every hundredth task fails the first time.
 const SCRIPT: &str = "[ $1 -gt 1 ] || [ $(($2 % 100)) -ne 99 ] || exit 1";
 
+/// How often a task is tried.
+const ATTEMPTS_MAX: usize = 5;
+
 /// How often tasks were started, and how many of these attempts failed or were lost with their host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Outcome {
@@ -39,7 +42,8 @@ fn push(queue: &WorkQueue, tag: u64, attempt: usize) -> Result<(), offermill::Er
 }
 
 /// Runs this many tasks on two agents of this machine, in hosts that run `program`. If `kills`, a host is killed in the
-/// middle. Returns what became of them, after each has finished once.
+/// middle. Returns what became of them, after each has finished once; an error if no host starts, or if a task fails
+/// too often.
 fn run(count: u64, program: Vec<String>, kills: bool) -> Result<Outcome, Box<dyn Error>> {
     let (queue, ends) = WorkQueue::new(Some(HostTerms::new(program)));
     (0..count).try_for_each(|tag| push(&queue, tag, 1))?;
@@ -84,6 +88,12 @@ fn run(count: u64, program: Vec<String>, kills: bool) -> Result<Outcome, Box<dyn
                     std::process::Command::new("kill").args(["-9", &pid]).status()?;
                 }
                 continue;
+            }
+            // No host has started on any agent.
+            _ if end.executor.is_empty() => return Err(end.message.into()),
+            _ if attempts[number] == ATTEMPTS_MAX => {
+                let why = format!("task {number} has failed {ATTEMPTS_MAX} times: {}", end.message);
+                return Err(why.into());
             }
             Fate::Lost => outcome.lost += 1,
             _ => outcome.failed += 1,

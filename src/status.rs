@@ -165,6 +165,9 @@ pub struct ProcessReport {
     pub sandbox: Option<String>,
     /// How it ended.
     pub exit: Option<ProcessExit>,
+    /// It was not started, because its agent had no process, open file, memory or disk space for it at the moment.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "std::ops::Not::not"))]
+    pub is_agent_exhausted: bool,
 }
 
 impl ProcessReport {
@@ -178,6 +181,12 @@ impl ProcessReport {
     #[must_use]
     pub fn with_sandbox(self, sandbox: impl Into<String>) -> ProcessReport {
         ProcessReport { sandbox: Some(sandbox.into()), ..self }
+    }
+
+    /// Sets that it was not started, because its agent had nothing left for it.
+    #[must_use]
+    pub fn with_agent_exhausted(self) -> ProcessReport {
+        ProcessReport { is_agent_exhausted: true, ..self }
     }
 
     /// Sets how it ended.

@@ -30,3 +30,19 @@ fn a_killed_host_loses_no_task() {
     assert_eq!(attempts, 300 + failed + lost);
     assert!(failed <= 3, "a task that is lost the first time doesn't fail the second time");
 }
+
+/// Goal: if hosts can't start, the example ends with the reason, after a few starts with pauses. Method: programs of
+/// hosts that aren't there, may not be executed, or end at once.
+#[test]
+fn hosts_that_never_start_end_it() {
+    let ends = |program: &str, expected: &str| {
+        let why = super::run(20, vec![program.to_owned()], false).unwrap_err().to_string();
+        let start = "no host of tasks has started on any agent: ";
+        assert!(why.starts_with(start) && why.contains(expected), "{program}: {why}");
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| ends("/nowhere/host", "command \"/nowhere/host\" not found"));
+        scope.spawn(|| ends("/dev/null", "command \"/dev/null\" can't be started"));
+        scope.spawn(|| ends("true", "exit code 0"));
+    });
+}

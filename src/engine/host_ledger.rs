@@ -102,7 +102,7 @@ impl Default for BatchCaps {
 /// | `choose` | [`pick`](HostLedger::pick), with a [chooser](crate::choosers) or an order of its own: hosts are added to the picks where there are none |
 /// | `unplaced` | [`take_back`](HostLedger::take_back) of each tag |
 /// | `command` | [`command`](HostLedger::command), which is the command of a host; that of a task has [`hosting`](HostLedger::hosting) |
-/// | `notice` | [`noticed`](HostLedger::noticed) |
+/// | `notice` | [`noticed`](HostLedger::noticed); what hosts that never run mean for it is known to [`AgentPauses`](super::AgentPauses) |
 /// | now and then | [`end_idle`](HostLedger::end_idle): the engine is to [kill](super::Engine::kill) these; so it is with hosts and tasks that come back after they were given up ([`Change::Readmitted`]) |
 ///
 /// Hosts are executors with tags of their own, from the first tag on that the ledger is made with; in the queue
@@ -164,6 +164,11 @@ impl HostLedger {
     #[must_use]
     pub const fn is_host(&self, tag: u64) -> bool {
         tag >= self.first_tag
+    }
+
+    /// What each host takes.
+    pub(super) fn host_sums(&self) -> ResourceSums {
+        self.terms.sums()
     }
 
     /// How many hosts there are.
@@ -378,6 +383,13 @@ impl HostLedger {
     #[must_use]
     pub fn has_run(&self, tag: u64) -> Option<bool> {
         self.live.get(&tag).map(|host| host.has_run)
+    }
+
+    /// The tag of the host that this executor is, and the agent that it is on; `None` if it is none, or not any more.
+    #[must_use]
+    pub fn host(&self, executor: &str) -> Option<(u64, &str)> {
+        let tag = *self.launched.get(executor)?;
+        Some((tag, &self.live.get(&tag)?.agent_id))
     }
 
     /// The tag of the host that a task is in, which may have ended, until the task has left it.

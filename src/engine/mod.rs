@@ -31,6 +31,7 @@
 //! | `trace` | events for the crate `tracing`, with the feature of that name |
 
 mod agent_facts;
+mod agent_pauses;
 mod avoided_agents;
 mod clock;
 pub mod cluster_manager;
@@ -67,12 +68,15 @@ mod threads;
 pub(crate) mod trace;
 mod unreadable_offers;
 mod update;
+mod work_bounds;
 mod work_queue;
+mod work_starts;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use agent_pauses::{AgentPauses, UnstartedEnd};
 pub use clock::Clock;
 pub use host_ledger::{BatchCaps, HostLedger, HostTerms};
 pub use notice::{Notice, Observer, PlacedExecutor, Unobserved};

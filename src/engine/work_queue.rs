@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use super::agent_pauses::AgentPauses;
 use super::cluster_manager::ClusterManager;
 use super::host_ledger::{BatchCaps, HostLedger, HostTerms};
 use super::notice::{Notice, Observer};
@@ -28,12 +29,19 @@ use crate::time::Timestamp;
 /// their ends are received. Those of a lower rank start first; of equal ones, those with a lower tag. A task that has
 /// no room doesn't hold up smaller ones behind it, nor those of other [queues](Task::in_queue).
 ///
-/// Each attempt has one end, which is received once. So to try again what has failed or was lost is to push it again.
-/// When the engine has been shut down or dropped, the receiver ends, too: attempts without an end are those whose
-/// ends the cluster had not told by then. Executors that the engine adopts from a former one are none of the queue's.
+/// Each attempt that was started has one end, which is received once. So to try again what has failed or was lost is to
+/// push it again. When the engine has been shut down or dropped, the receiver ends, too: attempts without an end are
+/// those whose ends the cluster had not told by then. Executors that the engine adopts from a former one are none of
+/// the queue's.
 ///
-/// A task that no agent has room for waits for ever, and so does one in a queue that isn't there: look at
-/// [`counts`](WorkQueue::counts), and [`remove`](WorkQueue::remove) it.
+/// A task that its agent never starts, because it drops it or because its host never runs, waits again, and the agent
+/// gets no tasks for a [pause](AgentPauses). If no host has ever run and on each agent three have failed in a row, all
+/// tasks that wait fail with the reason: their ends name no [executor](TaskEnd::executor). With an
+/// [exclusion rule](crate::config::ExclusionRule) that excludes agents before that, tasks wait for its end instead.
+///
+/// A task that no agent has room for waits for ever, and so does one that the caps or its queue never admit, of which
+/// [`never_starts`](WorkQueue::never_starts) says so: look at [`counts`](WorkQueue::counts), and
+/// [`remove`](WorkQueue::remove) it.
 ///
 /// Call [`end_surplus`](WorkQueue::end_surplus) now and then: it ends attempts that came back after they had been given
 /// up, beside which the next one runs, and hosts that are idle.
@@ -89,7 +97,7 @@ pub struct TaskEnd {
     pub task: Task,
     /// Its rank.
     pub rank: u64,
-    /// The executor that the attempt was.
+    /// The executor that the attempt was; empty if there was none, since no host runs.
     pub executor: String,
     /// How it has ended. One that was given up is lost, though it may still run; see
     /// [`UnreachableRule`](crate::config::UnreachableRule).
@@ -100,33 +108,40 @@ pub struct TaskEnd {
     pub process: Option<Box<ProcessReport>>,
 }
 
-struct WorkState {
+pub(super) struct WorkState {
     /// By tag: those that wait, and those that were picked and haven't ended.
-    tasks: HashMap<u64, QueuedTask>,
+    pub(super) tasks: HashMap<u64, QueuedTask>,
     /// The ranks and tags of those that wait.
-    waiting: BTreeMap<WorkKind, BTreeSet<(u64, u64)>>,
-    /// The tags of those that were launched, by executor.
-    launched: HashMap<String, u64>,
+    pub(super) waiting: BTreeMap<WorkKind, BTreeSet<(u64, u64)>>,
+    /// The tasks that were launched, by executor.
+    pub(super) launched: HashMap<String, LaunchedTask>,
     /// Executors that came back after they had been given up.
     returned: Vec<String>,
     gpus_picked: u32,
     chooser: Chooser,
-    hosts: Option<HostLedger>,
+    pub(super) hosts: Option<HostLedger>,
+    pub(super) pauses: AgentPauses,
     /// Set when it is started.
-    kernel: Option<Kernel>,
+    pub(super) kernel: Option<Kernel>,
     /// `None` once its engine has ended.
     ends: Option<Sender<TaskEnd>>,
 }
 
 #[derive(Clone)]
-struct QueuedTask {
-    task: Task,
-    rank: u64,
+pub(super) struct QueuedTask {
+    pub(super) task: Task,
+    pub(super) rank: u64,
     command: Command,
 }
 
+pub(super) struct LaunchedTask {
+    pub(super) tag: u64,
+    pub(super) agent_id: String,
+    pub(super) has_run: bool,
+}
+
 /// What tasks have in common that have room together: their queue, cores, memory and GPUs.
-type WorkKind = (QueueId, MilliCpus, Mebibytes, Gpus);
+pub(super) type WorkKind = (QueueId, MilliCpus, Mebibytes, Gpus);
 
 fn kind_of(task: &Task) -> WorkKind {
     (task.queue, task.cores, task.memory, task.gpus)
@@ -156,6 +171,7 @@ impl WorkQueue {
             gpus_picked: 0,
             chooser: Chooser::new(),
             hosts: hosts.map(|terms| HostLedger::new(terms, WorkQueue::HOST_TAGS)),
+            pauses: AgentPauses::default(),
             kernel: None,
             ends: Some(ends),
         };
@@ -240,13 +256,14 @@ impl WorkQueue {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, WorkState> {
+    pub(super) fn state(&self) -> MutexGuard<'_, WorkState> {
         lock(&self.state)
     }
 
-    fn noticed(&self, notice: &Notice) {
+    fn noticed(&self, at: Timestamp, notice: &Notice) {
         let mut state = self.state();
-        if let Some(end) = state.noticed(notice) {
+        let ends = state.noticed(at, notice).into_iter().chain(state.refuse_without_hosts(notice));
+        for end in ends.collect::<Vec<_>>() {
             // Nobody receives it if the receiver is gone.
             let _is_received = state.ends.as_ref().map(|ends| ends.send(end));
         }
@@ -303,7 +320,7 @@ impl WorkState {
         caps
     }
 
-    fn take_back(&mut self, tag: u64) {
+    pub(super) fn take_back(&mut self, tag: u64) {
         let _is_task = self.hosts.as_mut().map(|hosts| hosts.take_back(tag));
         let Some(QueuedTask { task, rank, .. }) = self.tasks.get(&tag) else { return };
         let (task, rank) = (*task, *rank);
@@ -311,12 +328,16 @@ impl WorkState {
         self.wait(task, rank);
     }
 
-    fn noticed(&mut self, notice: &Notice) -> Option<TaskEnd> {
+    fn noticed(&mut self, at: Timestamp, notice: &Notice) -> Option<TaskEnd> {
+        let is_put_back = self.follow_starts(at, notice);
         self.hosts.iter_mut().for_each(|hosts| hosts.noticed(notice));
         match notice {
+            _ if is_put_back => None,
             Notice::Placed(placed) => {
                 let tag = placed.tag.filter(|tag| self.tasks.contains_key(tag))?;
-                self.launched.insert(placed.executor.clone(), tag);
+                let agent_id = placed.agent_id.clone();
+                let launched = LaunchedTask { tag, agent_id, has_run: false };
+                self.launched.insert(placed.executor.clone(), launched);
                 None
             }
             Notice::Updated { executor, change: Change::Ended(fate), message, process, .. } => {
@@ -337,7 +358,7 @@ impl WorkState {
 
     /// The end of what was launched as this executor, if that hasn't had one.
     fn end(&mut self, executor: &str, fate: Fate) -> Option<TaskEnd> {
-        let tag = self.launched.remove(executor)?;
+        let tag = self.launched.remove(executor)?.tag;
         let QueuedTask { task, rank, .. } = self.tasks.remove(&tag)?;
         self.gpus_picked = self.gpus_picked.saturating_sub(task.gpus.get());
         let (executor, message) = (executor.to_owned(), String::new());
@@ -346,7 +367,7 @@ impl WorkState {
 }
 
 impl TaskChooser for WorkQueue {
-    fn choose(&self, rooms: &Rooms<'_>, _now: Timestamp, picks: &mut Picks) {
+    fn choose(&self, rooms: &Rooms<'_>, now: Timestamp, picks: &mut Picks) {
         let mut guard = self.state();
         let mut hosts = guard.hosts.take();
         let queues = rooms.queues_left();
@@ -356,11 +377,13 @@ impl TaskChooser for WorkQueue {
             .is_some_and(|it| it.config().placement() == Placement::Consolidate);
         let caps = guard.caps();
         let state = &mut *guard;
-        let mut choose = |rooms: &[Room], picks: &mut Picks| {
-            let wanted = state.first(rooms, &queues);
+        let mut choose = |list: &[Room], picks: &mut Picks| {
+            let open = state.pauses.open_rooms(rooms, list, now);
+            let list = open.as_deref().unwrap_or(list);
+            let wanted = state.first(list, &queues);
             match consolidates {
-                true => state.chooser.consolidate(rooms, &wanted, picks),
-                false => state.chooser.round_robin(rooms, &wanted, picks),
+                true => state.chooser.consolidate(list, &wanted, picks),
+                false => state.chooser.round_robin(list, &wanted, picks),
             };
         };
         match &mut hosts {
@@ -417,7 +440,7 @@ struct WorkObserver {
 
 impl Observer for WorkObserver {
     fn notice(&mut self, at: Timestamp, notice: Notice) {
-        self.queue.noticed(&notice);
+        self.queue.noticed(at, &notice);
         self.observer.notice(at, notice);
     }
 }
@@ -437,6 +460,9 @@ impl fmt::Debug for WorkQueue {
 #[cfg(test)]
 #[cfg(not(any(loom, shuttle)))]
 mod tests {
+    use std::cell::Cell;
+    use std::time::Duration;
+
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -448,13 +474,12 @@ mod tests {
     use crate::offer::{Offer, Resource};
     use crate::status::{StatusUpdate, TaskState, UpdateReason};
 
-    const NOW: Timestamp = Timestamp::ORIGIN;
-
     /// A queue with a kernel and a handler, in place of an engine.
     struct Queued {
         queue: Arc<WorkQueue>,
         ends: Receiver<TaskEnd>,
         kernel: Kernel,
+        now: Cell<Timestamp>,
     }
 
     impl Queued {
@@ -468,7 +493,7 @@ mod tests {
                 .exclusion(None);
             let kernel = Kernel::new(config.build().unwrap(), IdScheme::unique("w", 1).unwrap());
             queue.state().kernel = Some(kernel.clone());
-            Queued { queue, ends, kernel }
+            Queued { queue, ends, kernel, now: Cell::new(Timestamp::ORIGIN) }
         }
 
         fn push(&self, tag: u64, rank: u64, millis: u64) -> bool {
@@ -482,9 +507,10 @@ mod tests {
             let offers = [Offer::new("O", agent, "host", &resources, &[])];
             let (mut handler, mut decisions) = (self.kernel.handler(), Decisions::new());
             let mut picks = Picks::new();
-            let rooms = handler.propose(&offers, NOW);
-            self.queue.choose(&rooms, NOW, &mut picks);
-            rooms.commit(&picks, NOW, &mut decisions);
+            let now = self.now.get();
+            let rooms = handler.propose(&offers, now);
+            self.queue.choose(&rooms, now, &mut picks);
+            rooms.commit(&picks, now, &mut decisions);
             self.queue.unplaced(decisions.unplaced());
             let mut placed = Vec::new();
             for accepted in decisions.accepts() {
@@ -508,7 +534,7 @@ mod tests {
             };
             assert_eq!(command.argv, [expected]);
             let resources = crate::resources::ExecutorResources::NONE;
-            self.queue.noticed(&Notice::Placed(PlacedExecutor {
+            self.noticed(Notice::Placed(PlacedExecutor {
                 id,
                 executor: executor.to_owned(),
                 agent_id: agent.to_owned(),
@@ -519,13 +545,33 @@ mod tests {
         }
 
         fn update(&self, executor: &str, change: Change) {
-            if let Change::Ended(_) = change {
-                self.kernel.status_update(&StatusUpdate::new(executor, TaskState::Finished), NOW);
+            self.update_as(executor, TaskState::Finished, change);
+        }
+
+        fn noticed(&self, notice: Notice) {
+            self.queue.noticed(self.now.get(), &notice);
+        }
+
+        fn sleep(&self, seconds: u64) {
+            self.now.set(self.now.get().plus(Duration::from_secs(seconds)));
+        }
+
+        /// An agent says twice that it has not started an executor. Then its pause is over, however long it is.
+        fn drop_twice(&self, executor: &str) {
+            for _ in 0..2 {
+                self.update_as(executor, TaskState::Dropped, Change::Ended(Fate::Lost));
             }
-            self.queue.noticed(&Notice::Updated {
+            self.sleep(60);
+        }
+
+        fn update_as(&self, executor: &str, state: TaskState, change: Change) {
+            if let Change::Ended(_) = change {
+                self.kernel.status_update(&StatusUpdate::new(executor, state), self.now.get());
+            }
+            self.noticed(Notice::Updated {
                 executor: executor.to_owned(),
                 tag: None,
-                state: TaskState::Finished,
+                state,
                 change,
                 message: "why".to_owned(),
                 reported_at: None,
@@ -586,6 +632,78 @@ mod tests {
         assert_eq!(queued.queue.counts(), (6, 3));
     }
 
+    /// Goal: an agent that drops what it is given gets no tasks for a pause that grows until it runs something, and the
+    /// tasks wait without an end. Method: an agent that drops a task again and again, and another one in its pause.
+    #[test]
+    fn agents_that_start_nothing_have_pauses() {
+        let queued = Queued::new(false, false);
+        assert!(queued.push(0, 0, 500));
+        let lost = Change::Ended(Fate::Lost);
+        for pause in [1, 2, 4, 8] {
+            let placed = queued.offer("S1", 1.0);
+            queued.update_as(&placed[0].1, TaskState::Dropped, lost);
+            assert_eq!(queued.queue.counts(), (1, 0));
+            queued.sleep(pause - 1);
+            assert_eq!(queued.offer("S1", 1.0), []);
+            queued.sleep(1);
+        }
+        let placed = queued.offer("S1", 1.0);
+        queued.update_as(&placed[0].1, TaskState::Running, Change::Running);
+        queued.update_as(&placed[0].1, TaskState::Dropped, lost);
+        assert_eq!(queued.ends.try_iter().map(|end| end.fate).collect::<Vec<_>>(), [Fate::Lost]);
+        assert!(queued.push(0, 0, 500));
+        queued.update_as(&queued.offer("S1", 1.0)[0].1, TaskState::Dropped, lost);
+        assert_eq!((queued.offer("S1", 1.0), queued.offer("S2", 1.0).len()), (vec![], 1));
+    }
+
+    /// Goal: tasks fail once the host of each agent has failed three times before it ran, with the reason, and not
+    /// before; whichever end is told first. Method: two agents, one after the other; then hosts that fail after one
+    /// has run.
+    #[test]
+    fn tasks_fail_if_no_host_runs() {
+        let queued = Queued::new(true, false);
+        (0..2).for_each(|tag| assert!(queued.push(tag, 0, 3000)));
+        let lost = Change::Ended(Fate::Lost);
+        let fail = |mut placed: Vec<(u64, String)>, host_first: bool| {
+            placed.sort_by_key(|(tag, _)| (*tag < WorkQueue::HOST_TAGS) == host_first);
+            for (tag, executor) in &placed {
+                match *tag {
+                    WorkQueue::HOST_TAGS.. => {
+                        queued.update_as(executor, TaskState::Failed, Change::Ended(Fate::Failed));
+                    }
+                    _ => queued.update_as(executor, TaskState::Gone, lost),
+                }
+            }
+        };
+        for round in 0..3 {
+            for agent in ["S1", "S2"] {
+                assert_eq!(queued.ends.try_iter().count(), 0, "round {round}");
+                let placed = queued.offer(agent, 4.0);
+                assert_eq!(placed.len(), 2, "a host and its task");
+                fail(placed, round % 2 == 0);
+            }
+            queued.sleep(60);
+        }
+        let told = |end: TaskEnd| (end.task.tag, end.executor, end.fate, end.message);
+        let ends: Vec<_> = queued.ends.try_iter().map(told).collect();
+        let why = "no host of tasks has started on any agent: why".to_owned();
+        let end = |tag| (tag, String::new(), Fate::Failed, why.clone());
+        assert_eq!(ends, [end(0), end(1)]);
+        assert_eq!(queued.queue.counts(), (0, 0));
+
+        assert!(queued.push(0, 0, 3000));
+        let placed = queued.offer("S1", 4.0);
+        placed.iter().for_each(|it| queued.update_as(&it.1, TaskState::Running, Change::Running));
+        fail(placed, true);
+        assert_eq!(queued.ends.try_iter().map(|end| end.fate).collect::<Vec<_>>(), [Fate::Lost]);
+        assert!(queued.push(0, 0, 3000));
+        for _ in 0..4 {
+            fail(queued.offer("S1", 4.0), true);
+            queued.sleep(60);
+        }
+        assert_eq!((queued.ends.try_iter().count(), queued.queue.counts()), (0, (1, 0)));
+    }
+
     #[derive(Clone, Debug)]
     enum WorkStep {
         Push {
@@ -602,6 +720,8 @@ mod tests {
         Run(u8),
         End(u8, bool),
         GiveUp(u8),
+        /// The agent says that it has never started it.
+        Drop(u8),
         /// The end of one that was given up.
         LateEnd(u8),
     }
@@ -620,6 +740,7 @@ mod tests {
                 2 => any::<u8>().prop_map(WorkStep::Run),
                 4 => any::<(u8, bool)>().prop_map(|(at, well)| WorkStep::End(at, well)),
                 1 => any::<u8>().prop_map(WorkStep::GiveUp),
+                1 => any::<u8>().prop_map(WorkStep::Drop),
                 1 => any::<u8>().prop_map(WorkStep::LateEnd),
             ],
             0..60,
@@ -628,15 +749,12 @@ mod tests {
 
     proptest! {
         /// Goal: each attempt has one end, which is received once; a task waits, is in flight or isn't in the queue, as
-        /// a plain list of tasks says; and what is said of an attempt that was given up says nothing of later ones.
+        /// a plain list of tasks says; one that was never started waits again; and what is said of an attempt that was
+        /// given up says nothing of later ones.
         /// Method: random pushes, offers, ends and losses, with hosts and without, with a cap and without; in the end
         /// all that waits starts.
         #[test]
-        fn each_attempt_has_one_end(
-            steps in steps(),
-            hosts: bool,
-            capped: bool,
-        ) {
+        fn each_attempt_has_one_end(steps in steps(), hosts: bool, capped: bool) {
             let queued = Queued::new(hosts, capped);
             let mut waiting: BTreeSet<u64> = BTreeSet::new();
             let mut in_flight: Vec<(u64, String)> = Vec::new();
@@ -667,23 +785,26 @@ mod tests {
                         }
                     }
                     WorkStep::Run(at) if !live_hosts.is_empty() => {
-                        let at = usize::from(at) % live_hosts.len();
-                        queued.update(&live_hosts[at].1, Change::Running);
+                        let (_, host) = &live_hosts[usize::from(at) % live_hosts.len()];
+                        queued.update(host, Change::Running);
                     }
                     WorkStep::End(at, well) if !in_flight.is_empty() => {
-                        let at = usize::from(at) % in_flight.len();
-                        let (tag, executor) = in_flight.remove(at);
+                        let (tag, executor) = in_flight.remove(usize::from(at) % in_flight.len());
                         let fate = if well { Fate::Finished } else { Fate::Failed };
                         queued.update(&executor, Change::Ended(fate));
                         queued.update(&executor, Change::Ended(Fate::Lost));
                         due.push((tag, executor, fate));
                     }
                     WorkStep::GiveUp(at) if !in_flight.is_empty() => {
-                        let at = usize::from(at) % in_flight.len();
-                        let (tag, executor) = in_flight.remove(at);
-                        queued.queue.noticed(&Notice::GivenUp { executor: executor.clone() });
+                        let (tag, executor) = in_flight.remove(usize::from(at) % in_flight.len());
+                        queued.noticed(Notice::GivenUp { executor: executor.clone() });
                         given_up.push(executor.clone());
                         due.push((tag, executor, Fate::Lost));
+                    }
+                    WorkStep::Drop(at) if !in_flight.is_empty() => {
+                        let (tag, executor) = in_flight.remove(usize::from(at) % in_flight.len());
+                        queued.drop_twice(&executor);
+                        waiting.insert(tag);
                     }
                     WorkStep::LateEnd(at) if !given_up.is_empty() => {
                         let at = usize::from(at) % given_up.len();

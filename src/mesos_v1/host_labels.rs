@@ -7,3 +7,5 @@ pub(crate) const HOST_LABEL: &str = "offermill.host";
 pub(crate) const PID_LABEL: &str = "offermill.pid";
 /// The folder with what the task prints, on its agent.
 pub(crate) const FOLDER_LABEL: &str = "offermill.folder";
+/// Workers of a standalone master say by it that their machine had nothing left for an executor, which was not started.
+pub(crate) const EXHAUSTED_LABEL: &str = "offermill.exhausted";

@@ -349,3 +349,31 @@ fn secret_files_of_other_users_are_refused() {
     assert_eq!(used.status.code(), Some(4), "{}", errors(&used));
     assert!(!errors(&used).contains("can be written"), "{}", errors(&used));
 }
+
+/// Goal: that an agent's disk has no room is no failure of its tasks, with hosts and without: they start once there is
+/// room, and the results say what was not started. Method: a work folder of a file system of its own, which has no room
+/// for a sandbox for the first three seconds; tasks without retries.
+#[test]
+#[ignore = "needs root"]
+fn a_full_disk_fails_no_task() {
+    let script = "mount -t tmpfs -o nr_inodes=40,mode=700 none work
+        mkdir work/filler
+        n=0; while { : >work/filler/$n; } 2>/dev/null; do n=$((n + 1)); done; rm work/filler/[1234]
+        (sleep 3; rm -r work/filler) & exec \"$@\"";
+    for more in [&[][..], &["--task-hosts"]] {
+        let folder = Folder::new();
+        folder.write("tasks", "true\ntrue\n");
+        fs::create_dir(folder.0.join("work")).unwrap();
+        let mut run = Command::new("unshare");
+        run.current_dir(&folder.0).args(["--mount", "bash", "-c", script, "bash"]);
+        run.args([env!("CARGO_BIN_EXE_offermill"), "run", "--master", "local-cluster[1,1,64]"]);
+        run.args(["--work-dir", "work", "--tasks", "tasks", "--task-memory", "16m"]);
+        let output = run.args(["--task-cores", "0.8"]).args(more).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+        let results = fs::read_to_string(folder.0.join("tasks.results")).unwrap();
+        let count = |state: &str| results.matches(&format!("\"state\":\"{state}\"")).count();
+        assert!(count("not_started") > 0, "{results}");
+        let others = ["succeeded", "failed", "retried", "lost"].map(count);
+        assert_eq!(others, [2, 0, 0, 0], "{results}");
+    }
+}

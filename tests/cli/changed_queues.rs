@@ -226,6 +226,7 @@ fn wrong_changes_change_nothing() {
             "q:max-cores=0",
             "max-cores of the queue q is \"0\", but must be a number of cores above 0",
         ),
+        ("q:max-mem=0", "max-mem of the queue q is \"0\", but must be at least 1 MiB"),
         ("q:max-cores=1", "tasks, line 2: it takes 2 cores; the queue q has at most 1"),
         ("q:max-mem=8m", "tasks, line 2: it takes 16 MiB; the queue q has at most 8 MiB"),
         (

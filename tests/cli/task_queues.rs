@@ -159,6 +159,10 @@ fn wrong_queues_are_refused() {
             "--total-task-memory is \"x\", but must be",
         ),
         (
+            &["--queues", "q", "--total-task-memory", "0"],
+            "--total-task-memory is \"0\", but must be at least 1 MiB",
+        ),
+        (
             &["--queues", "q", "--total-task-memory", "8m"],
             "tasks, line 1: it takes 16 MiB; --total-task-memory is 8 MiB",
         ),

@@ -20,7 +20,7 @@ use crate::cluster::worker_offers::{CpuMemory, WorkerOffers};
 use crate::engine::cluster_manager::Event;
 use crate::launch::Hosting;
 use crate::resources::Gpus;
-use crate::status::{TaskState, UpdateReason};
+use crate::status::{ProcessReport, TaskState, UpdateReason};
 
 /// The number of the only subscription. It lasts as long as the cluster.
 const EPOCH: u64 = 1;
@@ -285,12 +285,14 @@ impl Actor {
         self.offers.release(*agent, agent_id, *amounts, *port);
         let state = match error.kind {
             _ if executor.force_at.is_some() => TaskState::Killed,
-            StartErrorKind::Failed => TaskState::Failed,
+            StartErrorKind::Failed | StartErrorKind::Exhausted => TaskState::Failed,
             StartErrorKind::Unsupported => TaskState::Error,
             StartErrorKind::LimitReached => TaskState::Dropped,
         };
+        let process =
+            error.kind.is_agents().then(|| ProcessReport::default().with_agent_exhausted());
         self.remove_host(id, &error.why);
-        self.reporter.executor_update(id, agent_id, state, error.why);
+        self.reporter.process_update(id, agent_id, state, error.why, process);
     }
 
     fn kill(&mut self, id: &str, grace: Duration, now: Instant) {

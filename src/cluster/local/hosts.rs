@@ -57,7 +57,7 @@ impl Actor {
             Err(record) => {
                 self.release(&record);
                 let why = format!("its host {host} has ended, or is about to");
-                self.reporter.executor_update(&id, agent_id, TaskState::Gone, why);
+                self.reporter.executor_update(&id, agent_id, TaskState::Dropped, why);
             }
         }
     }
@@ -184,9 +184,12 @@ impl Actor {
                 }
                 exit => (TaskState::Failed, exit.to_string()),
             },
-            HostedEnd::HostGone { why, is_asked } => {
-                let is_killed = is_asked || is_stopping;
-                let state = if is_killed { TaskState::Killed } else { TaskState::Gone };
+            HostedEnd::HostGone { why, is_asked, is_sent } => {
+                let state = match is_sent {
+                    _ if is_asked || is_stopping => TaskState::Killed,
+                    true => TaskState::Gone,
+                    false => TaskState::Dropped,
+                };
                 (state, format!("its host {host} is gone: {why}"))
             }
         }

@@ -1,7 +1,8 @@
 //! What a Mesos task status says of the task's process: the process id in the container's status, and how it ended, in
-//! the message of Mesos' own executors. Of a task in a host, process and folder are in labels.
+//! the message of Mesos' own executors. Of a task in a host, process and folder are in labels; and so it is that a
+//! worker of a standalone master had nothing left for an executor.
 
-use crate::mesos_v1::host_labels::{FOLDER_LABEL, PID_LABEL};
+use crate::mesos_v1::host_labels::{EXHAUSTED_LABEL, FOLDER_LABEL, PID_LABEL};
 use crate::mesos_v1::messages::TaskStatus;
 use crate::mesos_v1::signals::SIGNALS;
 use crate::status::{ProcessExit, ProcessReport};
@@ -14,11 +15,13 @@ pub(super) fn process_report(status: &TaskStatus) -> Option<ProcessReport> {
             pid: label(status, PID_LABEL).and_then(|pid| pid.parse().ok()),
             sandbox: label(status, FOLDER_LABEL).map(str::to_owned),
             exit,
+            ..ProcessReport::default()
         },
         None => {
             let container = status.container_status.as_ref();
             let pid = container.and_then(|container| container.executor_pid);
-            ProcessReport { pid, exit, ..ProcessReport::default() }
+            let is_agent_exhausted = label(status, EXHAUSTED_LABEL).is_some();
+            ProcessReport { pid, exit, is_agent_exhausted, ..ProcessReport::default() }
         }
     };
     (report != ProcessReport::default()).then_some(report)
@@ -87,6 +90,17 @@ mod tests {
         let status = TaskStatus { container_status: Some(container), ..TaskStatus::default() };
         assert_eq!(process_report(&status), Some(ProcessReport::default().with_pid(71)));
         assert_eq!(process_report(&TaskStatus::default()), None);
+    }
+
+    /// Goal: that an agent had nothing left for an executor is passed on. Method: a status with the label.
+    #[test]
+    fn exhausted_agents_are_passed_on() {
+        let value = Some("true".to_owned());
+        let labels = vec![Label { key: EXHAUSTED_LABEL.to_owned(), value }];
+        let labels = Some(Labels { labels });
+        let status = TaskStatus { labels, ..TaskStatus::default() };
+        let expected = ProcessReport::default().with_agent_exhausted();
+        assert_eq!(process_report(&status), Some(expected));
     }
 
     /// Goal: the process and the folder of a task in a host are passed on, and not the process of the host. Method: a

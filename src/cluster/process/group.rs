@@ -79,6 +79,24 @@ pub(crate) enum StartErrorKind {
     Unsupported,
     /// The program or the machine has no more open files or processes available at the moment.
     LimitReached,
+    /// The machine has no more memory or disk space available at the moment.
+    Exhausted,
+}
+
+impl StartErrorKind {
+    /// The kind of a start that has failed with this error.
+    pub(crate) fn of(error: &io::Error) -> StartErrorKind {
+        match Errno::from_io_error(error) {
+            Some(Errno::MFILE | Errno::NFILE | Errno::AGAIN) => StartErrorKind::LimitReached,
+            Some(Errno::NOMEM | Errno::NOSPC | Errno::DQUOT) => StartErrorKind::Exhausted,
+            _ => StartErrorKind::Failed,
+        }
+    }
+
+    /// Whether the agent has nothing left for what was to be started, which is no fault of that.
+    pub(crate) fn is_agents(self) -> bool {
+        matches!(self, StartErrorKind::LimitReached | StartErrorKind::Exhausted)
+    }
 }
 
 impl StartError {
@@ -97,11 +115,7 @@ impl StartError {
     }
 
     pub(crate) fn from_io(what: &str, error: &io::Error) -> StartError {
-        let kind = match Errno::from_io_error(error) {
-            Some(Errno::MFILE | Errno::NFILE | Errno::AGAIN) => StartErrorKind::LimitReached,
-            _ => StartErrorKind::Failed,
-        };
-        StartError { why: format!("{what}: {error}"), kind }
+        StartError { why: format!("{what}: {error}"), kind: StartErrorKind::of(error) }
     }
 }
 
@@ -348,11 +362,15 @@ mod tests {
             (Errno::MFILE, StartErrorKind::LimitReached),
             (Errno::NFILE, StartErrorKind::LimitReached),
             (Errno::AGAIN, StartErrorKind::LimitReached),
+            (Errno::NOMEM, StartErrorKind::Exhausted),
+            (Errno::NOSPC, StartErrorKind::Exhausted),
+            (Errno::DQUOT, StartErrorKind::Exhausted),
             (Errno::NOENT, StartErrorKind::Failed),
             (Errno::ACCESS, StartErrorKind::Failed),
         ] {
             let error = spawn_error("etl", &errno.into());
             assert_eq!(error.kind, kind, "{}", error.why);
+            assert_eq!(kind.is_agents(), kind != StartErrorKind::Failed);
             assert!(error.why.starts_with("command \"etl\" "));
         }
     }

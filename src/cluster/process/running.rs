@@ -62,6 +62,7 @@ impl<T> RunningExecutor<T> {
             pid: u32::try_from(self.pid()).ok(),
             sandbox: self.sandbox().to_str().map(str::to_owned),
             exit,
+            ..ProcessReport::default()
         }
     }
 

@@ -34,6 +34,8 @@ struct HostedTask<T> {
     /// What the host calls it.
     name: String,
     record: T,
+    /// Its host may have it.
+    is_sent: bool,
     process: Option<ProcessReport>,
     is_asked_to_end: bool,
 }
@@ -85,14 +87,15 @@ pub(crate) enum HostEnd {
 /// How a task in a host has ended.
 #[derive(Debug)]
 pub(crate) enum HostedEnd {
-    /// It couldn't be started. `is_busy` says that the machine had no process or file for it at the moment.
+    /// It couldn't be started. `is_busy` says that the machine had no process, file, memory or disk space for it at the
+    /// moment.
     NotStarted { why: String, is_busy: bool },
     /// It was asked to end before its host had it.
     Withdrawn,
     /// By itself, or on request.
     Exited { exit: Exit, is_asked: bool, is_host_asked: bool },
-    /// With its host, which is gone for this reason.
-    HostGone { why: String, is_asked: bool },
+    /// With its host, which is gone for this reason. `is_sent` says that the host may have started it.
+    HostGone { why: String, is_asked: bool, is_sent: bool },
 }
 
 /// A request to end that concerns a task in a host.
@@ -191,11 +194,13 @@ impl<T> HostRegistry<T> {
         let entry = self.hosts.get_mut(&host).filter(|entry| !entry.is_finishing);
         let Some(entry) = entry else { return Err(record) };
         let start = HostRequest::Start { task: name.clone(), argv, environment };
-        match entry.is_usable() {
+        let is_sent = entry.is_usable() && entry.is_ready;
+        match is_sent {
             true => entry.send(start),
             false => entry.waiting.push(start),
         }
-        let task = HostedTask { host, name, record, process: None, is_asked_to_end: false };
+        let task =
+            HostedTask { host, name, record, is_sent, process: None, is_asked_to_end: false };
         self.tasks.insert(id, task);
         Ok(())
     }
@@ -263,8 +268,14 @@ impl<T> HostRegistry<T> {
             }
             HostEvent::Report(HostReport::Ready { .. }) => {
                 entry.is_ready = true;
-                let waiting = std::mem::take(&mut entry.waiting);
-                waiting.into_iter().for_each(|request| entry.send(request));
+                for request in std::mem::take(&mut entry.waiting) {
+                    if let HostRequest::Start { task, .. } = &request
+                        && let Some(task) = self.tasks.get_mut(&id_of(task))
+                    {
+                        task.is_sent = true;
+                    }
+                    entry.send(request);
+                }
                 vec![HostOutcome::HostReady(host.to_owned())]
             }
             HostEvent::Report(report) => self.on_report(host, report, id_of),
@@ -314,7 +325,7 @@ impl<T> HostRegistry<T> {
         let outcome = match report {
             HostReport::Started { pid, folder, .. } => {
                 let (pid, sandbox) = (u32::try_from(pid).ok(), Some(folder));
-                let process = ProcessReport { pid, sandbox, exit: None };
+                let process = ProcessReport { pid, sandbox, ..ProcessReport::default() };
                 task.process = Some(process.clone());
                 let is_told = !task.is_asked_to_end;
                 is_told.then_some(HostOutcome::TaskRuns { id, process })
@@ -430,12 +441,15 @@ impl<T> HostRegistry<T> {
     /// The tasks of a host are gone with it.
     fn lose_tasks(&mut self, host: &str, why: &str) -> Vec<HostOutcome<T>> {
         let lost = self.tasks.iter().filter(|(_, task)| task.host == host);
-        let mut lost: Vec<(String, bool)> =
-            lost.map(|(id, task)| (id.clone(), task.is_asked_to_end)).collect();
-        lost.sort();
-        let end = |(id, is_asked): (String, bool)| {
-            self.task_ended(&id, HostedEnd::HostGone { why: why.to_owned(), is_asked })
+        let end = |task: &HostedTask<T>| HostedEnd::HostGone {
+            why: why.to_owned(),
+            is_asked: task.is_asked_to_end,
+            is_sent: task.is_sent,
         };
+        let mut lost: Vec<(String, HostedEnd)> =
+            lost.map(|(id, task)| (id.clone(), end(task))).collect();
+        lost.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let end = |(id, end): (String, HostedEnd)| self.task_ended(&id, end);
         lost.into_iter().filter_map(end).collect()
     }
 
@@ -518,7 +532,9 @@ mod tests {
         assert_eq!((registry.next_due(), registry.run_due(now + look * 99).len()), (None, 0));
         assert_eq!(registry.hosts["h"].fault.as_deref(), Some("the host isn't ready after 60 s"));
         assert_eq!(registry.start(task("b", "h")), Ok(()));
-        let gone = |id: &str| format!("{id}: HostGone {{ why: \"why\", is_asked: false }}");
+        let gone = |id: &str| {
+            format!("{id}: HostGone {{ why: \"why\", is_asked: false, is_sent: false }}")
+        };
         assert_eq!(shown(&registry.remove("h", "why")), [gone("a"), gone("b")]);
     }
 
@@ -586,6 +602,30 @@ mod tests {
         assert_eq!(event(&mut registry, report("a", runs)), ["end h"]);
     }
 
+    /// Goal: what a host that is gone may have started is told from what it never got. Method: tasks that come before
+    /// the host is ready, once it is, and once its connection has ended.
+    #[test]
+    fn what_a_host_never_got_is_known() {
+        let (mut registry, _input) = started(Instant::now());
+        assert_eq!(registry.start(task("a", "h")), Ok(()));
+        event(&mut registry, HostEvent::Report(HostReport::Ready { sweeper: 7 }));
+        assert_eq!(registry.start(task("b", "h")), Ok(()));
+        assert_eq!(event(&mut registry, HostEvent::Closed { is_swept: true }), ["end h"]);
+        assert_eq!(registry.start(task("c", "h")), Ok(()));
+        let gone = |id: &str, is_sent: bool| {
+            format!("{id}: HostGone {{ why: \"why\", is_asked: false, is_sent: {is_sent} }}")
+        };
+        let expected = [gone("a", true), gone("b", true), gone("c", false)];
+        assert_eq!(shown(&registry.remove("h", "why")), expected);
+
+        // One that is asked to end before it is ready never gets what waits for it.
+        let (mut registry, _input) = started(Instant::now());
+        assert_eq!(registry.start(task("a", "h")), Ok(()));
+        registry.finish("h", Duration::ZERO);
+        event(&mut registry, HostEvent::Report(HostReport::Ready { sweeper: 7 }));
+        assert_eq!(shown(&registry.remove("h", "why")), [gone("a", false)]);
+    }
+
     /// Goal: tasks that their host doesn't have yet are taken back, or end with it. Method: a kill, an end, and a host
     /// that isn't started.
     #[test]
@@ -600,7 +640,9 @@ mod tests {
         };
         assert_eq!(shown(&[outcome]), ["b: Withdrawn"]);
         assert!(registry.kill("b", Duration::ZERO).is_none());
-        let gone = |id: &str| format!("{id}: HostGone {{ why: \"why\", is_asked: false }}");
+        let gone = |id: &str| {
+            format!("{id}: HostGone {{ why: \"why\", is_asked: false, is_sent: false }}")
+        };
         assert_eq!(shown(&registry.remove("h", "why")), [gone("a"), gone("c")]);
         assert_eq!(shown(&registry.remove("h", "why")), [""; 0]);
         registry.add("h");

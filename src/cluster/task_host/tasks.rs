@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::retry_on_intr;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, wait, waitid, waitpid,
 };
 
 use super::message::HostReport;
 use super::sweeper::{MARK_VARIABLE, Sweeper};
-use crate::cluster::process::Exit;
+use crate::cluster::process::{Exit, StartErrorKind};
 use crate::private_files::PrivateFolder;
 
 /// The maximum grace period of a kill.
@@ -75,16 +75,7 @@ impl RunningTasks {
         let (pid, folder) = match self.spawn(&name, argv, environment) {
             Ok(spawned) => spawned,
             Err((why, error)) => {
-                let busy = [
-                    Errno::MFILE,
-                    Errno::NFILE,
-                    Errno::AGAIN,
-                    Errno::NOMEM,
-                    Errno::NOSPC,
-                    Errno::DQUOT,
-                ];
-                let errno = Errno::from_io_error(&error);
-                let is_busy = errno.is_some_and(|errno| busy.contains(&errno));
+                let is_busy = StartErrorKind::of(&error).is_agents();
                 let why = format!("{why}: {error}");
                 return Ok(HostReport::NotStarted { task: name, why, is_busy });
             }

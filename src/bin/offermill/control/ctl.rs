@@ -34,7 +34,8 @@ Exit codes:
     0  the run or the master executed the command; the reply is on standard output
     1  it refused the command; the reason is on standard error
     2  the command is not one line of text
-    4  no run or master of this user replies at the socket
+    4  no reply came within 30 s: no run or master listens at the socket, or it is
+       another user's, or it hangs. One that hangs may execute the command later
     5  standard output can't be written (a closed pipe is fine)";
 
 /// The arguments of `offermill ctl`.
@@ -111,15 +112,22 @@ fn exchange(socket: &str, line: &str, give_up: Instant) -> io::Result<String> {
     // A run with too many clients replies without reading, so a failed write is reported only without a reply.
     let written = write_until(&run, format!("{line}\n").as_bytes(), give_up);
     let _gone = run.shutdown(Shutdown::Write);
-    let reply = read_reply(&mut run, give_up)?;
+    let reply = read_reply(&mut run, give_up).map_err(|error| may_be_done(&error))?;
     if reply.is_empty() {
         written?;
-        return Err(io::Error::other("it closed the connection without a reply"));
+        return Err(may_be_done(&io::Error::other("it closed the connection without a reply")));
     }
     if !is_whole(&reply) {
-        return Err(io::Error::new(ErrorKind::UnexpectedEof, "its reply was cut off"));
+        let cut_off = io::Error::new(ErrorKind::UnexpectedEof, "its reply was cut off");
+        return Err(may_be_done(&cut_off));
     }
     Ok(reply)
+}
+
+/// The error of a reply that didn't come, or not whole, after the command was sent.
+fn may_be_done(error: &io::Error) -> io::Error {
+    let why = format!("{error}; it may have executed the command, or may do so later");
+    io::Error::new(error.kind(), why)
 }
 
 /// Whether a reply has its end: that of the line, or an empty line after several.
@@ -199,6 +207,9 @@ mod tests {
         assert!(denied.contains("can't be reached: permission denied; only the user"), "{denied}");
         let absent = no_reply("s", &ErrorKind::NotFound.into());
         assert!(absent.starts_with("no run or master answers at \"s\": "), "{absent}");
+        let late = no_reply("s", &may_be_done(&io::Error::new(ErrorKind::TimedOut, "too long")));
+        let told = "no run or master answers at \"s\": too long; it may have executed the command, or may do so later";
+        assert_eq!(late, told);
     }
 
     /// Goal: a run that reads slowly is given up like one that replies slowly. Method: a long line of which 4 KiB are

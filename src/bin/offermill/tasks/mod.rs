@@ -11,7 +11,6 @@ mod choose;
 pub(crate) mod demand;
 pub(crate) mod order;
 pub(crate) mod parse;
-mod pauses;
 pub(crate) mod queue;
 pub(crate) mod queue_check;
 pub(crate) mod quotas;

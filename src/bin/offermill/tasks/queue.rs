@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use offermill::choosers::Chooser;
 use offermill::config::Placement;
-use offermill::engine::{HostLedger, HostTerms};
+use offermill::engine::{AgentPauses, HostLedger, HostTerms};
 use offermill::launch::{CommandForm, Setup};
 use offermill::{ProcessExit, ResourceSums, Task, Timestamp};
 
@@ -17,7 +17,6 @@ use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
 use crate::tasks::demand::QueueDemand;
 use crate::tasks::order::TaskList;
-use crate::tasks::pauses::AgentPauses;
 use crate::tasks::quotas::TaskQuotas;
 use crate::tasks::ready::{ReadyTasks, SeenAgents, TaskSize};
 use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult};
@@ -657,6 +656,24 @@ mod tests {
         let changes = ["l-1", "l-2", "l-3", "l-4"].map(lost);
         let lost = TaskChange::Lost;
         assert_eq!(changes, [lost, lost, lost, TaskChange::Retried]);
+    }
+
+    /// Goal: that the agent has nothing left for a task is no failure of it, and that it can't be started is. Method: a
+    /// task whose attempts end so.
+    #[test]
+    fn exhausted_agents_fail_no_task() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue_of(folder.path(), None, &["true"]);
+        for (is_agent_exhausted, expected) in
+            [(true, TaskChange::NotStarted), (false, TaskChange::Retried)]
+        {
+            let mut record = record("t", ExecutorState::Failed, Some(EndCause::NotStarted));
+            record.process.is_agent_exhausted = is_agent_exhausted;
+            queue.start(&mut queue.lock(), 0, ("S1", "agent-1"), SystemTime::UNIX_EPOCH);
+            queue.placed(&record);
+            let events = queue.ended(&record, None);
+            assert_eq!(events.iter().map(|event| event.what).collect::<Vec<_>>(), [expected]);
+        }
     }
 
     /// Goal: an agent whose host never runs gets no tasks for a while, and its tasks aren't lost; if that is so on all

@@ -226,7 +226,7 @@ fn parse_bounds(mut queue: Queue, bounds: &str) -> Result<Queue, String> {
         };
         let memory = || match is_none {
             true => Ok(None),
-            false => parse_memory(&named, value).map(Some).map_err(failed),
+            false => parse_bound_of_memory(&named, value).map(Some),
         };
         queue = match key {
             "max-cores" => queue.max_cores(cores()?),
@@ -240,6 +240,19 @@ fn parse_bounds(mut queue: Queue, bounds: &str) -> Result<Queue, String> {
         };
     }
     Ok(queue)
+}
+
+/// Parses an amount of memory that bounds tasks: as one of cores, it is above 0.
+///
+/// # Errors
+/// With what is wrong, as a clause that begins with `named`.
+pub(crate) fn parse_bound_of_memory(named: &str, text: &str) -> Result<Mebibytes, String> {
+    match parse_memory(named, text).map_err(|error| error.to_string())? {
+        Mebibytes::ZERO => {
+            Err(format!("{named} is {:?}, but must be at least 1 MiB", shortened(text)))
+        }
+        memory => Ok(memory),
+    }
 }
 
 /// The bounds of a queue as a text has them.
@@ -308,6 +321,14 @@ mod tests {
             ("a:max-cores=1,max-cores=2", "max-cores of the queue a stands there twice"),
             ("a:max-cores=many", "max-cores of the queue a is \"many\", but must be"),
             ("a:max-mem=1.5g", "max-mem of the queue a is \"1.5g\", but must be"),
+            ("a:max-cores=0", "max-cores of the queue a is \"0\", but must be"),
+            ("a:max-mem=0", "max-mem of the queue a is \"0\", but must be at least 1 MiB"),
+            ("a:max-mem=0g", "max-mem of the queue a is \"0g\", but must be at least 1 MiB"),
+            ("a:guaranteed-cores=0.0", "guaranteed-cores of the queue a is \"0.0\", but must be"),
+            (
+                "a:guaranteed-mem=0",
+                "guaranteed-mem of the queue a is \"0\", but must be at least 1",
+            ),
             ("a:max-mem=9999999g", "maximum of memory of the queue a is"),
             ("a:max-cores=9000000", "maximum of cores of the queue a is"),
             ("a:max-cores=1,guaranteed-cores=2", "guarantee of cores of the queue a is \"2\", but"),
@@ -422,6 +443,11 @@ mod tests {
             ("c:max-cores=1", "\"c\" is no queue of this run: default, a"),
             ("a:max-cores=3;a:max-mem=1g", "the queue \"a\" stands there twice"),
             ("a:max-cores=0", "max-cores of the queue a is \"0\", but must be"),
+            ("a:max-mem=0", "max-mem of the queue a is \"0\", but must be at least 1 MiB"),
+            (
+                "a:guaranteed-mem=0m",
+                "guaranteed-mem of the queue a is \"0m\", but must be at least",
+            ),
             (
                 "a:max-cores=0.5",
                 "guarantee of cores of the queue a is \"1\", but must be at most 0.5",

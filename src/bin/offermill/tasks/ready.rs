@@ -124,11 +124,6 @@ impl SeenAgents {
         self.agents.is_empty()
     }
 
-    /// Their ids.
-    pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
-        self.agents.keys().map(String::as_str)
-    }
-
     /// Records what an agent offers. Returns whether it is more than ever before.
     pub(super) fn offered(&mut self, agent_id: &str, host: &str, left: ResourceSums) -> bool {
         if !self.agents.contains_key(agent_id) {

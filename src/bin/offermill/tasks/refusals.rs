@@ -36,9 +36,9 @@ impl TaskQueue {
         if state.is_stopping || state.hosts.is_none() || state.counts.running > 0 {
             return Vec::new();
         }
-        let Some(why) = state.pauses.no_host_runs(state.agents.ids()) else { return Vec::new() };
+        let Some(why) = state.pauses.no_host_runs() else { return Vec::new() };
         let ready = state.ready.all();
-        self.refuse(state, ready, &format!("no host of tasks has started on any agent: {why}"))
+        self.refuse(state, ready, &why)
     }
 
     /// Fails ready tasks for this reason.

@@ -2,6 +2,8 @@
 
 use std::time::SystemTime;
 
+use offermill::engine::UnstartedEnd;
+
 use crate::model::end_cause::EndCause;
 use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskEvent};
@@ -48,17 +50,9 @@ impl TaskQueue {
 impl TaskQueueState {
     /// Whether nothing of an attempt has run: its agent says so, or its host has ended before it took tasks.
     fn was_never_started(&self, number: u32, record: &ExecutorRecord) -> bool {
-        let is_host_unstarted = || {
-            let Some(hosts) = &self.hosts else { return false };
-            let Some(host) = hosts.host_of(number.into()) else { return false };
-            hosts.has_run(host) == Some(false) || self.pauses.is_unstarted(host)
-        };
-        match record.cause {
-            _ if record.state == ExecutorState::Finished || record.running_since.is_some() => false,
-            Some(EndCause::Dropped) => true,
-            Some(EndCause::AgentLost) => is_host_unstarted(),
-            _ => false,
-        }
+        let has_run = record.state == ExecutorState::Finished || record.running_since.is_some();
+        let end = unstarted_end(record).filter(|_| !has_run);
+        self.pauses.was_never_started(self.hosts.as_ref(), number.into(), end)
     }
 
     /// A host has ended, or was given up. Returns whether it was to end.
@@ -66,18 +60,20 @@ impl TaskQueueState {
         // Its launch may never have been prepared.
         self.picked.remove(&tag);
         let Some(hosts) = &mut self.hosts else { return true };
-        let never_ran = hosts.has_run(tag) == Some(false);
-        if never_ran {
-            self.pauses.note_unstarted(tag);
-        }
-        let was_asked = hosts.remove(tag) || self.is_stopping;
         let ExecutorRecord { agent_id, message, changed_at, .. } = record;
-        match (record.state, record.cause) {
-            _ if was_asked || !never_ran => {}
-            (ExecutorState::Failed, _) => self.pauses.host_failed(agent_id, message, *changed_at),
-            (_, Some(EndCause::Dropped)) => self.pauses.refused(agent_id, message, *changed_at),
-            _ => {}
-        }
-        was_asked
+        let end = unstarted_end(record);
+        self.pauses.host_ended(hosts, tag, agent_id, (end, message), *changed_at)
+            || self.is_stopping
+    }
+}
+
+/// How an executor has ended, if it had not run.
+fn unstarted_end(record: &ExecutorRecord) -> Option<UnstartedEnd> {
+    match record.cause {
+        Some(EndCause::Dropped) => Some(UnstartedEnd::Dropped),
+        Some(EndCause::AgentLost) => Some(UnstartedEnd::Gone),
+        _ if record.process.is_agent_exhausted => Some(UnstartedEnd::Dropped),
+        _ if record.state == ExecutorState::Failed => Some(UnstartedEnd::Failed),
+        _ => None,
     }
 }

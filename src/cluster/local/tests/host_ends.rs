@@ -65,8 +65,8 @@ fn a_held_connection_is_cut() {
     let line = "exec 3<&0; setsid sh -c 'echo >there; exec sleep 600' &
         until [ -e there ]; do sleep 0.01; done; exit 3";
     bench.accept(&offer, &[impostor("h", line), task("a", "h", "true")], Duration::ZERO);
-    let gone = bench.update("a", TaskState::Gone).message;
-    assert_eq!(gone, "its host h is gone: exit code 3");
+    let dropped = bench.update("a", TaskState::Dropped).message;
+    assert_eq!(dropped, "its host h is gone: exit code 3");
     assert_eq!(processes_in(&bench.sandbox(&offer, "h")), [] as [i32; 0]);
 }
 
@@ -116,7 +116,7 @@ fn the_sweeper_of_a_faulty_host_is_waited_for() {
         until [ -e there ]; do sleep 0.01; done; printf '\377\377\377\377' >&3; wait";
     bench.accept(&offer, &[impostor("h", line), task("a", "h", "true")], Duration::ZERO);
     let why = "the host sent a message of 4294967295 bytes, of which 65536 are allowed";
-    assert_eq!(bench.update("a", TaskState::Gone).message, format!("its host h is gone: {why}"));
+    assert_eq!(bench.update("a", TaskState::Dropped).message, format!("its host h is gone: {why}"));
     assert!(bench.sandbox(&offer, "h").join("swept").exists());
     assert_eq!(bench.update("h", TaskState::Failed).message, why);
 }
@@ -132,8 +132,8 @@ fn an_impostor_leaves_nothing() {
     let other = launch("other", &["sleep", "600"]);
     let launches = [impostor("h", line), task("a", "h", "true"), other];
     bench.accept(&offer, &launches, Duration::ZERO);
-    let gone = bench.update("a", TaskState::Gone).message;
-    assert_eq!(gone, "its host h is gone: exit code 3");
+    let dropped = bench.update("a", TaskState::Dropped).message;
+    assert_eq!(dropped, "its host h is gone: exit code 3");
     assert_eq!(processes_in(&bench.sandbox(&offer, "h")), [] as [i32; 0]);
     bench.update("other", TaskState::Running);
     assert_eq!(ends(&bench, "other"), 0);

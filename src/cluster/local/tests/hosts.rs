@@ -117,9 +117,32 @@ fn tasks_run_in_a_host() {
     assert_eq!(bench.update("h", TaskState::Killed).message, "on request: exit code 0");
     let offer = bench.offer_of(4000);
     bench.accept(&offer, &[task("late", "h", "true")], Duration::ZERO);
-    let gone = bench.update("late", TaskState::Gone);
-    assert_eq!(gone.message, "its host h has ended, or is about to");
-    assert!(running.uuid.is_some() && gone.uuid.is_some());
+    let dropped = bench.update("late", TaskState::Dropped);
+    assert_eq!(dropped.message, "its host h has ended, or is about to");
+    assert!(running.uuid.is_some() && dropped.uuid.is_some());
+    bench.offer_of(4000);
+}
+
+/// Goal: a task that reaches a host which is about to end was never started, while those in it are lost. Method: a task
+/// that ignores SIGTERM keeps its host, which is asked to end; another one comes, and then the host is killed.
+#[test]
+fn tasks_for_a_host_that_ends_are_not_started() {
+    let bench = Bench::new("hosts-ending", "local-cluster[1,4,1024]");
+    let offer = bench.offer();
+    let hard = task("hard", "h", "trap '' TERM; echo ready; while :; do sleep 1; done");
+    bench.accept(&offer, &[host("h"), hard], Duration::ZERO);
+    bench.update("hard", TaskState::Running);
+    let stdout = bench.sandbox(&offer, "hard").join("stdout");
+    until("ready", || std::fs::read_to_string(&stdout).is_ok_and(|it| it.contains("ready")));
+    bench.kill("h", LONG);
+    bench.update("h", TaskState::Killing);
+    let offer = bench.offer_of(2000);
+    bench.accept(&offer, &[task("late", "h", "true")], Duration::ZERO);
+    let why = bench.update("late", TaskState::Dropped).message;
+    assert_eq!(why, "its host h has ended, or is about to");
+    bench.kill("h", Duration::ZERO);
+    bench.update("hard", TaskState::Gone);
+    bench.update("h", TaskState::Killed);
     bench.offer_of(4000);
 }
 
@@ -136,7 +159,8 @@ fn a_killed_host_takes_its_tasks_along() {
 }
 
 /// Goal: a host that sends what makes no sense, that is no host, or that can't be started ends with a clear sentence,
-/// and its tasks are lost once. Method: shells that write to the connection, one that only exits, and no program.
+/// and its tasks once: as lost if the host may have them, as dropped if it never got them. Method: shells that write to
+/// the connection, one that only exits, and no program.
 #[test]
 fn impostors_are_ended() {
     let bench = Bench::new("hosts-impostors", "local-cluster[1,20,4096]");
@@ -166,7 +190,10 @@ fn impostors_are_ended() {
         let launches = [impostor(&name, line), task(&waiting, &name, "true")];
         bench.accept(&offer, &launches, Duration::ZERO);
         assert_eq!(bench.update(&name, TaskState::Failed).message, sentence);
-        let gone = bench.update(&waiting, TaskState::Gone).message;
+        // That one has said that it is ready.
+        let is_sent = sentence.ends_with("twice");
+        let state = if is_sent { TaskState::Gone } else { TaskState::Dropped };
+        let gone = bench.update(&waiting, state).message;
         assert_eq!(gone, format!("its host {name} is gone: {sentence}"));
         assert_eq!(ends(&bench, &name) + ends(&bench, &waiting), 0, "{sentence}");
     }
@@ -177,7 +204,7 @@ fn impostors_are_ended() {
     let why = bench.update("missing", TaskState::Failed).message;
     assert!(why.starts_with("command \"no-such-command-anywhere\" not found"), "{why}");
     assert_eq!(
-        bench.update("waits", TaskState::Gone).message,
+        bench.update("waits", TaskState::Dropped).message,
         format!("its host missing is gone: {why}")
     );
     bench.offer_of(20_000);

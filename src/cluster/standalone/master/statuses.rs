@@ -5,7 +5,7 @@ use super::{MasterNotice, StandaloneMaster};
 use crate::cluster::standalone::protocol::{
     ExecutorKey, ExecutorUpdate, ReportedState, WorkerEvent,
 };
-use crate::mesos_v1::host_labels::{FOLDER_LABEL, PID_LABEL};
+use crate::mesos_v1::host_labels::{EXHAUSTED_LABEL, FOLDER_LABEL, PID_LABEL};
 use crate::mesos_v1::messages::event::{Type, Update};
 use crate::mesos_v1::messages::{
     ContainerStatus, Event, Label, Labels, Reason, Source, TaskState, TaskStatus,
@@ -105,6 +105,7 @@ impl StandaloneMaster {
             return frees;
         }
         let is_aware = framework.is_partition_aware();
+        let labels = status_labels(&update);
         let status = TaskStatus {
             task_id: update.key.executor.as_str().into(),
             state: state_for(state, is_aware).into(),
@@ -119,7 +120,7 @@ impl StandaloneMaster {
                 executor_pid: Some(pid),
                 ..ContainerStatus::default()
             }),
-            labels: hosted_labels(update.host.is_some(), update.pid, update.folder),
+            labels,
             ..TaskStatus::default()
         };
         let update = Some(Update { status });
@@ -153,10 +154,15 @@ impl StandaloneMaster {
     }
 }
 
-/// The labels by which the hosts of tasks on Mesos tell of a task's process; none of other executors.
-fn hosted_labels(is_hosted: bool, pid: Option<u32>, folder: Option<String>) -> Option<Labels> {
-    let told = [(PID_LABEL, pid.map(|pid| pid.to_string())), (FOLDER_LABEL, folder)];
-    let told = told.into_iter().filter(|(_, value)| is_hosted && value.is_some());
+/// The labels by which the hosts of tasks on Mesos tell of a task's process; of other executors the one that says that
+/// the worker's machine had nothing left for it.
+fn status_labels(update: &ExecutorUpdate) -> Option<Labels> {
+    let is_hosted = update.host.is_some();
+    let pid = update.pid.filter(|_| is_hosted).map(|pid| pid.to_string());
+    let folder = update.folder.clone().filter(|_| is_hosted);
+    let is_exhausted = (update.is_exhausted && !is_hosted).then(|| "true".to_owned());
+    let told = [(PID_LABEL, pid), (FOLDER_LABEL, folder), (EXHAUSTED_LABEL, is_exhausted)];
+    let told = told.into_iter().filter(|(_, value)| value.is_some());
     let labels: Vec<Label> =
         told.map(|(key, value)| Label { key: key.to_owned(), value }).collect();
     (!labels.is_empty()).then_some(Labels { labels })

@@ -110,6 +110,10 @@ pub struct ExecutorUpdate {
     /// masters of earlier versions know.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_lost: bool,
+    /// Whether an executor was not started because the worker's machine had no process, open file, memory or disk space
+    /// for it at the moment. Its state is `FAILED` then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_exhausted: bool,
 }
 
 /// An executor's state, as its worker knows it.

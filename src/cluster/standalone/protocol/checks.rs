@@ -139,6 +139,10 @@ impl ExecutorUpdate {
             check_executor_id(host)?;
         }
         check_lost(self.is_lost, self.state)?;
+        if self.is_exhausted && self.state != ReportedState::Failed {
+            let why = "what the machine had nothing left for must have the state FAILED";
+            return Err(Unfit(why.to_owned()));
+        }
         let texts = [("a message", &self.message), ("a task's folder", &self.folder)];
         texts.into_iter().try_for_each(|(what, text)| {
             text.as_ref().map_or(Ok(()), |text| check_text(what, text))
@@ -164,6 +168,7 @@ impl ExecutorUpdate {
             host: None,
             folder: None,
             is_lost: false,
+            is_exhausted: false,
         }
     }
 

@@ -29,9 +29,11 @@
 //!   no tags, and those that were launched before the journal had a key for them.)
 //! * **Hosts of tasks.** A worker that has hosts says so in `SUBSCRIBE`; no other is sent a `LAUNCH` of one, or of a
 //!   task in one. Host and tasks are executors, with updates of their own. A task is launched after its host; one whose
-//!   host the worker doesn't hold, or that is about to end, is `DROPPED`. The updates of a task name its host. If a
-//!   task ends with its host, and not by a failure of its own, it is `FAILED` with `is_lost`, once its processes are
-//!   gone, and after its host's end.
+//!   host the worker doesn't hold, or that is about to end, is `DROPPED`, and so is one that its host has never got
+//!   when it ends. The updates of a task name its host. If a task ends with its host, and not by a failure of its own,
+//!   it is `FAILED` with `is_lost`, once its processes are gone, and after its host's end.
+//! * **Exhausted machines.** An executor that isn't started because its worker's machine has no process, open file,
+//!   memory or disk space for it is `FAILED` with `is_exhausted`, which the framework is told by a label.
 //! * **Bounds.** A worker holds at most [`EXECUTORS_MAX`] executors, and answers a launch beyond that with `DROPPED`,
 //!   once.
 //! * **Updates** of an executor are sent in their order, at once, and again with the next `SUBSCRIBE`, until they are

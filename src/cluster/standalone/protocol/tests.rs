@@ -41,11 +41,12 @@ fn updates() -> impl Strategy<Value = ExecutorUpdate> {
         any::<Option<u32>>(),
         prop::option::of(ids()),
         prop::option::of(".{0,40}"),
-        any::<bool>(),
+        any::<[bool; 2]>(),
     )
-        .prop_map(|(key, uuid, state, timestamp, message, pid, host, folder, is_lost)| {
-            let is_lost = is_lost && state == ReportedState::Failed;
-            ExecutorUpdate { key, uuid, state, timestamp, message, pid, host, folder, is_lost }
+        .prop_map(|(key, uuid, state, timestamp, message, pid, host, folder, flags)| {
+            let [is_lost, is_exhausted] = flags.map(|flag| flag && state == ReportedState::Failed);
+            let update = ExecutorUpdate::new(key, uuid, state, timestamp);
+            ExecutorUpdate { message, pid, host, folder, is_lost, is_exhausted, ..update }
         })
 }
 
@@ -249,6 +250,7 @@ fn bounds_are_kept() {
         (update(UUID, r#"1,"host":"""#), "an executor's id"),
         (update(UUID, &format!(r#"1,"folder":"{long}""#)), "a task's folder has 5000 bytes"),
         (update(UUID, r#"1,"is_lost":true"#).replace("FAILED", "KILLED"), "state FAILED"),
+        (update(UUID, r#"1,"is_exhausted":true"#).replace("FAILED", "DROPPED"), "state FAILED"),
         (update(UUID, "1").replace("\"e\"", "\"a\\nb\""), "an executor's id"),
         (update("zz", "1"), "32 hexadecimal digits"),
         (update(UUID, "-1"), "must not be negative"),

@@ -171,10 +171,13 @@ fn hosted_end(key: ExecutorKey, host: &str, end: HostedEnd) -> WorkerInput {
         HostedEnd::Exited { exit, is_host_asked: true, .. } => {
             return lost(key, format!("its host {host} was asked to end: {exit}"));
         }
-        HostedEnd::HostGone { why, is_asked: true } => {
+        HostedEnd::HostGone { why, is_asked: true, .. } => {
             (ReportedState::Killed, format!("its host {host} is gone: {why}"))
         }
-        HostedEnd::HostGone { why, is_asked: false } => {
+        HostedEnd::HostGone { why, is_asked: false, is_sent: false } => {
+            (ReportedState::Dropped, format!("not started: its host {host} is gone: {why}"))
+        }
+        HostedEnd::HostGone { why, is_asked: false, is_sent: true } => {
             return lost(key, format!("its host {host} is gone: {why}"));
         }
     };

@@ -231,6 +231,10 @@ impl WorkerProcesses {
                 let message = "on request, while it was being started".to_owned();
                 ended(executor.record, ReportedState::Killed, message)
             }
+            None if error.kind.is_agents() => {
+                let message = format!("not started: {}", error.why);
+                WorkerInput::Exhausted { key: executor.record, message }
+            }
             None => {
                 let message = format!("not started: {}", error.why);
                 ended(executor.record, ReportedState::Failed, message)

@@ -155,6 +155,12 @@ impl WorkerState {
                     self.record(ExecutorUpdate { is_lost, ..update }, &mut actions);
                 }
             }
+            WorkerInput::Exhausted { key, message } => {
+                if self.held.get(&key).is_some_and(|it| !it.state.is_end()) {
+                    let update = self.update(key, ReportedState::Failed, message, now);
+                    self.record(ExecutorUpdate { is_exhausted: true, ..update }, &mut actions);
+                }
+            }
             WorkerInput::Leave { grace } => {
                 self.leave(ExitReason::Left, Some(grace), now, &mut actions);
             }

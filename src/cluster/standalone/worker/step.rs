@@ -26,6 +26,8 @@ pub(super) enum WorkerInput {
     Running { key: ExecutorKey, pid: Option<u32>, message: String, folder: Option<String> },
     /// An executor has ended, or couldn't be started. `is_lost` says that it has ended with its host.
     Ended { key: ExecutorKey, state: ReportedState, message: String, is_lost: bool },
+    /// An executor was not started, because the machine has nothing left for it.
+    Exhausted { key: ExecutorKey, message: String },
     /// All executors are to end, and then the worker.
     Leave { grace: Duration },
     /// Time has passed.

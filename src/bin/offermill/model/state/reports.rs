@@ -33,6 +33,7 @@ impl RunState {
         known.pid = report.pid.or(known.pid);
         known.sandbox = report.sandbox.or(known.sandbox.take());
         known.exit = report.exit.or(known.exit);
+        known.is_agent_exhausted |= report.is_agent_exhausted;
     }
 
     /// Records why an executor ended, before the change of its state.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offermill::ResourceSums;
-use offermill::config::text::{TimeUnit, parse_count, parse_duration, parse_memory};
+use offermill::config::text::{TimeUnit, parse_count, parse_duration};
 use offermill::config::{ExecutorCores, ExecutorGpus};
 use offermill::engine::HostTerms;
 use offermill::launch::{Setup, uris};
@@ -21,6 +21,7 @@ use crate::tasks::order::TaskList;
 use crate::tasks::parse::{RETRIES_MAX, cores_of, memory_of};
 use crate::tasks::queue::{ResumedTasks, TaskQueue, TaskTerms};
 use crate::tasks::queue_check::QueueTotals;
+use crate::tasks::quotas::parse_bound_of_memory;
 use crate::tasks::read::read_tasks;
 use crate::tasks::ready::TaskSize;
 use crate::tasks::task::{TaskDefaults, TaskSpec};
@@ -123,7 +124,7 @@ pub(crate) fn refuse_without_tasks(arguments: &RunArguments, draft: &mut Setting
 fn read_total_memory(arguments: &RunArguments, draft: &mut SettingsDraft) {
     const FLAG: &str = "--total-task-memory";
     let Some(text) = &arguments.total_task_memory else { return };
-    match parse_memory(FLAG, text) {
+    match parse_bound_of_memory(FLAG, text) {
         Ok(_) if !draft.queues.are_given() => {
             // If queues are wrong, that is said already.
             if draft.given(QUEUES).is_none() {
@@ -131,7 +132,7 @@ fn read_total_memory(arguments: &RunArguments, draft: &mut SettingsDraft) {
             }
         }
         Ok(memory) => draft.queued_memory = Some(memory),
-        Err(error) => draft.problems.push(error.to_string()),
+        Err(why) => draft.problems.push(why),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::cluster::standalone::master::{MasterAction, StandaloneMaster};
 use crate::cluster::standalone::protocol::{
     ExecutorKey, ExecutorUpdate, LaunchHosting, ReportedState, WorkerCall,
 };
-use crate::mesos_v1::host_labels::{FOLDER_LABEL, HOST_LABEL, PID_LABEL};
+use crate::mesos_v1::host_labels::{EXHAUSTED_LABEL, FOLDER_LABEL, HOST_LABEL, PID_LABEL};
 use crate::mesos_v1::messages::{
     CommandInfo, ExecutorInfo, ExecutorType, Label, Labels, Reason, TaskInfo, TaskState, TaskStatus,
 };
@@ -196,6 +196,22 @@ fn tasks_that_are_lost_with_their_host_are_gone() {
         assert_eq!((status.state(), status.labels), (TaskState::Failed, None));
         assert_eq!(told(master, connection, gone).state(), lost);
     }
+}
+
+/// Goal: a framework is told that a worker's machine had nothing left for an executor, whose failure counts as before.
+/// Method: the update of a worker; the state and the label that are told.
+#[test]
+fn exhausted_workers_are_told() {
+    let mut world = with_worker(1);
+    let tasks = vec![host(&world, 1, "h")];
+    accept(&mut world, 1, tasks);
+    let connection = world.workers[0].connection.unwrap();
+    let failed =
+        ExecutorUpdate::new(key(&world, 1, "h"), "a".repeat(32), ReportedState::Failed, 1.0);
+    let update = ExecutorUpdate { is_exhausted: true, ..failed };
+    let status = told(&mut world.master, connection, update);
+    let labels = status.labels.as_ref().unwrap().labels.iter().map(|it| &*it.key);
+    assert_eq!((status.state(), labels.collect()), (TaskState::Failed, vec![EXHAUSTED_LABEL]));
 }
 
 /// Goal: a master that is started again takes over hosts and their tasks, and what was lost meanwhile is gone, not

@@ -432,3 +432,21 @@ fn tasks_start_in_hosts_that_are_there() {
     ];
     assert_eq!(told, expected.map(|(state, lost, folder)| (state, lost, folder, host())));
 }
+
+/// Goal: that the machine has nothing left for an executor is told with its end, once. Method: an executor that isn't
+/// started for that, told twice.
+#[test]
+fn exhausted_machines_are_told() {
+    let mut state = worker(8);
+    register(&mut state, 1, 0);
+    let one = key("f", "a");
+    event(&mut state, launch(one.clone(), 1, 1), 0);
+    for expected in [&[ReportedState::Failed][..], &[]] {
+        let exhausted = WorkerInput::Exhausted { key: one.clone(), message: "full".to_owned() };
+        assert_eq!(sent(&state.handle(exhausted, at(1))), expected);
+    }
+    let WorkerCall::Subscribe(said) = state.subscribe(at(2)) else { panic!("another message") };
+    let told: Vec<_> =
+        said.unacknowledged.iter().map(|update| (update.state, update.is_exhausted)).collect();
+    assert_eq!(told, [(ReportedState::Starting, false), (ReportedState::Failed, true)]);
+}

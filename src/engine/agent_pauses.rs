@@ -1,0 +1,283 @@
+//! [`AgentPauses`]: agents that don't start what they are given, such as one without room on its disk, or without the
+//! program of hosts: each gets no tasks for a while, the longer the more often that happens in a row.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::time::Duration;
+
+use super::host_ledger::HostLedger;
+use crate::kernel::{ResourceSums, Room, Rooms};
+use crate::status::{ProcessReport, TaskState, UpdateReason};
+use crate::time::Timestamp;
+
+/// The first pause of an agent. Each further one is twice as long as the one before.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+/// The longest pause.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// How often the host of an agent must have failed before it ran, in a row, to count as one that never will.
+const HOST_FAILURES_MAX: u32 = 3;
+
+/// The most hosts that are kept in mind after they have ended before they ran: until their tasks' ends are told.
+const UNSTARTED_MAX: usize = 1024;
+
+/// The agents of a framework that places tasks, as far as they don't start what they are given: each has a pause from
+/// tasks, of 1 s at first, which doubles up to 60 s as long as it starts nothing.
+///
+/// A framework that is a [`TaskChooser`](super::TaskChooser) and an [`Observer`](super::Observer) keeps one behind its
+/// lock, beside the [ledger](HostLedger) of its hosts; [`WorkQueue`](super::WorkQueue) has one of its own:
+///
+/// | where | what |
+/// |---|---|
+/// | `choose` | [`open_rooms`](AgentPauses::open_rooms), in which it picks |
+/// | something runs | [`started`](AgentPauses::started) |
+/// | a task has ended that hadn't run | [`was_never_started`](AgentPauses::was_never_started): if so, it is put back, and its agent has [refused](AgentPauses::refused) it |
+/// | a host has ended or was given up | [`host_ended`](AgentPauses::host_ended), in place of [`HostLedger::remove`] |
+/// | after that, if no task is in flight | [`no_host_runs`](AgentPauses::no_host_runs): if so, tasks that wait are to fail |
+#[derive(Debug, Default)]
+pub struct AgentPauses {
+    /// Those that had pauses, until they start something.
+    agents: HashMap<String, AgentPause>,
+    /// The agents that had room for tasks, as long as no host has run.
+    seen: HashSet<String>,
+    has_host_run: bool,
+    /// The tags of the last hosts that have ended before they ran.
+    unstarted: BTreeSet<u64>,
+}
+
+/// How an executor has ended that had not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UnstartedEnd {
+    /// Its agent or its cluster has dropped it, or had nothing left for it.
+    Dropped,
+    /// It is gone with its agent, or with its host.
+    Gone,
+    /// It has failed, also if its start has.
+    Failed,
+}
+
+impl UnstartedEnd {
+    /// What the last update of an executor that had not run says; `None` if it was ended on request, or may have run.
+    #[must_use]
+    pub fn of(
+        state: TaskState,
+        reason: UpdateReason,
+        process: Option<&ProcessReport>,
+    ) -> Option<UnstartedEnd> {
+        use UpdateReason::{AgentDraining, AgentRemoved, InvalidOffers, Preempted, Reconciliation};
+        match (state, reason) {
+            (_, Preempted | AgentDraining) | (TaskState::Killed | TaskState::Finished, _) => None,
+            (TaskState::Dropped, _) | (_, InvalidOffers) => Some(UnstartedEnd::Dropped),
+            (TaskState::Gone, Reconciliation) => None,
+            (TaskState::Gone, _) | (_, AgentRemoved) => Some(UnstartedEnd::Gone),
+            _ if process.is_some_and(|it| it.is_agent_exhausted) => Some(UnstartedEnd::Dropped),
+            (TaskState::Failed | TaskState::Error, _) => Some(UnstartedEnd::Failed),
+            _ => None,
+        }
+    }
+}
+
+/// What is known of an agent that has not started something.
+#[derive(Debug, Default)]
+struct AgentPause {
+    /// How many pauses it has had in a row.
+    count: u32,
+    /// How many hosts have failed there in a row before they ran.
+    host_failures: u32,
+    until: Timestamp,
+    /// The present pause, until it is told.
+    untold: Option<Duration>,
+    why: String,
+}
+
+impl AgentPauses {
+    /// An agent has not started a task or a host. It has a pause from now on, unless it has one.
+    pub fn refused(&mut self, agent_id: &str, why: &str, now: Timestamp) {
+        let agent = self.agents.entry(agent_id.to_owned()).or_default();
+        why.clone_into(&mut agent.why);
+        if agent.count > 0 && now < agent.until {
+            return;
+        }
+        let pause = PAUSE_MIN.saturating_mul(1 << agent.count.min(16)).min(PAUSE_MAX);
+        agent.count = agent.count.saturating_add(1);
+        agent.until = now.plus(pause);
+        agent.untold = Some(pause);
+    }
+
+    /// Whether nothing of a task has run that has ended so: its agent says that, or its host has ended before it took
+    /// tasks. To be asked before the task leaves its host in the ledger.
+    #[must_use]
+    pub fn was_never_started(
+        &self,
+        hosts: Option<&HostLedger>,
+        tag: u64,
+        end: Option<UnstartedEnd>,
+    ) -> bool {
+        let is_host_unstarted = || {
+            let Some(hosts) = hosts else { return false };
+            let Some(host) = hosts.host_of(tag) else { return false };
+            hosts.has_run(host) == Some(false) || self.unstarted.contains(&host)
+        };
+        match end {
+            Some(UnstartedEnd::Dropped) => true,
+            Some(UnstartedEnd::Gone) => is_host_unstarted(),
+            Some(UnstartedEnd::Failed) | None => false,
+        }
+    }
+
+    /// A host has ended, or was given up, and is removed from the ledger. If it had not run, `end` and `why` say what
+    /// became of it. Returns whether it had been asked to end, or is none.
+    pub fn host_ended(
+        &mut self,
+        hosts: &mut HostLedger,
+        tag: u64,
+        agent_id: &str,
+        (end, why): (Option<UnstartedEnd>, &str),
+        now: Timestamp,
+    ) -> bool {
+        let never_ran = hosts.has_run(tag) == Some(false);
+        if never_ran {
+            self.note_unstarted(tag);
+        }
+        let was_asked = hosts.remove(tag);
+        match end {
+            _ if was_asked || !never_ran => {}
+            Some(UnstartedEnd::Failed) => self.host_failed(agent_id, why, now),
+            Some(UnstartedEnd::Dropped) => self.refused(agent_id, why, now),
+            Some(UnstartedEnd::Gone) | None => {}
+        }
+        was_asked
+    }
+
+    fn note_unstarted(&mut self, tag: u64) {
+        if self.unstarted.insert(tag) && self.unstarted.len() > UNSTARTED_MAX {
+            self.unstarted.pop_first();
+        }
+    }
+
+    /// The host of an agent has failed before it ran.
+    fn host_failed(&mut self, agent_id: &str, why: &str, now: Timestamp) {
+        self.refused(agent_id, why, now);
+        if let Some(agent) = self.agents.get_mut(agent_id) {
+            agent.host_failures = agent.host_failures.saturating_add(1);
+        }
+    }
+
+    /// An agent has started a task or a host: its next pause is a first one. The present one goes on.
+    pub fn started(&mut self, agent_id: &str, is_host: bool) {
+        if is_host && !self.has_host_run {
+            self.has_host_run = true;
+            self.seen = HashSet::new();
+        }
+        if let Some(agent) = self.agents.get_mut(agent_id) {
+            (agent.count, agent.host_failures) = (0, 0);
+        }
+    }
+
+    /// The length of the pause that an agent has, once.
+    pub fn tell(&mut self, agent_id: &str) -> Option<Duration> {
+        self.agents.get_mut(agent_id)?.untold.take()
+    }
+
+    /// These rooms of a proposal without those of agents that have a pause, which stay in their places and are empty;
+    /// `None` if there are none.
+    pub fn open_rooms(
+        &mut self,
+        rooms: &Rooms<'_>,
+        list: &[Room],
+        now: Timestamp,
+    ) -> Option<Vec<Room>> {
+        if !self.has_host_run {
+            for room in list.iter().filter(|room| room.tasks() > 0) {
+                let Some(offer) = rooms.offer(room) else { continue };
+                if !self.seen.contains(offer.agent_id) {
+                    self.seen.insert(offer.agent_id.to_owned());
+                }
+            }
+        }
+        if self.agents.values().all(|agent| agent.until <= now) {
+            return None;
+        }
+        let is_paused = |room: &Room| {
+            let agent = rooms.offer(room).and_then(|offer| self.agents.get(offer.agent_id));
+            agent.is_some_and(|agent| now < agent.until)
+        };
+        let open = |room: &Room| match is_paused(room) {
+            true => Room::new(room.offer(), ResourceSums::NONE, 0),
+            false => *room,
+        };
+        Some(list.iter().map(open).collect())
+    }
+
+    /// An agent is lost: it isn't waited for any more.
+    pub fn agent_lost(&mut self, agent_id: &str) {
+        self.seen.remove(agent_id);
+        self.agents.remove(agent_id);
+    }
+
+    /// Why no host will run: none has, and on each agent that had room for one several have failed in a row. `None` if
+    /// one may.
+    #[must_use]
+    pub fn no_host_runs(&self) -> Option<String> {
+        if self.has_host_run {
+            return None;
+        }
+        let mut why: Option<(&str, &str)> = None;
+        for id in &self.seen {
+            let agent = self.agents.get(id).filter(|it| it.host_failures >= HOST_FAILURES_MAX)?;
+            // That of the first by name, so that it is the same each time.
+            if why.is_none_or(|(first, _)| &**id < first) {
+                why = Some((id, &agent.why));
+            }
+        }
+        why.map(|(_, why)| format!("no host of tasks has started on any agent: {why}"))
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(any(loom, shuttle)))]
+mod tests {
+    use super::*;
+
+    /// Goal: pauses grow from 1 s to 60 s, begin again once something starts, and each is told once; what comes in a
+    /// pause adds nothing. Method: refusals at the end of each pause, also several at once; a start.
+    #[test]
+    fn pauses_grow_and_begin_again() {
+        let (mut pauses, mut now) = (AgentPauses::default(), Timestamp::ORIGIN);
+        let mut seconds = Vec::new();
+        for _ in 0..9 {
+            pauses.refused("S1", "full", now);
+            pauses.refused("S1", "full", now);
+            let pause = pauses.tell("S1").unwrap();
+            assert_eq!((pauses.tell("S1"), pauses.tell("S2")), (None, None));
+            assert_eq!(pauses.agents["S1"].until, now.plus(pause));
+            seconds.push(pause.as_secs());
+            now = now.plus(pause);
+        }
+        assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+        pauses.started("S1", false);
+        pauses.refused("S1", "full", now);
+        assert_eq!(pauses.tell("S1"), Some(PAUSE_MIN));
+    }
+
+    /// Goal: no host is said to run only if each agent has failed three times in a row, and none ever ran. Method: two
+    /// agents, one after the other; hosts that run.
+    #[test]
+    fn hosts_that_never_run_are_told() {
+        let mut pauses = AgentPauses::default();
+        assert_eq!(pauses.no_host_runs(), None);
+        pauses.seen.extend(["S1", "S2"].map(str::to_owned));
+        for round in 0..3 {
+            let now = Timestamp::ORIGIN.plus(Duration::from_secs(round * 100));
+            pauses.host_failed("S1", "not found", now);
+            assert_eq!(pauses.no_host_runs(), None);
+        }
+        (0..3).for_each(|_| pauses.host_failed("S2", "no", Timestamp::ORIGIN));
+        let told = "no host of tasks has started on any agent: not found";
+        assert_eq!(pauses.no_host_runs().as_deref(), Some(told));
+        pauses.agent_lost("S1");
+        assert!(pauses.no_host_runs().unwrap().ends_with(": no"));
+        pauses.started("S2", true);
+        (0..3).for_each(|_| pauses.host_failed("S2", "no", Timestamp::ORIGIN));
+        assert_eq!(pauses.no_host_runs(), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! Whether a task of a [`WorkQueue`] may ever start within the caps and its queue's maximum.
+
+use super::work_queue::WorkQueue;
+use crate::config::{Config, QueueId};
+use crate::kernel::{ResourceSums, Task};
+
+impl WorkQueue {
+    /// Why a task never starts, whatever agents offer, as a sentence: it alone, or with its host, is more than a cap or
+    /// its queue admits, or there is no such queue. `None` if it may start, and as long as the queue isn't started,
+    /// since the kernel's settings say it; later ones may say something else.
+    #[must_use]
+    pub fn never_starts(&self, task: &Task) -> Option<String> {
+        let state = self.state();
+        let config = state.kernel.as_ref()?.config();
+        never_starts(task, state.hosts.as_ref().map(|hosts| hosts.host_sums()), &config)
+    }
+}
+
+fn never_starts(task: &Task, host: Option<ResourceSums>, config: &Config) -> Option<String> {
+    let (own, queues) = (task.sums(), config.queues());
+    let both = own.saturating_add(host.unwrap_or(ResourceSums::NONE));
+    if !queues.is_empty() && queues.get(task.queue).is_none() {
+        return Some(format!("there is no queue of the number {}", task.queue));
+    }
+    let bounds = queues.bounds(task.queue);
+    // Hosts are in the default queue.
+    let in_queue = if task.queue == QueueId::DEFAULT { both } else { own };
+    let memory_cap = config.queued_memory().filter(|_| !queues.is_empty());
+    if in_queue.cores > bounds.cores {
+        return Some(format!(
+            "it takes {} cores; its queue has at most {}",
+            in_queue.cores, bounds.cores
+        ));
+    }
+    if in_queue.memory > bounds.memory && !queues.is_empty() {
+        return Some(format!(
+            "it takes {}; its queue has at most {}",
+            in_queue.memory, bounds.memory
+        ));
+    }
+    if let Some(cap) = config.core_cap().filter(|cap| both.cores > *cap) {
+        return Some(format!("it takes {} cores; all executors have at most {cap}", both.cores));
+    }
+    if let Some(cap) = memory_cap.filter(|cap| both.memory > *cap) {
+        return Some(format!("it takes {}; all queues have at most {cap}", both.memory));
+    }
+    let cap = config.gpu_cap();
+    (own.gpus > cap)
+        .then(|| format!("it takes {} GPUs; all executors have at most {cap}", own.gpus))
+}
+
+#[cfg(test)]
+#[cfg(not(any(loom, shuttle)))]
+mod tests {
+    use super::*;
+    use crate::config::{ConfigBuilder, Queue};
+    use crate::resources::{Gpus, Mebibytes, MilliCpus};
+
+    /// Goal: a task is said to never start exactly if a cap or a maximum is less than it takes, with its host where
+    /// that counts. Method: each bound, with just enough and one less.
+    #[test]
+    fn each_bound_is_seen() {
+        let cores = MilliCpus::from_millis;
+        let host =
+            ResourceSums { cores: cores(100), memory: Mebibytes::new(8), ..ResourceSums::NONE };
+        let why = |config: ConfigBuilder, queue: u8, host: Option<ResourceSums>| {
+            let task = Task::new(0, cores(1000), Mebibytes::new(64)).in_queue(QueueId::new(queue));
+            let config = config.smallest_task(cores(1000), Mebibytes::new(64)).build().unwrap();
+            never_starts(&task, host, &config)
+        };
+        let of = |queue: &str| Queue::new(queue);
+        let capped = |millis| Config::builder().core_cap(Some(cores(millis)));
+        let most_cores = |name: &str, millis| {
+            Config::builder().queue(of("q")).queue(of(name).max_cores(Some(cores(millis))))
+        };
+        let most_memory = |mebibytes| {
+            Config::builder().queue(of("q").max_memory(Some(Mebibytes::new(mebibytes))))
+        };
+        let memory = |mebibytes| {
+            Config::builder().queue(of("q")).queued_memory(Some(Mebibytes::new(mebibytes)))
+        };
+        for (enough, less, queue, host, told) in [
+            (capped(1100), capped(1099), 0, Some(host), "all executors have at most 1.099"),
+            (most_cores("q", 1000), most_cores("q", 999), 1, Some(host), "its queue has at most"),
+            (most_cores("default", 1100), most_cores("default", 1099), 0, Some(host), "takes 1.1"),
+            (
+                most_memory(64),
+                most_memory(63),
+                1,
+                None,
+                "it takes 64 MiB; its queue has at most 63",
+            ),
+            (memory(72), memory(71), 1, Some(host), "it takes 72 MiB; all queues have at most 71"),
+            (most_memory(64), most_memory(64), 2, None, "there is no queue of the number 2"),
+        ] {
+            let is_unknown = queue == 2;
+            assert_eq!(why(enough, queue, host).is_none(), !is_unknown, "{told}");
+            let sentence = why(less, queue, host).unwrap();
+            assert!(sentence.contains(told), "{sentence}");
+        }
+        let task = Task { gpus: Gpus::new(1), ..Task::new(0, cores(1000), Mebibytes::new(64)) };
+        let config = Config::builder().build().unwrap();
+        assert!(never_starts(&task, None, &config).unwrap().contains("1 GPUs"));
+    }
+}

@@ -1,0 +1,101 @@
+//! What a [`WorkQueue`](super::WorkQueue) does with tasks that their agents never start, and with hosts that never run.
+
+use std::collections::BTreeSet;
+
+use super::agent_pauses::UnstartedEnd;
+use super::notice::Notice;
+use super::work_queue::{LaunchedTask, QueuedTask, TaskEnd, WorkState};
+use crate::kernel::Change;
+use crate::status::Fate;
+use crate::time::Timestamp;
+
+impl WorkState {
+    /// Follows what agents start and don't start. Returns whether a task was put back that wasn't started.
+    pub(super) fn follow_starts(&mut self, at: Timestamp, notice: &Notice) -> bool {
+        match notice {
+            Notice::Updated { executor, change: Change::Running | Change::Returned, .. } => {
+                if let Some(launched) = self.launched.get_mut(executor) {
+                    launched.has_run = true;
+                    self.pauses.started(&launched.agent_id, false);
+                } else if let Some((_, agent_id)) =
+                    self.hosts.as_ref().and_then(|hosts| hosts.host(executor))
+                {
+                    self.pauses.started(agent_id, true);
+                }
+                false
+            }
+            Notice::Updated {
+                executor,
+                change: Change::Ended(_),
+                state,
+                reason,
+                message,
+                process,
+                ..
+            } => {
+                let end = UnstartedEnd::of(*state, *reason, process.as_deref());
+                self.host_ended(executor, (end, message), at);
+                self.put_back_unstarted(executor, (end, message), at)
+            }
+            Notice::GivenUp { executor } => {
+                self.host_ended(executor, (None, ""), at);
+                false
+            }
+            Notice::AgentLost { agent_id } => {
+                self.pauses.agent_lost(agent_id);
+                false
+            }
+            _ => false,
+        }
+    }
+
+    fn host_ended(&mut self, executor: &str, end: (Option<UnstartedEnd>, &str), at: Timestamp) {
+        let Some(hosts) = &mut self.hosts else { return };
+        let found = hosts.host(executor).map(|(tag, agent_id)| (tag, agent_id.to_owned()));
+        if let Some((tag, agent_id)) = found {
+            let _was_asked = self.pauses.host_ended(hosts, tag, &agent_id, end, at);
+        }
+    }
+
+    fn put_back_unstarted(
+        &mut self,
+        executor: &str,
+        (end, why): (Option<UnstartedEnd>, &str),
+        at: Timestamp,
+    ) -> bool {
+        let Some(LaunchedTask { tag, agent_id, has_run: false }) = self.launched.get(executor)
+        else {
+            return false;
+        };
+        let tag = *tag;
+        let is_unstarted = self.pauses.was_never_started(self.hosts.as_ref(), tag, end);
+        if is_unstarted {
+            self.pauses.refused(agent_id, why, at);
+            self.launched.remove(executor);
+            self.take_back(tag);
+        }
+        is_unstarted
+    }
+
+    /// Ends the tasks that wait if none is in flight and no host will run.
+    pub(super) fn refuse_without_hosts(&mut self, notice: &Notice) -> Vec<TaskEnd> {
+        let is_end = matches!(notice, Notice::Updated { change: Change::Ended(_), .. });
+        let waiting = || self.waiting.values().map(BTreeSet::len).sum::<usize>();
+        if !is_end || self.hosts.is_none() || waiting() < self.tasks.len() {
+            return Vec::new();
+        }
+        let Some(why) = self.pauses.no_host_runs() else { return Vec::new() };
+        self.waiting.clear();
+        let refused = self.tasks.drain().map(|(_, QueuedTask { task, rank, .. })| TaskEnd {
+            task,
+            rank,
+            executor: String::new(),
+            fate: Fate::Failed,
+            message: why.clone(),
+            process: None,
+        });
+        let mut refused: Vec<TaskEnd> = refused.collect();
+        refused.sort_unstable_by_key(|end| (end.rank, end.task.tag));
+        refused
+    }
+}
