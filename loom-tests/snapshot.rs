@@ -12,18 +12,19 @@ type Picture = Option<Vec<ExecutorId>>;
 /// One executor ends and then two are placed, while `look` takes a snapshot.
 fn snapshot_of_a_change(look: fn(&Kernel) -> Picture) {
     let kernel = kernel(config());
-    let first = offer(&kernel, 1).remove(0);
-    let first_id = kernel.executor_id(&first).unwrap();
+    // It knows agent and settings, so that the model needn't explore how it gets to know them.
+    let mut handler = kernel.handler();
+    let first_id = offer_to(&mut handler, "S0", 1).remove(0);
+    let first = kernel.executor_name(first_id).to_string();
     let (here, there) = (kernel.clone(), kernel.clone());
     let (later, picture) = race(
         move || {
             finish(&here, &first);
-            offer(&here, 2)
+            offer_to(&mut handler, "S0", 2)
         },
         move || look(&there),
     );
     assert_eq!(later.len(), 2);
-    let later: Vec<_> = later.iter().filter_map(|name| kernel.executor_id(name)).collect();
     if let Some(mut picture) = picture {
         picture.sort_unstable_by_key(|id| id.sequence);
         let one_instant = picture.is_empty() || picture == [first_id] || picture == later;
