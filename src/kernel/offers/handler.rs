@@ -301,7 +301,7 @@ impl Scratch {
             candidate.start = rows;
             rows += std::mem::take(&mut candidate.placed);
         }
-        decisions.placed.resize(rows as usize, Placed::NONE);
+        decisions.placed.begin(rows, Placed::NONE);
         for (position, at) in plan.order.iter().enumerate() {
             let candidate = &mut candidates.list[*at as usize];
             let gpus = candidate.gpus_of(&policy.config, candidate.placed == 0);

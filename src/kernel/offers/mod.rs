@@ -14,4 +14,5 @@ pub(crate) mod piece;
 pub(crate) mod placement;
 pub(crate) mod queues;
 pub(crate) mod remainder;
+pub(crate) mod reused_rows;
 pub(crate) mod tasks;
