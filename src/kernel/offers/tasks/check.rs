@@ -162,8 +162,9 @@ impl TaskScratch {
         taken
     }
 
-    /// Takes what a pick needs of its room. Returns the room's position and the supplies.
-    #[inline]
+    /// Takes what a pick needs of its room. Returns the room's position and the supplies. Always inlined: each pick
+    /// calls it, and a reason is large.
+    #[inline(always)]
     fn take(&mut self, pick: &Pick, keep: bool) -> Result<(usize, TaskSupplies), Reason> {
         let room = self.room_of(pick).ok_or_else(|| self.why_gone(pick))?;
         if keep {
