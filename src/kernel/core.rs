@@ -21,7 +21,7 @@ use super::state::policy::PolicyCell;
 use super::state::queues::{OpenClaims, QueueAmount, QueueTable};
 use super::state::slab::Slab;
 use super::state::subscription::Subscription;
-use super::state::tags::{ExecutorMark, TagTable};
+use super::state::tags::{ExecutorMark, TagCursor, TagTable};
 use crate::config::{Config, QueueId};
 use crate::ids::{ExecutorId, IdScheme};
 use crate::sync::{AtomicU64, UntrackedOnceLock};
@@ -100,9 +100,9 @@ impl Core {
         }
     }
 
-    /// Sets the mark of an executor that is about to be reserved in a cell of this thread's.
-    pub(super) fn set_mark(&self, id: ExecutorId, mark: ExecutorMark) {
-        self.tags.get_or_init(|| Box::new(TagTable::new())).set(id, mark);
+    /// For setting the marks of executors that are about to be reserved in cells of this thread's.
+    pub(super) fn marks(&self) -> TagCursor<'_> {
+        self.tags.get_or_init(|| Box::new(TagTable::new())).cursor()
     }
 
     /// The tag of an executor, if it is a task. The caller has seen the executor in its cell, and either keeps the cell

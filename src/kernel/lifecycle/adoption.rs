@@ -276,7 +276,7 @@ impl Core {
         ExecutorCell::before_reserving();
         let queue = self.queue_of(recovered);
         if recovered.tag.is_some() || queue.is_some() {
-            self.set_mark(id, ExecutorMark { tag: recovered.tag, queue });
+            self.marks().set(id, ExecutorMark { tag: recovered.tag, queue });
         }
         hint.set(allocation.agent);
         executor.reserve(sequence, &allocation, now);

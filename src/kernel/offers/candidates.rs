@@ -9,6 +9,7 @@ use hashbrown::HashTable;
 use super::agent_cache::AgentCache;
 use super::eligibility::{Eligibility, Supply};
 use super::fingerprint::{OfferFingerprint, Unrecorded};
+use super::piece::ResourcePlace;
 use super::placement::Capacity;
 use crate::config::{Config, ExecutorGpus};
 use crate::kernel::reason::{Decline, Reason};
@@ -78,8 +79,8 @@ pub(crate) struct ScalarSources {
 pub(crate) struct ScalarSource {
     /// The number of resources that hold some of it.
     count: u32,
-    /// The last of them: its offer's position in the batch and its position in the offer.
-    last: (u32, u32),
+    /// The last of them.
+    last: ResourcePlace,
 }
 
 impl ScalarSource {
@@ -87,12 +88,12 @@ impl ScalarSource {
     pub(crate) fn add(&mut self, offer: u32, resource: u32, quantity: u64) {
         if quantity > 0 {
             self.count = self.count.saturating_add(1);
-            self.last = (offer, resource);
+            self.last = ResourcePlace::new(offer, resource);
         }
     }
 
     /// The resource that holds everything, if there is exactly one.
-    pub(crate) fn only(self) -> Option<(u32, u32)> {
+    pub(crate) fn only(self) -> Option<ResourcePlace> {
         (self.count == 1).then_some(self.last)
     }
 }

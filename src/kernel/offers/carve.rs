@@ -2,7 +2,7 @@
 
 use super::candidates::{ScalarSource, ScalarSources, ScalarSums};
 use super::eligibility::{Eligibility, Supply, TaskSupplies};
-use super::piece::{Amount, Piece};
+use super::piece::{Amount, Piece, ResourcePlace};
 use crate::config::Config;
 use crate::offer::{Offer, Resource, ResourceKind};
 use crate::resources::Scalar;
@@ -29,8 +29,8 @@ struct CarveCursor {
     /// Where to continue: the offer's position in the group and the resource's position in the offer.
     offer: usize,
     resource: usize,
-    /// The current resource: its offer's position in the batch and its position in the offer.
-    at: (u32, u32),
+    /// The current resource.
+    at: ResourcePlace,
     /// What is left of the current resource, in thousandths.
     left: u64,
     /// What is left of all non-revocable resources, in thousandths.
@@ -46,7 +46,8 @@ impl Preference {
 impl CarveCursor {
     fn new(kind: ResourceKind, supply: Supply, offers: &OfferGroup<'_>, firm: u64) -> CarveCursor {
         let preference = if offers.reserved_first { Preference::Reserved } else { Preference::Any };
-        CarveCursor { kind, supply, preference, offer: 0, resource: 0, at: (0, 0), left: 0, firm }
+        let at = ResourcePlace::default();
+        CarveCursor { kind, supply, preference, offer: 0, resource: 0, at, left: 0, firm }
     }
 
     /// A cursor of non-revocable resources. If one resource holds all of `firm`, as it usually does, the cursor starts
@@ -76,7 +77,7 @@ impl CarveCursor {
                 self.resource = 0;
                 continue;
             };
-            self.at = (*offer, self.resource as u32);
+            self.at = ResourcePlace::new(*offer, self.resource as u32);
             self.resource += 1;
             // The most selective condition comes first.
             if resource.kind == self.kind
@@ -127,9 +128,8 @@ impl CarveCursor {
     }
 
     fn cut_here(&mut self, thousandths: u64, pieces: &mut Vec<Piece>) {
-        let (offer, resource) = self.at;
         let amount = Amount::Scalar(Scalar::from_thousandths(thousandths));
-        pieces.push(Piece { offer, resource, amount });
+        pieces.push(Piece { offer: self.at.offer(), resource: self.at.resource(), amount });
         self.left -= thousandths;
     }
 }

@@ -29,6 +29,7 @@ use crate::kernel::state::admission::AdmissionState;
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::kernel::state::policy::{Headroom, Policy};
 use crate::kernel::state::queues::QueueAmount;
+use crate::kernel::state::slab::SlabCursor;
 use crate::kernel::state::tags::ExecutorMark;
 use crate::resources::{ExecutorResources, Gpus, MilliCpus};
 use crate::sync::Ordering;
@@ -227,7 +228,8 @@ impl Core {
             self.truncate_plan(policy, candidates, plan, 0);
             return Committed::Outdated;
         }
-        if !self.reserve_cells(policy, candidates, plan, now) {
+        let mut cells = self.executors.cursor();
+        if !self.reserve_cells(&mut cells, policy, candidates, plan, now) {
             self.truncate_plan(policy, candidates, plan, 0);
         }
         let reached_cap = match self.admit(policy, admission, candidates, plan) {
@@ -243,10 +245,9 @@ impl Core {
         if P::UNEQUAL || policy.sizes_differ() {
             self.record_next_offers(policy, candidates, P::UNEQUAL);
         }
-        for (position, cell) in plan.cells.iter().enumerate() {
-            let id = plan.id(position);
-            if let Some(executor) = self.executors.get(*cell) {
-                executor.publish(id.sequence);
+        for (cell, sequence) in plan.cells.iter().zip(plan.first_sequence..) {
+            if let Some(executor) = cells.get(*cell) {
+                executor.publish(sequence);
             }
         }
         Committed::Done(reached_cap)
@@ -334,6 +335,7 @@ impl Core {
     /// Step 3. Returns `false` if the table of executors is full.
     fn reserve_cells<P: Planned>(
         &self,
+        cells: &mut SlabCursor<'_, ExecutorCell>,
         policy: &Policy,
         candidates: &mut CandidateSet,
         plan: &mut Plan<P>,
@@ -343,7 +345,7 @@ impl Core {
         if count == 0 {
             return true;
         }
-        if !self.executors.claim_from(plan.stack, count, &mut plan.cells) {
+        if !cells.claim_from(plan.stack, count, &mut plan.cells) {
             return false;
         }
         // Relaxed: the numbers are unique; the states of the cells publish them.
@@ -358,15 +360,16 @@ impl Core {
         if is_booked && !P::UNEQUAL {
             self.mark_queues(policy, plan);
         }
+        let mut marks = P::UNEQUAL.then(|| self.marks());
         for (position, planned) in plan.order.iter().enumerate() {
             let resources = planned.allocate(candidates, &policy.config);
             let agent = candidates.list[planned.candidate()].agent.index();
             let id = plan.id(position);
-            if P::UNEQUAL {
+            if let Some(marks) = &mut marks {
                 let queue = is_booked.then(|| planned.queue(&policy.config));
-                self.set_mark(id, ExecutorMark { tag: planned.tag(), queue });
+                marks.set(id, ExecutorMark { tag: planned.tag(), queue });
             }
-            if let Some((executor, hint)) = self.executors.get_with_hint(id.slot) {
+            if let Some((executor, hint)) = cells.get_with_hint(id.slot) {
                 hint.set(agent);
                 executor.reserve(id.sequence, &Allocation { agent, resources }, now);
             }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::carve::ResourceCarver;
 use super::piece::Piece;
 use super::remainder::Remainder;
+use super::reused_rows::ReusedRows;
 use crate::config::Config;
 use crate::ids::ExecutorId;
 use crate::kernel::offers::tasks::picks::{Task, Unplaced};
@@ -58,11 +59,11 @@ use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 pub struct Decisions {
     pub(crate) accepts: Vec<AcceptRow>,
     pub(crate) accepted: Vec<u32>,
-    pub(crate) placed: Vec<Placed>,
+    pub(crate) placed: ReusedRows<Placed>,
     pub(crate) pieces: Vec<Piece>,
     pub(crate) declines: Vec<Decline>,
     /// The tags of what was placed, if it was placed as tasks; otherwise empty.
-    pub(crate) tags: Vec<u64>,
+    pub(crate) tags: ReusedRows<u64>,
     pub(crate) unplaced: Vec<Unplaced>,
     pub(crate) leftover_refuse: Duration,
     /// Whether an offer was refused at a cap.

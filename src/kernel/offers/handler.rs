@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crossbeam_utils::CachePadded;
 
 use super::agent_cache::AgentCache;
+use super::alike::AlikeAnswer;
 use super::candidates::{Candidate, CandidateSet};
 use super::carve::ResourceCarver;
 use super::commit::{Committed, Plan};
@@ -68,6 +69,7 @@ pub struct Handler {
     pub(in crate::kernel) pin: Pin,
     pub(in crate::kernel) counters: Arc<CachePadded<Counters>>,
     pub(in crate::kernel) scratch: Scratch,
+    pub(in crate::kernel) alike: AlikeAnswer,
 }
 
 /// A handler's reusable memory.
@@ -83,7 +85,10 @@ pub(in crate::kernel) struct Scratch {
 }
 
 /// How a batch was answered.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum BatchResult {
+    /// All offers are to be declined as those of the last batch were.
+    DeclinedAgain,
     /// All offers were declined for one reason.
     DeclinedAlike,
     /// Each offer was answered by itself.
@@ -128,7 +133,7 @@ impl Handler {
         let policy = core.policy.view();
         let pin = core.admission.register();
         let counters = core.counters.register();
-        Handler { core, policy, pin, counters, scratch }
+        Handler { core, policy, pin, counters, scratch, alike: AlikeAnswer::none() }
     }
 
     /// The word that says which version of the policy the handler's batch follows.
@@ -165,20 +170,51 @@ impl Handler {
         decisions: &mut Decisions,
     ) {
         let core = &*self.core;
-        let (admission, config_version, alike) = loop {
+        let (admission, config_version, result) = loop {
             decisions.clear();
             decisions.revives = core.demand.revives();
             // The word is loaded before the policy, so the policy is at least as new as the word's version.
             let admission = core.admission.load_pinned(&mut self.pin);
             let policy: &Policy = self.policy.load();
             decisions.policy = policy.number;
-            match self.scratch.answer(core, policy, admission, offers, now, decisions) {
-                BatchResult::DeclinedAlike => break (admission, policy.config_version, true),
-                BatchResult::Each => break (admission, policy.config_version, false),
-                BatchResult::Outdated => {}
+            if self.alike.holds(core, policy, admission) {
+                break (admission, policy.config_version, BatchResult::DeclinedAgain);
             }
+            let result = self.scratch.answer(core, policy, admission, offers, now, decisions);
+            match result {
+                BatchResult::Outdated => continue,
+                BatchResult::DeclinedAlike => {
+                    self.alike.keep(policy, admission, decisions.declines.first());
+                }
+                _ => self.alike.forget(),
+            }
+            break (admission, policy.config_version, result);
         };
-        self.end_batch(offers, admission, config_version, alike, now, decisions);
+        if result == BatchResult::DeclinedAgain {
+            self.decline_again(offers, admission, config_version, now, decisions);
+        } else {
+            let alike = result == BatchResult::DeclinedAlike;
+            self.end_batch(offers, admission, config_version, alike, now, decisions);
+        }
+    }
+
+    /// Declines a batch as the last one, all of which was declined at a cap.
+    #[inline(always)]
+    fn decline_again(
+        &mut self,
+        offers: &[Offer<'_>],
+        admission: AdmissionState,
+        config_version: u64,
+        now: Timestamp,
+        decisions: &mut Decisions,
+    ) {
+        self.alike.decline(offers.len(), &mut decisions.declines);
+        if !offers.is_empty() {
+            self.core.record_refused_at_cap(decisions);
+        }
+        self.unpin(admission, decisions.policy);
+        let batch = BatchContext { offers, config_version, now };
+        self.counters.count_again(self.alike.kind(), &decisions.declines, &batch);
     }
 
     /// Called when a batch is answered, by a plan for the admission word as it was then.
@@ -192,18 +228,24 @@ impl Handler {
         now: Timestamp,
         decisions: &Decisions,
     ) {
+        self.unpin(admission, decisions.policy);
+        let batch = BatchContext { offers, config_version, now };
+        let accepted = decisions.accepted.len();
+        let executors = decisions.placed.len();
+        self.counters.count(&decisions.declines, accepted, executors, alike, &batch);
+    }
+
+    /// Called when a batch is answered under the policy of this number.
+    #[inline(always)]
+    fn unpin(&mut self, admission: AdmissionState, policy: u64) {
         let core = &*self.core;
         let outdated = !core.admission.load().same_version(admission);
-        if outdated && core.policy.load().number != decisions.policy {
+        if outdated && core.policy.load().number != policy {
             // The policy was replaced while the batch was answered. The new policy may want what was refused here, and
             // its revive may already be on its way.
             core.demand.request_revive();
         }
         self.pin.end_batch();
-        let batch = BatchContext { offers, config_version, now };
-        let accepted = decisions.accepted.len();
-        let executors = decisions.placed.len();
-        self.counters.count(&decisions.declines, accepted, executors, alike, &batch);
     }
 }
 
@@ -301,7 +343,7 @@ impl Scratch {
             candidate.start = rows;
             rows += std::mem::take(&mut candidate.placed);
         }
-        decisions.placed.resize(rows as usize, Placed::NONE);
+        decisions.placed.begin(rows, Placed::NONE);
         for (position, at) in plan.order.iter().enumerate() {
             let candidate = &mut candidates.list[*at as usize];
             let gpus = candidate.gpus_of(&policy.config, candidate.placed == 0);

@@ -1,6 +1,7 @@
 //! The offer path: from a batch of offers to decisions.
 
 pub(crate) mod agent_cache;
+pub(crate) mod alike;
 pub(crate) mod candidates;
 pub(crate) mod carve;
 pub(crate) mod commit;
@@ -14,4 +15,5 @@ pub(crate) mod piece;
 pub(crate) mod placement;
 pub(crate) mod queues;
 pub(crate) mod remainder;
+pub(crate) mod reused_rows;
 pub(crate) mod tasks;

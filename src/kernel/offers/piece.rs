@@ -30,3 +30,25 @@ pub enum Amount {
     /// One port.
     Port(u16),
 }
+
+/// Where a resource is in a batch, in one word: what is written in two parts is not read as a whole without a wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ResourcePlace(u64);
+
+impl ResourcePlace {
+    /// The resource at this position of the offer at this position of the batch.
+    #[inline]
+    pub(crate) fn new(offer: u32, resource: u32) -> ResourcePlace {
+        ResourcePlace(u64::from(offer) | u64::from(resource) << 32)
+    }
+
+    #[inline]
+    pub(crate) fn offer(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline]
+    pub(crate) fn resource(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}

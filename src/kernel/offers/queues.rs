@@ -311,9 +311,10 @@ impl Core {
     /// Notes which queue the executors of a plan without tags are booked in.
     #[cold]
     pub(super) fn mark_queues<P: Planned>(&self, policy: &Policy, plan: &Plan<P>) {
+        let mut marks = self.marks();
         for (position, planned) in plan.order.iter().enumerate() {
             let queue = Some(planned.queue(&policy.config));
-            self.set_mark(plan.id(position), ExecutorMark { tag: None, queue });
+            marks.set(plan.id(position), ExecutorMark { tag: None, queue });
         }
     }
 }

@@ -156,11 +156,6 @@ impl Counters {
         alike: bool,
         batch: &BatchContext<'_>,
     ) {
-        let add = |counter: &AtomicU64, more: u64| {
-            if more > 0 {
-                counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
-            }
-        };
         // In runs of one kind; usually there is one run.
         let mut rest = declines;
         while let Some(first) = rest.first() {
@@ -172,13 +167,41 @@ impl Counters {
             self.near_misses.record(&rest[..run], alike, batch);
             rest = &rest[run..];
         }
+        self.count_offers(accepted + declines.len(), batch);
+        add(&self.accepted, accepted as u64);
+        add(&self.executors, executors as u64);
+    }
+
+    /// Counts a batch with these declines, all for the reason, of this kind, for which the last batch was declined.
+    #[inline(always)]
+    pub(crate) fn count_again(
+        &self,
+        kind: ReasonKind,
+        declines: &[Decline],
+        batch: &BatchContext<'_>,
+    ) {
+        add(&self.declined[kind as usize], declines.len() as u64);
+        // It was recorded then.
+        if !self.near_misses.is_fresh(kind, batch.now) {
+            self.near_misses.record(declines, true, batch);
+        }
+        self.count_offers(declines.len(), batch);
+    }
+
+    #[inline(always)]
+    fn count_offers(&self, offers: usize, batch: &BatchContext<'_>) {
         if !batch.offers.is_empty() {
             self.offered.store(batch.now.as_millis().saturating_add(1), Ordering::Relaxed);
         }
         add(&self.batches, 1);
-        add(&self.offers, (accepted + declines.len()) as u64);
-        add(&self.accepted, accepted as u64);
-        add(&self.executors, executors as u64);
+        add(&self.offers, offers as u64);
+    }
+}
+
+#[inline(always)]
+fn add(counter: &AtomicU64, more: u64) {
+    if more > 0 {
+        counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
     }
 }
 

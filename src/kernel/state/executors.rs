@@ -142,8 +142,21 @@ impl ExecutorCell {
     }
 
     /// Called if the commit succeeded: the executor is live.
+    #[inline]
     pub(crate) fn publish(&self, sequence: u64) {
-        // Not a store: a kill may have set its flag since `reserve`.
+        let word = |stage| CellState::new(sequence, stage).pack();
+        let (reserved, launching) = (word(CellStage::Reserved), word(CellStage::Launching));
+        // Not a store: a kill may have set its flag since `reserve`. AcqRel: as in `change`.
+        let published =
+            self.state.compare_exchange(reserved, launching, Ordering::AcqRel, Ordering::Relaxed);
+        if published.is_err() {
+            self.publish_flagged(sequence);
+        }
+    }
+
+    /// [`ExecutorCell::publish`] of an executor that has a flag already.
+    #[cold]
+    fn publish_flagged(&self, sequence: u64) {
         let _ =
             self.change(sequence, |state| Some(CellState { stage: CellStage::Launching, ..state }));
     }

@@ -110,6 +110,16 @@ impl NearMisses {
         }
     }
 
+    /// Whether the recorded miss of this kind is so new that one as near doesn't replace it. Only the handler that owns
+    /// the cells calls this.
+    #[inline]
+    pub(crate) fn is_fresh(&self, kind: ReasonKind, now: Timestamp) -> bool {
+        let cell = self.0[kind as usize].get();
+        let Some([_, at]) = cell.and_then(|cell| cell.own()) else { return false };
+        // If the clock was put back, it is replaced.
+        now.as_millis().checked_sub(at).is_some_and(|age| age < REFRESH_MS)
+    }
+
     /// Returns the miss of this kind.
     pub(crate) fn read(&self, kind: ReasonKind) -> Option<NearMiss> {
         let words = self.0[kind as usize].get()?.read()?;

@@ -11,7 +11,7 @@
 
 use super::executor_state::SEQUENCE_MAX;
 use super::executors::ExecutorCell;
-use super::slab::{SEGMENTS, length, place};
+use super::slab::{SEGMENTS, first, length, place};
 use crate::config::QueueId;
 use crate::ids::ExecutorId;
 use crate::limits::QUEUES_MAX;
@@ -59,6 +59,41 @@ impl Default for TagEntry {
     }
 }
 
+/// Sets marks of one thread's executors, whose entries mostly lie in one segment: it looks there first.
+#[derive(Debug)]
+pub(crate) struct TagCursor<'a> {
+    table: &'a TagTable,
+    /// The cell of the first entry of the segment found last.
+    first: u32,
+    entries: &'a [TagEntry],
+}
+
+impl TagCursor<'_> {
+    /// Sets the mark of an executor that is about to be reserved in a cell of this thread's.
+    #[inline]
+    pub(crate) fn set(&mut self, id: ExecutorId, mark: ExecutorMark) {
+        let near = self.entries.get(id.slot.wrapping_sub(self.first) as usize);
+        let Some(entry) = near.or_else(|| self.find(id.slot)) else { return };
+        // Relaxed: the store of the executor's state publishes them.
+        entry.tag.store(mark.tag.unwrap_or_default(), Ordering::Relaxed);
+        entry.sequence.store(mark.word(id.sequence), Ordering::Relaxed);
+    }
+}
+
+impl<'a> TagCursor<'a> {
+    #[cold]
+    fn find(&mut self, slot: u32) -> Option<&'a TagEntry> {
+        let (segment, offset) = place::<ExecutorCell>(slot);
+        let made = || {
+            let entries = std::iter::repeat_with(TagEntry::default);
+            entries.take(length::<ExecutorCell>(segment)).collect()
+        };
+        let entries = self.table.0.get(segment)?.get_or_init(made);
+        (self.first, self.entries) = (first::<ExecutorCell>(segment), entries);
+        self.entries.get(offset)
+    }
+}
+
 /// Entries in segments like those of the executors' cells.
 #[derive(Debug)]
 pub(crate) struct TagTable(Box<[UntrackedOnceLock<Box<[TagEntry]>>]>);
@@ -68,19 +103,10 @@ impl TagTable {
         TagTable(std::iter::repeat_with(UntrackedOnceLock::new).take(SEGMENTS).collect())
     }
 
-    /// Sets the mark of the executor that is about to be reserved.
-    pub(crate) fn set(&self, id: ExecutorId, mark: ExecutorMark) {
-        let (segment, offset) = place::<ExecutorCell>(id.slot);
-        let made = || {
-            let entries = std::iter::repeat_with(TagEntry::default);
-            entries.take(length::<ExecutorCell>(segment)).collect()
-        };
-        let entry = self.0.get(segment).and_then(|segment| segment.get_or_init(made).get(offset));
-        if let Some(entry) = entry {
-            // Relaxed: the store of the executor's state publishes them.
-            entry.tag.store(mark.tag.unwrap_or_default(), Ordering::Relaxed);
-            entry.sequence.store(mark.word(id.sequence), Ordering::Relaxed);
-        }
+    /// For setting the marks of executors that are about to be reserved.
+    #[inline]
+    pub(crate) fn cursor(&self) -> TagCursor<'_> {
+        TagCursor { table: self, first: 0, entries: &[] }
     }
 
     /// The mark of the executor, if it has one. See the module's head for when that holds.

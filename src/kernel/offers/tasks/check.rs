@@ -2,7 +2,6 @@
 
 use super::picks::{Pick, Picks, Task};
 use super::planned_task::PlannedTask;
-use super::room::Room;
 use super::scratch::{GONE, NOT_PICKED, PICKED, TaskScratch};
 use crate::config::QueueId;
 use crate::kernel::Core;
@@ -163,15 +162,15 @@ impl TaskScratch {
         taken
     }
 
-    /// Takes what a pick needs of its room. Returns the room's position and the supplies.
-    #[inline]
+    /// Takes what a pick needs of its room. Returns the room's position and the supplies. Always inlined: each pick
+    /// calls it, and a reason is large.
+    #[inline(always)]
     fn take(&mut self, pick: &Pick, keep: bool) -> Result<(usize, TaskSupplies), Reason> {
         let room = self.room_of(pick).ok_or_else(|| self.why_gone(pick))?;
-        let before: Room = self.left[room];
-        let supplies = self.left[room].take_from(&pick.task)?;
         if keep {
-            self.undo.push((room as u32, before, self.picked[room]));
+            self.undo.push((room as u32, self.left[room], self.picked[room]));
         }
+        let supplies = self.left[room].take_from(&pick.task)?;
         if self.picked[room] == NOT_PICKED {
             self.picked[room] = PICKED;
         }

@@ -2,13 +2,13 @@
 
 use super::check::Caps;
 use super::picks::{Picks, Unplaced};
-use super::planned_task::PlannedTask;
 use super::scratch::{NOT_PICKED, PICKED, TaskScratch};
 use crate::kernel::Core;
 use crate::kernel::offers::candidates::CandidateSet;
 use crate::kernel::offers::carve::TaskCarver;
 use crate::kernel::offers::commit::{Committed, Planned};
 use crate::kernel::offers::decision::{AcceptRow, Decisions, Placed};
+use crate::kernel::offers::eligibility::TaskSupplies;
 use crate::kernel::offers::handler::Scratch;
 use crate::kernel::reason::{Decline, Reason};
 use crate::kernel::state::admission::AdmissionState;
@@ -98,17 +98,18 @@ impl TaskScratch {
             candidate.start = rows;
             rows += std::mem::take(&mut candidate.placed);
         }
-        decisions.placed.resize(rows as usize, Placed::NONE);
-        decisions.tags.resize(rows as usize, 0);
-        self.rows.clear();
-        self.rows.resize(rows as usize, 0);
+        decisions.placed.begin(rows, Placed::NONE);
+        decisions.tags.begin(rows, 0);
+        self.supplies.begin(rows, TaskSupplies::FIRM);
+        let placed = &mut *decisions.placed;
+        let (tags, supplies) = (&mut *decisions.tags, &mut *self.supplies);
         for (planned, position) in self.plan.order.iter().zip(0u32..) {
             let candidate = &mut candidates.list[planned.candidate()];
             let row = (candidate.start + candidate.placed) as usize;
             let id = self.plan.id(position as usize);
-            decisions.placed[row] = Placed::task(id, &planned.task);
-            decisions.tags[row] = planned.task.tag;
-            self.rows[row] = position;
+            placed[row] = Placed::task(id, &planned.task);
+            tags[row] = planned.task.tag;
+            supplies[row] = planned.supplies;
             candidate.placed += 1;
         }
         for (room, picked) in self.rooms.iter().zip(&self.picked) {
@@ -142,8 +143,8 @@ impl TaskScratch {
         let (config, firm) = (&batch.policy.config, candidate.firm);
         let mut carver = TaskCarver::new(batch.offers, own, config, firm, candidate.sources);
         let rows = placed.0 as usize..placed.1 as usize;
-        for (task, position) in decisions.placed[rows.clone()].iter_mut().zip(&self.rows[rows]) {
-            let PlannedTask { supplies, .. } = self.plan.order[*position as usize];
+        let tasks = decisions.placed[rows.clone()].iter_mut();
+        for (task, supplies) in tasks.zip(&self.supplies[rows]) {
             let start = decisions.pieces.len() as u32;
             let taken = &task.resources;
             let thousandths = [
@@ -151,7 +152,7 @@ impl TaskScratch {
                 taken.memory.get() * 1000,
                 u64::from(taken.gpus.get()) * 1000,
             ];
-            carver.carve(thousandths, supplies, &mut decisions.pieces);
+            carver.carve(thousandths, *supplies, &mut decisions.pieces);
             task.pieces = (start, decisions.pieces.len() as u32);
         }
         let offers = (first_offer, decisions.accepted.len() as u32);

@@ -181,6 +181,7 @@ impl Rooms<'_> {
             outdated = true;
         };
         let alike = scratch.tasks.alike;
+        handler.alike.forget();
         handler.end_batch(offers, admission, config_version, alike, now, decisions);
     }
 }

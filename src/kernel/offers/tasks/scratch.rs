@@ -3,7 +3,9 @@
 use super::planned_task::PlannedTask;
 use super::room::Room;
 use crate::kernel::offers::commit::Plan;
+use crate::kernel::offers::eligibility::TaskSupplies;
 use crate::kernel::offers::queues::QueueDraft;
+use crate::kernel::offers::reused_rows::ReusedRows;
 use crate::kernel::reason::{Decline, Reason};
 
 /// No room was picked there.
@@ -33,8 +35,8 @@ pub(crate) struct TaskScratch {
     /// If so: for each room as it was proposed, the first of its offers.
     pub(super) offer_of: Vec<u32>,
     pub(super) plan: Plan<PlannedTask>,
-    /// For each row of what was placed, its position in the plan.
-    pub(super) rows: Vec<u32>,
+    /// For each row of what was placed, what it is taken from.
+    pub(super) supplies: ReusedRows<TaskSupplies>,
     /// What the picks leave of the rooms.
     pub(super) left: Vec<Room>,
     /// The picks that were not planned, with the reasons.
@@ -66,7 +68,7 @@ impl TaskScratch {
             moved: Vec::new(),
             offer_of: Vec::new(),
             plan: Plan::new(stack),
-            rows: Vec::new(),
+            supplies: ReusedRows::default(),
             left: Vec::new(),
             rejected: Vec::new(),
             picked: Vec::new(),
