@@ -12,7 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::agent_cache::AgentCache;
-use super::candidates::{Candidate, CandidateSet};
+use super::candidates::{Candidate, CandidateSet, ScalarSums};
 use super::eligibility::{Eligibility, Supply};
 use super::fingerprint::{DetailsFingerprint, OfferFingerprint, Unrecorded, executor_size};
 use crate::config::Config;
@@ -25,7 +25,7 @@ use crate::kernel::state::offered_numbers::OfferedNumbers;
 use crate::kernel::state::policy::Policy;
 use crate::limits::EXECUTORS_PER_AGENT_MAX;
 use crate::offer::attributes::{OwnedAttribute, OwnedAttributeValue};
-use crate::offer::{Attribute, AttributeValue, Offer, ResourceKind};
+use crate::offer::{Attribute, AttributeValue, Offer, Resource, ResourceKind};
 use crate::sync::Ordering;
 use crate::time::Timestamp;
 
@@ -206,8 +206,22 @@ impl RecordedBatch<'_> {
         };
     }
 
-    /// The amounts of one candidate's offers that executors may use.
+    /// The amounts of one candidate's offers that executors may use. If nothing is reserved, as usually, they are the
+    /// sums that the candidate has.
     fn amounts(&self, candidates: &CandidateSet, candidate: &Candidate) -> OfferedAmounts {
+        let offers = candidates.offers_of(candidate.first);
+        let mut resources =
+            offers.filter_map(|at| self.offers.get(at as usize)).flat_map(|offer| offer.resources);
+        if resources.any(Resource::is_reserved) {
+            return self.amounts_apart(candidates, candidate);
+        }
+        let amounts = |sums: &ScalarSums| Thousandths([sums.cpus, sums.memory, sums.gpus]);
+        let (unreserved, revocable) = (amounts(&candidate.firm), amounts(&candidate.revocable));
+        OfferedAmounts { reserved: Thousandths::default(), unreserved, revocable }
+    }
+
+    /// The same, added up anew.
+    fn amounts_apart(&self, candidates: &CandidateSet, candidate: &Candidate) -> OfferedAmounts {
         let mut thousandths = [[0u64; 3]; 3];
         let offers = candidates.offers_of(candidate.first);
         for offer in offers.filter_map(|at| self.offers.get(at as usize)) {
@@ -284,7 +298,54 @@ fn hash_attributes(attributes: &[Attribute<'_>]) -> u64 {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
+    use crate::kernel::Kernel;
+    use crate::offer::Revocability;
     use crate::resources::PortRange;
+    use crate::{Config, IdScheme};
+    use proptest::prelude::*;
+
+    /// Name, amount, whether it is revocable, and whether it is reserved for the framework's role or for another.
+    type Offered = (u8, u32, bool, u8);
+
+    fn resource((name, amount, is_revocable, role): Offered) -> Resource<'static> {
+        let name = ["cpus", "mem", "gpus", "disk"][usize::from(name)];
+        let resource = Resource::scalar(name, f64::from(amount) / 10.0);
+        let resource = match role {
+            0 => resource.reserved_for("own"),
+            1 => resource.reserved_for("other"),
+            _ => resource,
+        };
+        if is_revocable { resource.with_revocability(Revocability::Revocable) } else { resource }
+    }
+
+    proptest! {
+        /// Goal: the sums that a candidate has are the amounts that are recorded. Method: random resources of two
+        /// offers of one agent, with and without reservations, added up anew and not.
+        #[test]
+        fn amounts_are_the_candidates_sums(
+            own in prop::collection::vec(
+                prop::collection::vec((0u8..4, 1u32..200, any::<bool>(), 0u8..20), 0..6), 1..3),
+            revocable in any::<bool>(),
+        ) {
+            let config = Config::builder().revocable(revocable).build().unwrap();
+            let kernel = Kernel::new(config, IdScheme::plain());
+            let (core, now) = (&*kernel.0, Timestamp::ORIGIN);
+            let policy = core.policy.load();
+            let own: Vec<Vec<Resource<'_>>> =
+                own.iter().map(|some| some.iter().map(|it| resource(*it)).collect()).collect();
+            let offer = |own| Offer::new("o", "S1", "host", own, &[]).with_role("own");
+            let offers: Vec<Offer<'_>> = own.iter().map(|own| offer(&own[..])).collect();
+            let (mut candidates, mut agent_cache) = (CandidateSet::default(), AgentCache::new());
+            candidates.collect(&offers, &policy, &mut agent_cache, &core.agents, now, &mut Vec::new());
+            let size = executor_size(&policy);
+            let (config, details) = (&policy.config, &core.details);
+            let batch = RecordedBatch { offers: &offers, config, size, since: 0, now, details };
+            for candidate in &candidates.list {
+                let apart = batch.amounts_apart(&candidates, candidate);
+                prop_assert_eq!(batch.amounts(&candidates, candidate), apart);
+            }
+        }
+    }
 
     /// Goal: an attribute is taken for a recorded one if name and value are the same, of whatever kind, and only then.
     /// Method: each of a list compared with each.
