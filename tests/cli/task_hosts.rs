@@ -117,15 +117,26 @@ fn a_killed_host_loses_nothing() {
     folder.assert_deserted();
 }
 
+/// The signals of a machine's shutdown, but for SIGHUP if the tests were started with `nohup`: what is ignored is left
+/// so.
+#[cfg(target_os = "linux")]
+fn shutdown_signals() -> Vec<&'static str> {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
+    if ignored & 1 == 0 { vec!["INT", "TERM", "HUP"] } else { vec!["INT", "TERM"] }
+}
+
 /// Goal: the signals of a machine's shutdown end no host, and tasks have their default actions. Method: each to all
 /// hosts while tasks wait; these then send them to a shell of their own, which must end of it.
 #[test]
 #[cfg(target_os = "linux")]
 fn signals_end_tasks_but_no_host() {
-    let folder = Folder::new();
+    let (folder, signals) = (Folder::new(), shutdown_signals());
     let line = "touch begun-$OFFERMILL_TASK_ID; until [ -e go ]; do sleep 0.05; done; \
-                for signal in INT TERM HUP; do sh -c \"kill -$signal \\$\\$; sleep 9\" && exit 1; done; true\n";
+                for signal in SIGNALS; do sh -c \"kill -$signal \\$\\$; sleep 9\" && exit 1; done; true\n";
     let line = line.replace("begun-", &format!("{}/begun-", folder.0.display()));
+    let line = line.replace("SIGNALS", &signals.join(" "));
     folder
         .write("tasks", &line.replace("-e go", &format!("-e {}/go", folder.0.display())).repeat(4));
     let run = Run::start(&folder, &flags(&[]));
@@ -135,7 +146,7 @@ fn signals_end_tasks_but_no_host() {
     };
     wait_until(|| begun() == 4);
     for host in hosts_in(&folder.0) {
-        ["INT", "TERM", "HUP"].iter().for_each(|signal| send_signal(signal, host));
+        signals.iter().for_each(|signal| send_signal(signal, host));
     }
     folder.write("go", "");
     let ended = run.end();
