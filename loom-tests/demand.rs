@@ -6,7 +6,8 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 
 use super::scenes::{
-    LATER, NOW, STILL_LATER, config, finish, kernel, offer, offer_of, update, used_handler,
+    LATER, NOW, STILL_LATER, config, finish, kernel, offer, offer_of, offer_to, update,
+    used_handler,
 };
 use super::{explore, race};
 use crate::config::ExclusionRule;
@@ -225,8 +226,10 @@ fn refusal_and_revive(
 
 fn at_the_limit(tell: fn(&Kernel, &Decisions, &Way) -> u64) {
     let kernel = kernel(config().executor_limit(Some(1)).revive_interval(Duration::ZERO));
-    let handler = used_handler(&kernel);
+    let mut handler = used_handler(&kernel);
     let executor = offer(&kernel, 1).remove(0);
+    // It keeps the answer, so that the batch of the race is answered by that, or finds that it doesn't hold.
+    assert!(offer_to(&mut handler, "S0", 1).is_empty());
     assert_eq!(kernel.poll_demand(NOW), Some(DemandCall::Suppress));
     refusal_and_revive(kernel, handler, tell, move |kernel| finish(kernel, &executor));
 }

@@ -1,14 +1,15 @@
 //! Close and drain: no wake-up is lost, and no executor is missing from the report. These models run the whole kernel.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use loom::thread;
 
 use super::scenes::{
-    NOW, STILL_LATER, SWEPT, cell, config, finish, finish_all, kernel, offer, offer_to,
+    NOW, STILL_LATER, SWEPT, cell, config, finish, finish_all, give_up, kernel, offer, offer_to,
     one_given_up, used_handler,
 };
-use super::{explore, race};
+use super::{explore, is_explored, race};
 use crate::kernel::state::executor_state::{CellStage, CellState};
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
@@ -269,16 +270,27 @@ fn mutant_look_whether_it_is_closed() {
     });
 }
 
+thread_local! {
+    /// Whether a batch got the cell of the executor that ended.
+    static REUSED: Cell<bool> = const { Cell::new(false) };
+}
+
 /// An executor that was given up ends by `end`, while a batch is answered and the kernel closed, in three threads. All
 /// listed executors must be in the report.
 fn end_reuse_and_close(end: fn(&Kernel, &str)) {
-    let (kernel, executor) = one_given_up(config());
-    let id = kernel.executor_id(&executor).unwrap();
-    let (here, there, third) = (kernel.clone(), kernel.clone(), kernel.clone());
+    let kernel = kernel(config());
+    // The batch is of the handler that placed it: its cell returns to where this handler looks first.
     let mut handler = used_handler(&kernel);
+    let id = offer_to(&mut handler, "S0", 1).remove(0);
+    let executor = kernel.executor_name(id).to_string();
+    give_up(&kernel, &executor);
+    let (here, there, third) = (kernel.clone(), kernel.clone(), kernel.clone());
     let ended = thread::spawn(move || end(&third, &executor));
     let (placed, roll) = race(move || offer_to(&mut handler, "S0", 1), move || there.close());
     ended.join().unwrap();
+    if placed.iter().any(|new| new.slot == id.slot) {
+        REUSED.set(true);
+    }
     placed.iter().for_each(|id| finish(&here, &here.executor_name(*id).to_string()));
     let report = kernel.drain(Duration::MAX);
     let on_the_roll = roll.iter().any(|target| target.id == id);
@@ -295,6 +307,7 @@ fn cells_are_kept_after_the_close() {
             kernel.tick(STILL_LATER);
         });
     });
+    assert!(REUSED.get() || !is_explored("drain/reuse-close"), "the cell was never free in time");
 }
 
 /// Mutant: a cell is freed even if the kernel is closed.

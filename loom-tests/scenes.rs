@@ -99,6 +99,12 @@ pub(super) fn one_unreachable(config: ConfigBuilder) -> (Kernel, String) {
     (kernel, executor)
 }
 
+/// An executor becomes unreachable and is given up.
+pub(super) fn give_up(kernel: &Kernel, executor: &str) {
+    update(kernel, executor, TaskState::Unreachable);
+    assert_eq!(kernel.tick(LATER).given_up.len(), 1);
+}
+
 /// A kernel with one executor, which was given up.
 pub(super) fn one_given_up(config: ConfigBuilder) -> (Kernel, String) {
     let (kernel, executor) = one_unreachable(config);
