@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crossbeam_utils::CachePadded;
 
 use super::agent_cache::AgentCache;
-use super::alike::AlikeAnswer;
 use super::candidates::{Candidate, CandidateSet};
 use super::carve::ResourceCarver;
 use super::commit::{Committed, Plan};
 use super::decision::{AcceptRow, Decisions, Placed};
+use super::kept_answer::KeptAnswer;
 use super::placement;
 use crate::kernel::Core;
 use crate::kernel::offers::tasks::scratch::TaskScratch;
@@ -69,7 +69,7 @@ pub struct Handler {
     pub(in crate::kernel) pin: Pin,
     pub(in crate::kernel) counters: Arc<CachePadded<Counters>>,
     pub(in crate::kernel) scratch: Scratch,
-    pub(in crate::kernel) alike: AlikeAnswer,
+    pub(in crate::kernel) kept: KeptAnswer,
 }
 
 /// A handler's reusable memory.
@@ -87,7 +87,7 @@ pub(in crate::kernel) struct Scratch {
 /// How a batch was answered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BatchResult {
-    /// All offers are to be declined as those of the last batch were.
+    /// All offers are declined as those of the last batch were; that is left to the caller.
     DeclinedAgain,
     /// All offers were declined for one reason.
     DeclinedAlike,
@@ -133,7 +133,7 @@ impl Handler {
         let policy = core.policy.view();
         let pin = core.admission.register();
         let counters = core.counters.register();
-        Handler { core, policy, pin, counters, scratch, alike: AlikeAnswer::none() }
+        Handler { core, policy, pin, counters, scratch, kept: KeptAnswer::none() }
     }
 
     /// The word that says which version of the policy the handler's batch follows.
@@ -177,16 +177,16 @@ impl Handler {
             let admission = core.admission.load_pinned(&mut self.pin);
             let policy: &Policy = self.policy.load();
             decisions.policy = policy.number;
-            if self.alike.holds(core, policy, admission) {
+            if self.kept.holds(core, policy, admission) {
                 break (admission, policy.config_version, BatchResult::DeclinedAgain);
             }
             let result = self.scratch.answer(core, policy, admission, offers, now, decisions);
             match result {
                 BatchResult::Outdated => continue,
                 BatchResult::DeclinedAlike => {
-                    self.alike.keep(policy, admission, decisions.declines.first());
+                    self.kept.keep(policy, admission, decisions.declines.first());
                 }
-                _ => self.alike.forget(),
+                _ => self.kept.forget(),
             }
             break (admission, policy.config_version, result);
         };
@@ -208,16 +208,16 @@ impl Handler {
         now: Timestamp,
         decisions: &mut Decisions,
     ) {
-        self.alike.decline(offers.len(), &mut decisions.declines);
+        self.kept.decline(offers.len(), &mut decisions.declines);
         if !offers.is_empty() {
             self.core.record_refused_at_cap(decisions);
         }
-        self.unpin(admission, decisions.policy);
+        self.leave_policy(admission, decisions.policy);
         let batch = BatchContext { offers, config_version, now };
-        self.counters.count_again(self.alike.kind(), &decisions.declines, &batch);
+        self.counters.count_again(self.kept.kind(), &decisions.declines, &batch);
     }
 
-    /// Called when a batch is answered, by a plan for the admission word as it was then.
+    /// Ends a batch that was answered by a plan for the admission word as it was then, and counts it.
     #[inline(always)]
     pub(in crate::kernel) fn end_batch(
         &mut self,
@@ -228,16 +228,17 @@ impl Handler {
         now: Timestamp,
         decisions: &Decisions,
     ) {
-        self.unpin(admission, decisions.policy);
+        self.leave_policy(admission, decisions.policy);
         let batch = BatchContext { offers, config_version, now };
         let accepted = decisions.accepted.len();
         let executors = decisions.placed.len();
         self.counters.count(&decisions.declines, accepted, executors, alike, &batch);
     }
 
-    /// Called when a batch is answered under the policy of this number.
+    /// Requests a revive if the policy of this number, under which a batch was answered, has been replaced meanwhile;
+    /// the pin may be cleared then.
     #[inline(always)]
-    fn unpin(&mut self, admission: AdmissionState, policy: u64) {
+    fn leave_policy(&mut self, admission: AdmissionState, policy: u64) {
         let core = &*self.core;
         let outdated = !core.admission.load().same_version(admission);
         if outdated && core.policy.load().number != policy {
@@ -343,6 +344,7 @@ impl Scratch {
             candidate.start = rows;
             rows += std::mem::take(&mut candidate.placed);
         }
+        debug_assert_eq!(rows as usize, plan.order.len(), "each row is written");
         decisions.placed.begin(rows, Placed::NONE);
         for (position, at) in plan.order.iter().enumerate() {
             let candidate = &mut candidates.list[*at as usize];

@@ -1,7 +1,6 @@
 //! The offer path: from a batch of offers to decisions.
 
 pub(crate) mod agent_cache;
-pub(crate) mod alike;
 pub(crate) mod candidates;
 pub(crate) mod carve;
 pub(crate) mod commit;
@@ -9,6 +8,7 @@ pub(crate) mod decision;
 pub(crate) mod eligibility;
 pub(crate) mod fingerprint;
 pub(crate) mod handler;
+pub(crate) mod kept_answer;
 pub(crate) mod locality;
 pub(crate) mod offered;
 pub(crate) mod piece;

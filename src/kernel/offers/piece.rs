@@ -31,7 +31,7 @@ pub enum Amount {
     Port(u16),
 }
 
-/// Where a resource is in a batch, in one word: what is written in two parts is not read as a whole without a wait.
+/// Where a resource is in a batch, in one word: a processor that reads in one piece what was just written in two waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ResourcePlace(u64);
 

@@ -1,14 +1,20 @@
-//! [`ReusedRows`]: rows of which each is written anew in every batch, in any order.
+//! [`ReusedRows`]: rows of which each is written anew in every batch that has rows, in any order.
 
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 /// Rows in reused memory. They are not filled with blanks before they are written: that would cost a row as much as
 /// writing it.
-#[derive(Debug)]
 pub(crate) struct ReusedRows<T> {
     /// The rows of this batch, and further ones of earlier batches.
     rows: Vec<T>,
     used: usize,
+}
+
+impl<T: fmt::Debug> fmt::Debug for ReusedRows<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&**self).finish()
+    }
 }
 
 impl<T> Default for ReusedRows<T> {

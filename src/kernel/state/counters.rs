@@ -145,8 +145,7 @@ impl Counters {
     }
 
     /// Counts a batch with these declines, and this many accepted offers and placed executors. With `alike`, all its
-    /// declines have one reason. Only the handler that owns the counters calls
-    /// this.
+    /// declines have one reason. Only the handler that owns the counters calls this.
     #[inline(always)]
     pub(crate) fn count(
         &self,
@@ -181,7 +180,7 @@ impl Counters {
         batch: &BatchContext<'_>,
     ) {
         add(&self.declined[kind as usize], declines.len() as u64);
-        // It was recorded then.
+        // What was recorded then stays for a second.
         if !self.near_misses.is_fresh(kind, batch.now) {
             self.near_misses.record(declines, true, batch);
         }

@@ -7,7 +7,8 @@
 //!
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
-//! | handler | [`AgentHint::set`], writes the allocation, then `Reserved`, then `Launching` | Release | Acquire of every thread that reads the allocation |
+//! | handler | [`AgentHint::set`], writes the allocation, then `Reserved` | Release store | Acquire of every thread that reads the allocation |
+//! | the same | [`ExecutorCell::publish`]: `Launching`, by compare-exchange, which keeps flags that others have set | AcqRel | the same |
 //! | update, agent loss, tick, kill | [`ExecutorCell::change`]: compare-exchange | AcqRel | each other: one thread wins each transition |
 //! | update | [`ExecutorCell::mark_unreachable`]: its clock, then `Unreachable` | see [`AbsenceClock`] | tick |
 //! | tick | [`ExecutorCell::give_up`]: its clock, then `GivenUp`; [`ExecutorCell::forget`] | see [`AbsenceClock`] | update, other ticks |

@@ -110,8 +110,8 @@ impl NearMisses {
         }
     }
 
-    /// Whether the recorded miss of this kind is so new that one as near doesn't replace it. Only the handler that owns
-    /// the cells calls this.
+    /// Whether the recorded miss of this kind is so new that the same one, under the same settings, doesn't replace it.
+    /// Only the handler that owns the cells calls this, and it knows that numbers and settings are the same.
     #[inline]
     pub(crate) fn is_fresh(&self, kind: ReasonKind, now: Timestamp) -> bool {
         let cell = self.0[kind as usize].get();

@@ -96,8 +96,9 @@ impl<const WORDS: usize> Seqlock<WORDS> {
             if before == 0 {
                 return None;
             }
-            // The words are being written. Whatever they are found to be, which models would explore, is of no use.
+            // The words are being written. What would be read now is of no use, and models would explore each value.
             if !before.is_multiple_of(2) {
+                std::hint::spin_loop();
                 continue;
             }
             let words = std::array::from_fn(|at| self.words[at].load(Ordering::Relaxed));
@@ -148,7 +149,7 @@ impl<const WORDS: usize> Writing<'_, WORDS> {
 impl<const WORDS: usize> Drop for Writing<'_, WORDS> {
     #[inline]
     fn drop(&mut self) {
-        // Release: a thread that finds this number finds the words of that write or later ones.
+        // Release: a thread that finds this number finds the words of the write that ended with it, or later ones.
         self.lock.sequence.store(self.end, Ordering::Release);
     }
 }

@@ -81,7 +81,7 @@ impl TagCursor<'_> {
 }
 
 impl<'a> TagCursor<'a> {
-    #[cold]
+    #[inline(never)]
     fn find(&mut self, slot: u32) -> Option<&'a TagEntry> {
         let (segment, offset) = place::<ExecutorCell>(slot);
         let made = || {

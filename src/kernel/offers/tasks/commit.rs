@@ -98,6 +98,7 @@ impl TaskScratch {
             candidate.start = rows;
             rows += std::mem::take(&mut candidate.placed);
         }
+        debug_assert_eq!(rows as usize, self.plan.order.len(), "each row is written");
         decisions.placed.begin(rows, Placed::NONE);
         decisions.tags.begin(rows, 0);
         self.supplies.begin(rows, TaskSupplies::FIRM);

@@ -181,7 +181,7 @@ impl Rooms<'_> {
             outdated = true;
         };
         let alike = scratch.tasks.alike;
-        handler.alike.forget();
+        handler.kept.forget();
         handler.end_batch(offers, admission, config_version, alike, now, decisions);
     }
 }

@@ -1,7 +1,9 @@
-//! [`AlikeAnswer`]: how a handler declined its last batch, if it declined all of it at a cap. While settings and
-//! admission word stay as they are, the next batch gets the same answer without being asked again.
+//! [`KeptAnswer`]: how a handler declined its last batch, if it declined all of it at a cap. While policy, admission
+//! word and connection stay as they are, the next batch gets the same answer without being asked anew.
 //!
-//! It is the handler's own memory: nothing shared is written, and all that the answer depends on is compared.
+//! It is the handler's own memory: nothing shared is written, and all that the answer depends on is compared. That the
+//! word's version may be one that is used again does no harm: the number of a policy never is, and under one policy the
+//! reason follows from the word's sums.
 
 use std::time::Duration;
 
@@ -12,8 +14,8 @@ use crate::kernel::state::policy::Policy;
 
 /// The answer to the last batch, and what it depends on.
 #[derive(Debug)]
-pub(in crate::kernel) struct AlikeAnswer {
-    /// The number of the policy; [`NONE`] if the last batch had another kind of answer.
+pub(in crate::kernel) struct KeptAnswer {
+    /// The number of the policy; [`NONE`] if no answer is kept.
     policy: u64,
     admission: AdmissionState,
     reason: Reason,
@@ -24,11 +26,11 @@ pub(in crate::kernel) struct AlikeAnswer {
 /// The number of no policy.
 const NONE: u64 = u64::MAX;
 
-impl AlikeAnswer {
-    pub(super) fn none() -> AlikeAnswer {
+impl KeptAnswer {
+    pub(super) fn none() -> KeptAnswer {
         let (reason, refuse) = (Reason::Stopping, Duration::ZERO);
         let admission = AdmissionState::default();
-        AlikeAnswer { policy: NONE, admission, reason, kind: reason.kind(), refuse }
+        KeptAnswer { policy: NONE, admission, reason, kind: reason.kind(), refuse }
     }
 
     /// Called with each batch that is answered otherwise.
@@ -37,8 +39,8 @@ impl AlikeAnswer {
         self.policy = NONE;
     }
 
-    /// Keeps the answer to a batch all of which was declined like `first`, if it holds until policy or admission word
-    /// change: a cap of GPUs depends on another word, and with a wait for hosts each batch pauses that.
+    /// Keeps the answer to a batch all of which was declined like `first`, if it holds until policy, admission word or
+    /// connection change: a cap of GPUs depends on another word, and with a wait for hosts each batch pauses that.
     pub(super) fn keep(
         &mut self,
         policy: &Policy,
@@ -70,7 +72,7 @@ impl AlikeAnswer {
     /// Declines this many offers.
     #[inline]
     pub(super) fn decline(&self, offers: usize, declines: &mut Vec<Decline>) {
-        let AlikeAnswer { reason, refuse, .. } = *self;
+        let KeptAnswer { reason, refuse, .. } = *self;
         declines.extend((0..offers as u32).map(|offer| Decline { offer, reason, refuse }));
     }
 }
@@ -81,7 +83,7 @@ mod tests {
     use super::*;
     use crate::resources::{Mebibytes, MilliCpus};
     use crate::{Config, ConfigBuilder, Decisions, IdScheme, Kernel, Offer, OfferCounts, Resource};
-    use crate::{StatusUpdate, TaskState, Timestamp};
+    use crate::{Picks, StatusUpdate, Task, TaskState, Timestamp};
     use proptest::prelude::*;
 
     /// What happens to a kernel.
@@ -89,6 +91,10 @@ mod tests {
     enum Step {
         /// A batch of this many offers.
         Batch(usize),
+        /// A batch of another handler, of one offer.
+        Other,
+        /// A batch of one offer, in which a task is picked.
+        Task,
         /// The oldest executor ends.
         End,
         Limit(u32),
@@ -96,16 +102,21 @@ mod tests {
         Connection(bool),
         /// Milliseconds pass.
         Wait(u64),
+        /// The clock is put back by milliseconds.
+        Back(u64),
     }
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
             8 => (0..3usize).prop_map(Step::Batch),
-            1 => Just(Step::End),
+            1 => Just(Step::Other),
+            1 => Just(Step::Task),
+            2 => Just(Step::End),
             1 => (0..4u32).prop_map(Step::Limit),
             1 => (1..4u64).prop_map(Step::CoreCap),
             1 => any::<bool>().prop_map(Step::Connection),
             2 => (1..1500u64).prop_map(Step::Wait),
+            1 => (1..1500u64).prop_map(Step::Back),
         ]
     }
 
@@ -116,52 +127,54 @@ mod tests {
             .core_cap(Some(MilliCpus::from_cores(core_cap)))
     }
 
-    /// What a kernel has said to each batch, in the end, and between: its counts and what it explains.
+    /// What a kernel has said to each batch and explained after each step, and its counts in the end.
     fn told(steps: &[Step], is_kept: bool) -> (Vec<String>, OfferCounts) {
         let kernel = Kernel::new(config(2).build().unwrap(), IdScheme::plain());
-        let (mut handler, mut decisions) = (kernel.handler(), Decisions::new());
+        let (mut handler, mut other) = (kernel.handler(), kernel.handler());
+        let (mut decisions, mut picks) = (Decisions::new(), Picks::new());
+        picks.push(0, Task::new(7, MilliCpus::from_cores(1), Mebibytes::new(1)));
         let resources = [Resource::scalar("cpus", 1.0), Resource::scalar("mem", 8.0)];
         let offers = ["S1", "S2"].map(|agent| Offer::new(agent, agent, "host", &resources, &[]));
         let (mut now, mut live, mut said) = (Timestamp::ORIGIN, Vec::new(), Vec::new());
         for step in steps {
+            decisions.clear();
+            if !is_kept {
+                handler.kept.forget();
+            }
             match *step {
                 Step::Batch(count) => {
-                    if !is_kept {
-                        handler.alike.forget();
-                    }
                     handler.resource_offers(&offers[..count], now, &mut decisions);
-                    let placed = decisions.accepts().flat_map(|accepted| accepted.executors);
-                    live.extend(
-                        placed.map(|executor| kernel.executor_name(executor.id).to_string()),
-                    );
-                    let explained = kernel.explain(now);
-                    said.push(format!(
-                        "{:?} {:?} {explained:?}",
-                        decisions.declines(),
-                        decisions.at_cap
-                    ));
                 }
-                Step::End if !live.is_empty() => {
-                    kernel.status_update(
-                        &StatusUpdate::new(&live.remove(0), TaskState::Finished),
-                        now,
-                    );
+                Step::Other => other.resource_offers(&offers[1..], now, &mut decisions),
+                Step::Task => {
+                    handler.propose(&offers[..1], now).commit(&picks, now, &mut decisions)
                 }
-                Step::End => {}
-                Step::Limit(limit) => kernel.set_executor_limit(Some(limit)).unwrap_or_default(),
+                Step::End if live.is_empty() => {}
+                Step::End => {
+                    let end: String = live.remove(0);
+                    kernel.status_update(&StatusUpdate::new(&end, TaskState::Finished), now);
+                }
+                Step::Limit(limit) => kernel.set_executor_limit(Some(limit)).unwrap(),
                 Step::CoreCap(cores) => kernel.reconfigure(config(cores).build().unwrap()),
                 Step::Connection(true) => drop(kernel.registered()),
                 Step::Connection(false) => kernel.disconnected(),
                 Step::Wait(millis) => now = now.plus(Duration::from_millis(millis)),
+                Step::Back(millis) => {
+                    now = Timestamp::from_millis(now.as_millis().saturating_sub(millis));
+                }
             }
+            let placed = decisions.accepts().flat_map(|accepted| accepted.executors);
+            live.extend(placed.map(|executor| kernel.executor_name(executor.id).to_string()));
+            let (declines, at_cap) = (decisions.declines(), decisions.at_cap);
+            said.push(format!("{declines:?} {at_cap} {:?}", kernel.explain(now)));
         }
         (said, kernel.offer_counts())
     }
 
     proptest! {
         /// Goal: a batch that is answered like the last one is answered, counted and explained as if it were asked
-        /// anew. Method: random batches, ends, settings, connections and times, against a kernel whose handler forgets
-        /// its last answer before each batch.
+        /// anew. Method: random batches of it and of others, ends, settings, connections and times, against a kernel
+        /// whose handler forgets its last answer before each step.
         #[test]
         fn an_answer_that_is_kept_is_the_one_that_would_be_given(
             steps in prop::collection::vec(step(), 1..60),
