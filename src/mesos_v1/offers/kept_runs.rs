@@ -21,14 +21,52 @@ const PAUSE: u8 = 64;
 
 /// An entry of a run that can be kept.
 pub(super) trait KeptEntry<'a>: Copy {
-    /// The entry with copies of what it borrows.
-    type Kept: 'a;
+    /// The entry without what it borrows.
+    type Kept;
 
-    /// Copies the entry. Returns `None` if such an entry isn't kept.
-    fn keep(&self) -> Option<Self::Kept>;
+    /// Copies what the entry borrows to `own`. Returns `None` if such an entry isn't kept.
+    fn keep(&self, own: &mut OwnParts) -> Option<Self::Kept>;
 
-    /// Returns the entry, which borrows from the copy.
-    fn lend(kept: &'a Self::Kept) -> Self;
+    /// Returns the entry, which borrows from `own`.
+    fn lend(kept: &Self::Kept, own: &'a OwnParts) -> Self;
+}
+
+/// What the entries of a kept run borrow.
+#[derive(Debug, Default)]
+pub(super) struct OwnParts {
+    texts: String,
+    ranges: Vec<PortRange>,
+}
+
+/// Where a text or some intervals lie in [`OwnParts`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PartSpan {
+    start: u32,
+    end: u32,
+}
+
+impl OwnParts {
+    fn keep_text(&mut self, text: &str) -> PartSpan {
+        let start = self.texts.len() as u32;
+        self.texts.push_str(text);
+        PartSpan { start, end: self.texts.len() as u32 }
+    }
+
+    fn keep_ranges(&mut self, ranges: &[PortRange]) -> PartSpan {
+        let start = self.ranges.len() as u32;
+        self.ranges.extend_from_slice(ranges);
+        PartSpan { start, end: self.ranges.len() as u32 }
+    }
+
+    #[inline]
+    fn text(&self, PartSpan { start, end }: PartSpan) -> &str {
+        self.texts.get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    #[inline]
+    fn ranges(&self, PartSpan { start, end }: PartSpan) -> &[PortRange] {
+        self.ranges.get(start as usize..end as usize).unwrap_or_default()
+    }
 }
 
 /// A run of entries. It has no bytes if there is none.
@@ -39,11 +77,13 @@ pub(super) struct KeptRun<K> {
     /// The number of entries that it counts for, including intervals.
     pub(super) count: usize,
     entries: Vec<K>,
+    own: OwnParts,
 }
 
 impl<K> Default for KeptRun<K> {
     fn default() -> KeptRun<K> {
-        KeptRun { bytes: Vec::new(), count: 0, entries: Vec::new() }
+        let (bytes, entries) = (Vec::new(), Vec::new());
+        KeptRun { bytes, count: 0, entries, own: OwnParts::default() }
     }
 }
 
@@ -51,12 +91,14 @@ impl<K> KeptRun<K> {
     /// The entries.
     #[inline]
     pub(super) fn lend<'a, T: KeptEntry<'a, Kept = K>>(&'a self) -> impl Iterator<Item = T> {
-        self.entries.iter().map(T::lend)
+        self.entries.iter().map(|kept| T::lend(kept, &self.own))
     }
 
     fn clear(&mut self) {
         self.bytes.clear();
         self.entries.clear();
+        self.own.texts.clear();
+        self.own.ranges.clear();
     }
 }
 
@@ -139,10 +181,10 @@ impl<K> SetAside<K> {
     ) {
         self.patience = self.patience.saturating_sub(1);
         self.pause = 0;
-        let kept = &mut self.run.entries;
+        let KeptRun { entries: kept, own, .. } = &mut self.run;
         let all_kept = bytes.len() <= BYTES_MAX
             && entries.iter().all(|entry| {
-                let entry = entry.keep();
+                let entry = entry.keep(own);
                 entry.map(|entry| kept.push(entry)).is_some()
             });
         if all_kept {
@@ -154,92 +196,92 @@ impl<K> SetAside<K> {
     }
 }
 
-/// A resource with copies of what it borrows.
-#[derive(Debug)]
+/// A resource without what it borrows.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct KeptResource {
-    name: Box<str>,
+    name: PartSpan,
     kind: ResourceKind,
     revocability: Revocability,
     /// The role of a static reservation outside of a stack; `None` is an empty stack.
-    role: Option<Box<str>>,
+    role: Option<PartSpan>,
     value: KeptValue,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 enum KeptValue {
     Scalar(Scalar),
-    Ranges(Box<[PortRange]>),
+    Ranges(PartSpan),
 }
 
 impl<'a> KeptEntry<'a> for Resource<'a> {
     type Kept = KeptResource;
 
     /// Neither sets nor dynamic or refined reservations are kept.
-    fn keep(&self) -> Option<KeptResource> {
+    fn keep(&self, own: &mut OwnParts) -> Option<KeptResource> {
         let Resource { name, kind, revocability, reservations, value } = *self;
         let role = match reservations {
             Reservations::PostRefinement([]) => None,
-            Reservations::PreRefinement { role, dynamic: None } => Some(role.into()),
+            Reservations::PreRefinement { role, dynamic: None } => Some(own.keep_text(role)),
             _ => return None,
         };
         let value = match value {
             Value::Scalar(scalar) => KeptValue::Scalar(scalar),
-            Value::Ranges(ranges) => KeptValue::Ranges(ranges.into()),
+            Value::Ranges(ranges) => KeptValue::Ranges(own.keep_ranges(ranges)),
             Value::Set(_) => return None,
         };
-        Some(KeptResource { name: name.into(), kind, revocability, role, value })
+        Some(KeptResource { name: own.keep_text(name), kind, revocability, role, value })
     }
 
     #[inline]
-    fn lend(kept: &'a KeptResource) -> Resource<'a> {
-        let KeptResource { name, kind, revocability, role, value } = kept;
+    fn lend(kept: &KeptResource, own: &'a OwnParts) -> Resource<'a> {
+        let KeptResource { name, kind, revocability, role, value } = *kept;
         let reservations = match role {
             None => Reservations::PostRefinement(&[]),
-            Some(role) => Reservations::PreRefinement { role, dynamic: None },
+            Some(role) => Reservations::PreRefinement { role: own.text(role), dynamic: None },
         };
         let value = match value {
-            KeptValue::Scalar(scalar) => Value::Scalar(*scalar),
-            KeptValue::Ranges(ranges) => Value::Ranges(ranges),
+            KeptValue::Scalar(scalar) => Value::Scalar(scalar),
+            KeptValue::Ranges(ranges) => Value::Ranges(own.ranges(ranges)),
         };
-        Resource { name, kind: *kind, revocability: *revocability, reservations, value }
+        Resource { name: own.text(name), kind, revocability, reservations, value }
     }
 }
 
-/// An attribute with copies of what it borrows.
-#[derive(Debug)]
+/// An attribute without what it borrows.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct KeptAttribute {
-    name: Box<str>,
+    name: PartSpan,
     value: KeptAttributeValue,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 enum KeptAttributeValue {
-    Text(Box<str>),
+    Text(PartSpan),
     Scalar(f64),
-    Ranges(Box<[PortRange]>),
+    Ranges(PartSpan),
 }
 
 impl<'a> KeptEntry<'a> for Attribute<'a> {
     type Kept = KeptAttribute;
 
     /// Sets aren't kept.
-    fn keep(&self) -> Option<KeptAttribute> {
+    fn keep(&self, own: &mut OwnParts) -> Option<KeptAttribute> {
         let value = match self.value {
-            AttributeValue::Text(text) => KeptAttributeValue::Text(text.into()),
+            AttributeValue::Text(text) => KeptAttributeValue::Text(own.keep_text(text)),
             AttributeValue::Scalar(scalar) => KeptAttributeValue::Scalar(scalar),
-            AttributeValue::Ranges(ranges) => KeptAttributeValue::Ranges(ranges.into()),
+            AttributeValue::Ranges(ranges) => KeptAttributeValue::Ranges(own.keep_ranges(ranges)),
             AttributeValue::Set(_) => return None,
         };
-        Some(KeptAttribute { name: self.name.into(), value })
+        Some(KeptAttribute { name: own.keep_text(self.name), value })
     }
 
     #[inline]
-    fn lend(kept: &'a KeptAttribute) -> Attribute<'a> {
-        let value = match &kept.value {
-            KeptAttributeValue::Text(text) => AttributeValue::Text(text),
-            KeptAttributeValue::Scalar(scalar) => AttributeValue::Scalar(*scalar),
-            KeptAttributeValue::Ranges(ranges) => AttributeValue::Ranges(ranges),
+    fn lend(kept: &KeptAttribute, own: &'a OwnParts) -> Attribute<'a> {
+        let value = match kept.value {
+            KeptAttributeValue::Text(text) => AttributeValue::Text(own.text(text)),
+            KeptAttributeValue::Scalar(scalar) => AttributeValue::Scalar(scalar),
+            KeptAttributeValue::Ranges(ranges) => AttributeValue::Ranges(own.ranges(ranges)),
         };
-        Attribute { name: &kept.name, value }
+        Attribute { name: own.text(kept.name), value }
     }
 }
