@@ -30,7 +30,7 @@ const UNSTARTED_MAX: usize = 1024;
 /// | `choose` | [`open_rooms`](AgentPauses::open_rooms), in which it picks |
 /// | something runs | [`started`](AgentPauses::started) |
 /// | a task has ended that hadn't run | [`was_never_started`](AgentPauses::was_never_started): if so, it is put back, and its agent has [refused](AgentPauses::refused) it |
-/// | a host has ended or was given up | [`host_ended`](AgentPauses::host_ended), in place of [`HostLedger::remove`] |
+/// | a host has ended or was given up | [`host_ended`](AgentPauses::host_ended), before [`HostLedger::noticed`] removes the host |
 /// | after that, if no task is in flight | [`no_host_runs`](AgentPauses::no_host_runs): if so, tasks that wait are to fail |
 #[derive(Debug, Default)]
 pub struct AgentPauses {
@@ -49,7 +49,7 @@ pub struct AgentPauses {
 pub enum UnstartedEnd {
     /// Its agent or its cluster has dropped it, or had nothing left for it.
     Dropped,
-    /// It is gone with its agent, or with its host.
+    /// It is gone with its host.
     Gone,
     /// It has failed, also if its start has.
     Failed,
@@ -67,8 +67,9 @@ impl UnstartedEnd {
         match (state, reason) {
             (_, Preempted | AgentDraining) | (TaskState::Killed | TaskState::Finished, _) => None,
             (TaskState::Dropped, _) | (_, InvalidOffers) => Some(UnstartedEnd::Dropped),
-            (TaskState::Gone, Reconciliation) => None,
-            (TaskState::Gone, _) | (_, AgentRemoved) => Some(UnstartedEnd::Gone),
+            // It may have run unheard, while its agent was away.
+            (TaskState::Gone, Reconciliation) | (_, AgentRemoved) => None,
+            (TaskState::Gone, _) => Some(UnstartedEnd::Gone),
             _ if process.is_some_and(|it| it.is_agent_exhausted) => Some(UnstartedEnd::Dropped),
             (TaskState::Failed | TaskState::Error, _) => Some(UnstartedEnd::Failed),
             _ => None,
@@ -104,7 +105,8 @@ impl AgentPauses {
     }
 
     /// Whether nothing of a task has run that has ended so: its agent says that, or its host has ended before it took
-    /// tasks. To be asked before the task leaves its host in the ledger.
+    /// tasks. To be asked before the task leaves its host in the ledger, and only if the task has not been told as
+    /// running.
     #[must_use]
     pub fn was_never_started(
         &self,
@@ -135,7 +137,7 @@ impl AgentPauses {
         now: Timestamp,
     ) -> bool {
         let never_ran = hosts.has_run(tag) == Some(false);
-        if never_ran {
+        if never_ran && matches!(end, Some(UnstartedEnd::Failed | UnstartedEnd::Dropped)) {
             self.note_unstarted(tag);
         }
         let was_asked = hosts.remove(tag);
@@ -179,7 +181,7 @@ impl AgentPauses {
     }
 
     /// These rooms of a proposal without those of agents that have a pause, which stay in their places and are empty;
-    /// `None` if there are none.
+    /// `None` if no agent has a pause, so that `list` holds. Until a host has run, it notes which agents have rooms.
     pub fn open_rooms(
         &mut self,
         rooms: &Rooms<'_>,

@@ -23,26 +23,31 @@ fn never_starts(task: &Task, host: Option<ResourceSums>, config: &Config) -> Opt
         return Some(format!("there is no queue of the number {}", task.queue));
     }
     let bounds = queues.bounds(task.queue);
+    let with_host = if host.is_some() { "with its host " } else { "" };
     // Hosts are in the default queue.
-    let in_queue = if task.queue == QueueId::DEFAULT { both } else { own };
+    let is_beside = task.queue == QueueId::DEFAULT;
+    let (in_queue, in_queue_with) = if is_beside { (both, with_host) } else { (own, "") };
     let memory_cap = config.queued_memory().filter(|_| !queues.is_empty());
     if in_queue.cores > bounds.cores {
         return Some(format!(
-            "it takes {} cores; its queue has at most {}",
+            "{in_queue_with}it takes {} cores; its queue has at most {}",
             in_queue.cores, bounds.cores
         ));
     }
     if in_queue.memory > bounds.memory && !queues.is_empty() {
         return Some(format!(
-            "it takes {}; its queue has at most {}",
+            "{in_queue_with}it takes {}; its queue has at most {}",
             in_queue.memory, bounds.memory
         ));
     }
     if let Some(cap) = config.core_cap().filter(|cap| both.cores > *cap) {
-        return Some(format!("it takes {} cores; all executors have at most {cap}", both.cores));
+        return Some(format!(
+            "{with_host}it takes {} cores; all executors have at most {cap}",
+            both.cores
+        ));
     }
     if let Some(cap) = memory_cap.filter(|cap| both.memory > *cap) {
-        return Some(format!("it takes {}; all queues have at most {cap}", both.memory));
+        return Some(format!("{with_host}it takes {}; all queues have at most {cap}", both.memory));
     }
     let cap = config.gpu_cap();
     (own.gpus > cap)

@@ -34,10 +34,11 @@ use crate::time::Timestamp;
 /// those whose ends the cluster had not told by then. Executors that the engine adopts from a former one are none of
 /// the queue's.
 ///
-/// A task that its agent never starts, because it drops it or because its host never runs, waits again, and the agent
-/// gets no tasks for a [pause](AgentPauses). If no host has ever run and on each agent three have failed in a row, all
-/// tasks that wait fail with the reason: their ends name no [executor](TaskEnd::executor). With an
-/// [exclusion rule](crate::config::ExclusionRule) that excludes agents before that, tasks wait for its end instead.
+/// A task that its agent never starts, because it drops it or because its host never runs, waits again, up to 16 times,
+/// and the agent gets no tasks for a [pause](AgentPauses). If no host has ever run and on each agent three have failed
+/// in a row, all tasks that wait fail with the reason: their ends name no [executor](TaskEnd::executor). With an
+/// [exclusion rule](crate::config::ExclusionRule) that excludes agents before that, as the default one does after two
+/// failures, tasks wait for the end of the exclusion instead; what an agent has no room on its disk for counts, too.
 ///
 /// A task that no agent has room for waits for ever, and so does one that the caps or its queue never admit, of which
 /// [`never_starts`](WorkQueue::never_starts) says so: look at [`counts`](WorkQueue::counts), and
@@ -132,6 +133,8 @@ pub(super) struct QueuedTask {
     pub(super) task: Task,
     pub(super) rank: u64,
     command: Command,
+    /// How often it was put back because its agent had not started it.
+    pub(super) put_back: u32,
 }
 
 pub(super) struct LaunchedTask {
@@ -188,7 +191,7 @@ impl WorkQueue {
             let allowed = "one below 2^63 that no task in the queue has";
             return Err(Error::setting("task's tag", task.tag, allowed));
         }
-        state.tasks.insert(task.tag, QueuedTask { task, rank, command });
+        state.tasks.insert(task.tag, QueuedTask { task, rank, command, put_back: 0 });
         state.wait(task, rank);
         Ok(())
     }
@@ -565,6 +568,15 @@ mod tests {
         }
 
         fn update_as(&self, executor: &str, state: TaskState, change: Change) {
+            self.told(executor, state, change, UpdateReason::Other);
+        }
+
+        /// The end of an executor that is lost for a reason.
+        fn update_for(&self, executor: &str, state: TaskState, reason: UpdateReason) {
+            self.told(executor, state, Change::Ended(Fate::Lost), reason);
+        }
+
+        fn told(&self, executor: &str, state: TaskState, change: Change, reason: UpdateReason) {
             if let Change::Ended(_) = change {
                 self.kernel.status_update(&StatusUpdate::new(executor, state), self.now.get());
             }
@@ -575,7 +587,7 @@ mod tests {
                 change,
                 message: "why".to_owned(),
                 reported_at: None,
-                reason: UpdateReason::Other,
+                reason,
                 process: None,
             });
         }
@@ -654,6 +666,37 @@ mod tests {
         assert!(queued.push(0, 0, 500));
         queued.update_as(&queued.offer("S1", 1.0)[0].1, TaskState::Dropped, lost);
         assert_eq!((queued.offer("S1", 1.0), queued.offer("S2", 1.0).len()), (vec![], 1));
+    }
+
+    /// Goal: a task that no agent starts ends at last, with the reason. Method: agents that drop it, each once.
+    #[test]
+    fn a_task_that_nobody_starts_ends() {
+        let queued = Queued::new(false, false);
+        assert!(queued.push(0, 0, 500));
+        for agent in 0..=16 {
+            assert_eq!(queued.ends.try_iter().count(), 0, "dropped {agent} times");
+            let placed = queued.offer(&format!("S{agent}"), 1.0);
+            queued.update_as(&placed[0].1, TaskState::Dropped, Change::Ended(Fate::Lost));
+        }
+        let told: Vec<_> = queued.ends.try_iter().map(|end| (end.fate, end.message)).collect();
+        assert_eq!((told, queued.queue.counts()), (vec![(Fate::Lost, "why".to_owned())], (0, 0)));
+    }
+
+    /// Goal: a task that may have run in a host which was not heard to run is lost. Method: host and task are gone with
+    /// their agent, in either order.
+    #[test]
+    fn what_is_gone_with_its_agent_is_lost() {
+        for host_first in [false, true] {
+            let queued = Queued::new(true, false);
+            assert!(queued.push(0, 0, 500));
+            let mut placed = queued.offer("S1", 4.0);
+            placed.sort_by_key(|(tag, _)| (*tag < WorkQueue::HOST_TAGS) == host_first);
+            for (_, executor) in &placed {
+                queued.update_for(executor, TaskState::Gone, UpdateReason::AgentRemoved);
+            }
+            let fates: Vec<Fate> = queued.ends.try_iter().map(|end| end.fate).collect();
+            assert_eq!((fates, queued.queue.counts()), (vec![Fate::Lost], (0, 0)));
+        }
     }
 
     /// Goal: tasks fail once the host of each agent has failed three times before it ran, with the reason, and not

@@ -6,14 +6,17 @@ use super::agent_pauses::UnstartedEnd;
 use super::notice::Notice;
 use super::work_queue::{LaunchedTask, QueuedTask, TaskEnd, WorkState};
 use crate::kernel::Change;
-use crate::status::Fate;
+use crate::status::{Fate, TaskState};
 use crate::time::Timestamp;
+
+/// How often a task is put back because its agent has not started it.
+const PUT_BACK_MAX: u32 = 16;
 
 impl WorkState {
     /// Follows what agents start and don't start. Returns whether a task was put back that wasn't started.
     pub(super) fn follow_starts(&mut self, at: Timestamp, notice: &Notice) -> bool {
         match notice {
-            Notice::Updated { executor, change: Change::Running | Change::Returned, .. } => {
+            Notice::Updated { executor, state: TaskState::Running, .. } => {
                 if let Some(launched) = self.launched.get_mut(executor) {
                     launched.has_run = true;
                     self.pauses.started(&launched.agent_id, false);
@@ -68,13 +71,18 @@ impl WorkState {
             return false;
         };
         let tag = *tag;
-        let is_unstarted = self.pauses.was_never_started(self.hosts.as_ref(), tag, end);
-        if is_unstarted {
-            self.pauses.refused(agent_id, why, at);
-            self.launched.remove(executor);
-            self.take_back(tag);
+        if !self.pauses.was_never_started(self.hosts.as_ref(), tag, end) {
+            return false;
         }
-        is_unstarted
+        self.pauses.refused(agent_id, why, at);
+        // Perhaps it is the task's own fault. Then its end tells the reason.
+        let Some(queued) = self.tasks.get_mut(&tag).filter(|it| it.put_back < PUT_BACK_MAX) else {
+            return false;
+        };
+        queued.put_back += 1;
+        self.launched.remove(executor);
+        self.take_back(tag);
+        true
     }
 
     /// Ends the tasks that wait if none is in flight and no host will run.

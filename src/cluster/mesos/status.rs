@@ -11,7 +11,8 @@ use crate::status::{TaskState, UpdateReason};
 /// Converts a status. A state that this crate doesn't know becomes `Unknown`, and a reason that it doesn't know becomes
 /// `Other`. The update asks for an acknowledgement only if it has a uuid.
 ///
-/// A task in a host whose host has ended is [`TaskState::Gone`], as with lost agents: the failure isn't its own.
+/// A task in a host whose host has ended is [`TaskState::Gone`], as with lost agents: the failure isn't its own. What an
+/// agent doesn't have any more when it comes back is told as with a removed agent: nobody knows how far it came.
 #[must_use]
 pub(super) fn update(status: TaskStatus) -> Update {
     let reason = status.reason.and_then(|reason| Reason::try_from(reason).ok());
@@ -26,11 +27,15 @@ pub(super) fn update(status: TaskStatus) -> Update {
         (Some(host), TaskState::Failed) => hosted_failure(&host, source, reason, message),
         _ => (told, message),
     };
+    let reason = match (state, reason) {
+        (TaskState::Gone, Some(Reason::AgentReregistered)) => UpdateReason::AgentRemoved,
+        (_, reason) => reason.map_or(UpdateReason::Other, meaning),
+    };
     Update {
         executor: status.task_id.value,
         agent_id: status.agent_id.map(|agent| agent.value).filter(|id| !id.is_empty()),
         state,
-        reason: reason.map_or(UpdateReason::Other, meaning),
+        reason,
         message: cut_message(message),
         uuid: status.uuid.filter(|uuid| !uuid.is_empty()),
         reported_at: status.timestamp.filter(|_| !is_answer).and_then(time),
@@ -161,8 +166,12 @@ mod tests {
                 "REASON_CONTAINER_PREEMPTED" => UpdateReason::Preempted,
                 _ => UpdateReason::Other,
             };
-            let status = status(State::Lost.into(), Some((*reason).into()));
-            assert_eq!(update(status).reason, wanted, "{name}");
+            let lost = status(State::Lost.into(), Some((*reason).into()));
+            assert_eq!(update(lost).reason, wanted, "{name}");
+            let gone = status(State::Gone.into(), Some((*reason).into()));
+            let is_back = *name == "REASON_AGENT_REREGISTERED";
+            let wanted = if is_back { UpdateReason::AgentRemoved } else { wanted };
+            assert_eq!(update(gone).reason, wanted, "{name}");
         }
     }
 

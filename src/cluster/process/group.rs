@@ -193,9 +193,10 @@ impl ProcessGroup {
             waiter: None,
             reaped: false,
         };
+        // Whatever is missing, the program may have begun: it isn't told as one that never was started.
         group
             .spawn_waiter(ended)
-            .map_err(|error| StartError::from_io("no thread can be started", &error))?;
+            .map_err(|error| StartError::failed(format!("no thread can be started: {error}")))?;
         Ok(group)
     }
 

@@ -71,7 +71,11 @@ impl TaskQueueState {
 fn unstarted_end(record: &ExecutorRecord) -> Option<UnstartedEnd> {
     match record.cause {
         Some(EndCause::Dropped) => Some(UnstartedEnd::Dropped),
-        Some(EndCause::AgentLost) => Some(UnstartedEnd::Gone),
+        // With its host, as its cluster says; with its agent, it may have run unheard.
+        Some(EndCause::AgentLost) if record.message.starts_with("its host ") => {
+            Some(UnstartedEnd::Gone)
+        }
+        Some(EndCause::AgentLost) => None,
         _ if record.process.is_agent_exhausted => Some(UnstartedEnd::Dropped),
         _ if record.state == ExecutorState::Failed => Some(UnstartedEnd::Failed),
         _ => None,

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use super::bench::{Bench, launch};
 #[cfg(target_os = "linux")]
-use super::bench::{processes_in, until};
+use super::bench::processes_in;
+use super::bench::until;
+use super::bench::{Bench, launch};
 #[cfg(target_os = "linux")]
 use crate::cluster::task_host::MARK_VARIABLE;
 use crate::engine::cluster_manager::{ClusterManager, Event, Launch};
