@@ -693,7 +693,8 @@ mod tests {
                 ExecutorRecord { changed_at: now, cause, ..record }
             };
             let host = ended(round, ExecutorState::Failed, Some(EndCause::NotStarted));
-            let task = ended(0, ExecutorState::Lost, Some(EndCause::AgentLost));
+            let mut task = ended(0, ExecutorState::Lost, Some(EndCause::AgentLost));
+            task.message = "its host h is gone: why".to_owned();
             let events = if round % 2 == 0 {
                 let events = queue.ended(&task, None);
                 queue.host_changed(&host);
