@@ -708,7 +708,10 @@ mod tests {
             now = now.plus(Duration::from_secs(4));
         }
         let [refused] = &queue.refuse_without_hosts()[..] else { panic!("it isn't refused") };
-        assert_eq!(refused.why, "no host of tasks has started on any agent: why");
+        assert_eq!(
+            refused.why,
+            "no host of tasks has started on any agent: its host h is gone: why"
+        );
         assert_eq!((queue.counts().failed, queue.counts().retried), (1, 0));
     }
 
