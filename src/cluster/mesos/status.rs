@@ -11,8 +11,8 @@ use crate::status::{TaskState, UpdateReason};
 /// Converts a status. A state that this crate doesn't know becomes `Unknown`, and a reason that it doesn't know becomes
 /// `Other`. The update asks for an acknowledgement only if it has a uuid.
 ///
-/// A task in a host whose host has ended is [`TaskState::Gone`], as with lost agents: the failure isn't its own. What an
-/// agent doesn't have any more when it comes back is told as with a removed agent: nobody knows how far it came.
+/// A task in a host whose host has ended is [`TaskState::Gone`], as with lost agents: the failure isn't its own. What
+/// an agent doesn't have any more when it comes back is told as with a removed agent: nobody knows how far it came.
 #[must_use]
 pub(super) fn update(status: TaskStatus) -> Update {
     let reason = status.reason.and_then(|reason| Reason::try_from(reason).ok());
