@@ -5,18 +5,16 @@
 //! agent in a batch, gangs, changes of policy.
 
 use std::collections::VecDeque;
-use std::hash::{BuildHasher, Hash, Hasher};
 use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
-use offermill::attributes::OwnedAttribute;
 use offermill::constraint::Memo;
 use offermill::resources::{ExecutorResources, Gpus, MilliCpus, Scalar};
 use offermill::{
-    Amount, AttributeValue, Constraint, Decline, Offer, Piece, Reason, ResourceKind, Revocability,
-    Task, Timestamp, Value,
+    Amount, Constraint, Decline, Offer, Piece, Reason, ResourceKind, Revocability, Task, Timestamp,
+    Value,
 };
 
 use crate::ours::sum;
@@ -31,40 +29,21 @@ struct Agent {
 }
 
 /// What an agent offered last, for reports.
-#[derive(Default)]
+#[derive(Default, Clone, Copy)]
+#[expect(dead_code, reason = "no report is asked for here")]
 struct Offered {
     cores: u64,
     memory: u64,
     at: Timestamp,
     tasks: u32,
     next_sequence: u64,
-    /// A hash of role and attributes, which are copied when it changes.
-    details: u64,
-    role: String,
-    attributes: Vec<OwnedAttribute>,
 }
 
-#[derive(Default)]
+#[derive(Default, Clone, Copy)]
 struct AgentAccount {
     tasks: u32,
     excluded_until: Timestamp,
     offered: Offered,
-}
-
-/// A hash of an offer's role and attributes.
-fn details_of(hasher: &RandomState, offer: &Offer<'_>) -> u64 {
-    let mut hash = hasher.build_hasher();
-    offer.role.hash(&mut hash);
-    for attribute in offer.attributes {
-        attribute.name.hash(&mut hash);
-        match attribute.value {
-            AttributeValue::Text(text) => text.hash(&mut hash),
-            AttributeValue::Scalar(number) => hash.write_u64(number.to_bits()),
-            // The benches have none.
-            _ => {}
-        }
-    }
-    hash.finish()
 }
 
 /// A task that lives, or has lived.
@@ -112,7 +91,6 @@ pub(crate) struct Books {
     constraint: Constraint,
     /// Whether what agents offer is kept.
     records: bool,
-    hasher: RandomState,
     agents: HashMap<Arc<str>, Agent, RandomState>,
     accounts: Vec<AgentAccount>,
     cells: Vec<Cell>,
@@ -133,7 +111,6 @@ impl Books {
         Books {
             constraint: Constraint::parse(MET).expect("a constraint"),
             records,
-            hasher: RandomState::default(),
             agents: HashMap::default(),
             accounts: Vec::new(),
             cells: Vec::new(),
@@ -188,16 +165,9 @@ impl Books {
                 }
             }
             if self.records {
-                let AgentAccount { tasks, offered, .. } = &mut self.accounts[agent.number as usize];
-                let details = details_of(&self.hasher, offer);
-                if offered.details != details {
-                    offered.details = details;
-                    offered.role = offer.role.to_owned();
-                    offered.attributes =
-                        offer.attributes.iter().map(OwnedAttribute::from).collect();
-                }
-                (offered.cores, offered.memory, offered.at) = (cores, memory, NOW);
-                (offered.tasks, offered.next_sequence) = (*tasks, self.next_sequence);
+                let account = &mut self.accounts[agent.number as usize];
+                let (tasks, next_sequence) = (account.tasks, self.next_sequence);
+                account.offered = Offered { cores, memory, at: NOW, tasks, next_sequence };
             }
             if cores < 100 || memory < 1000 {
                 let offered = MilliCpus::from_millis(cores);
