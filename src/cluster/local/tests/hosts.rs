@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-#[cfg(target_os = "linux")]
-use super::bench::processes_in;
-use super::bench::until;
 use super::bench::{Bench, launch};
+#[cfg(target_os = "linux")]
+use super::bench::{processes_in, until};
 #[cfg(target_os = "linux")]
 use crate::cluster::task_host::MARK_VARIABLE;
 use crate::engine::cluster_manager::{ClusterManager, Event, Launch};
@@ -132,9 +131,7 @@ fn tasks_for_a_host_that_ends_are_not_started() {
     let offer = bench.offer();
     let hard = task("hard", "h", "trap '' TERM; echo ready; while :; do sleep 1; done");
     bench.accept(&offer, &[host("h"), hard], Duration::ZERO);
-    bench.update("hard", TaskState::Running);
-    let stdout = bench.sandbox(&offer, "hard").join("stdout");
-    until("ready", || std::fs::read_to_string(&stdout).is_ok_and(|it| it.contains("ready")));
+    bench.wait_until_ready(&offer, "hard");
     bench.kill("h", LONG);
     bench.update("h", TaskState::Killing);
     let offer = bench.offer_of(2000);
