@@ -44,10 +44,15 @@ pub(super) fn kernel(config: ConfigBuilder) -> Kernel {
 /// For models of something else than the first offers to a handler, which would multiply the executions.
 pub(super) fn used_handler(kernel: &Kernel) -> Handler {
     let mut handler = kernel.handler();
-    for id in offer_to(&mut handler, "S0", 1) {
+    place_and_finish(kernel, &mut handler, "S0", 1);
+    handler
+}
+
+/// A handler places executors on `cores` of an agent, and they end.
+pub(super) fn place_and_finish(kernel: &Kernel, handler: &mut Handler, agent: &str, cores: u32) {
+    for id in offer_to(handler, agent, cores) {
         finish(kernel, &kernel.executor_name(id).to_string());
     }
-    handler
 }
 
 /// Offers `cores` of the one agent. Returns the names of the executors placed.
@@ -107,8 +112,9 @@ pub(super) fn give_up(kernel: &Kernel, executor: &str) {
 
 /// A kernel with one executor, which was given up.
 pub(super) fn one_given_up(config: ConfigBuilder) -> (Kernel, String) {
-    let (kernel, executor) = one_unreachable(config);
-    assert_eq!(kernel.tick(LATER).given_up.len(), 1);
+    let kernel = kernel(config);
+    let executor = offer(&kernel, 1).remove(0);
+    give_up(&kernel, &executor);
     (kernel, executor)
 }
 

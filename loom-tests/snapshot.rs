@@ -1,7 +1,9 @@
 //! Snapshots: what they call exact was so at one instant.
 
 use super::binding::place_late;
-use super::scenes::{NOW, SWEPT, config, finish, kernel, offer, offer_to, update};
+use super::scenes::{
+    NOW, SWEPT, config, finish, kernel, offer, offer_to, place_and_finish, update,
+};
 use super::{explore, race};
 use crate::kernel::state::executor_state::CellState;
 use crate::{Bound, BoundAgent, ExecutorId, Kernel, Phase, TaskState};
@@ -16,9 +18,7 @@ fn snapshot_of_a_change(look: fn(&Kernel) -> Picture) {
     let first_id = kernel.executor_id(&first).unwrap();
     // A handler prefers the cells that it has used. One in the first one's cell would multiply the executions.
     let mut handler = kernel.handler();
-    for id in offer_to(&mut handler, "S0", 2) {
-        finish(&kernel, &kernel.executor_name(id).to_string());
-    }
+    place_and_finish(&kernel, &mut handler, "S0", 2);
     let (here, there) = (kernel.clone(), kernel);
     let (later, picture) = race(
         move || {
@@ -74,9 +74,7 @@ fn snapshot_of_a_reused_cell(look: fn(&Kernel) -> Option<(ExecutorId, String)>) 
     let kernel = kernel(config());
     // It has pinned its version, so that it has no fence but that of its commit.
     let mut handler = kernel.handler();
-    for id in offer_to(&mut handler, "S1", 1) {
-        finish(&kernel, &kernel.executor_name(id).to_string());
-    }
+    place_and_finish(&kernel, &mut handler, "S1", 1);
     let first = offer(&kernel, 1).remove(0);
     let first_id = kernel.executor_id(&first).unwrap();
     let (here, there) = (kernel.clone(), kernel);
