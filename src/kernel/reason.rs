@@ -27,6 +27,16 @@ impl Decline {
     pub const fn new(offer: u32, reason: Reason, refuse: Duration) -> Decline {
         Decline { offer, reason, refuse }
     }
+
+    /// The declines of all offers of a batch, which are `offers`, for one reason.
+    #[inline(always)]
+    pub(in crate::kernel) fn all(
+        offers: usize,
+        reason: &Reason,
+        refuse: Duration,
+    ) -> impl ExactSizeIterator<Item = Decline> {
+        (0..offers as u32).map(move |offer| Decline { offer, reason: *reason, refuse })
+    }
 }
 
 /// Why an offer is declined, in numbers: what was asked for and what was offered.

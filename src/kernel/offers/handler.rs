@@ -492,8 +492,7 @@ pub(in crate::kernel) fn decline_all(
     declines: &mut Vec<Decline>,
 ) {
     let refuse = reason.refuse(&policy.config.refuse, now);
-    let all = (0..offers.len() as u32).map(|offer| Decline { offer, reason: *reason, refuse });
-    declines.extend(all);
+    declines.extend(Decline::all(offers.len(), reason, refuse));
 }
 
 #[cfg(test)]

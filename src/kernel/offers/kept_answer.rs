@@ -72,8 +72,7 @@ impl KeptAnswer {
     /// Declines this many offers.
     #[inline]
     pub(super) fn decline(&self, offers: usize, declines: &mut Vec<Decline>) {
-        let KeptAnswer { reason, refuse, .. } = *self;
-        declines.extend((0..offers as u32).map(|offer| Decline { offer, reason, refuse }));
+        declines.extend(Decline::all(offers, &self.reason, self.refuse));
     }
 }
 
