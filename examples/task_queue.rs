@@ -23,12 +23,14 @@ const SCRIPT: &str = "[ $1 -gt 1 ] || [ $(($2 % 100)) -ne 99 ] || exit 1";
 /// How often a task is tried.
 const ATTEMPTS_MAX: usize = 5;
 
-/// How often tasks were started, and how many of these attempts failed or were lost with their host.
+/// How often tasks were placed, and how many of these attempts failed, were lost with their host, or came to nothing
+/// because the host was about to end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Outcome {
-    attempts: usize,
-    failed: usize,
-    lost: usize,
+    attempts: u64,
+    failed: u64,
+    lost: u64,
+    put_back: u64,
 }
 
 /// Pushes an attempt of a task. Tasks take a quarter, a half or three quarters of a core; those of a lower rank start
@@ -102,7 +104,8 @@ fn run(count: u64, program: Vec<String>, kills: bool) -> Result<Outcome, Box<dyn
         push(&queue, end.task.tag, attempts[number])?;
     }
     println!("drained: {}", engine.shutdown(Duration::from_secs(10)).drained);
-    outcome.attempts = starts.try_iter().count();
+    outcome.attempts = starts.try_iter().count() as u64;
+    outcome.put_back = queue.counts().put_back;
     Ok(outcome)
 }
 
@@ -116,10 +119,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let program = std::env::current_exe()?.into_os_string().into_string();
     let program = program.map_err(|_| "this program's path is no text")?;
     let started = Instant::now();
-    let Outcome { attempts, failed, lost } = run(count, vec![program, "host".to_owned()], kills)?;
+    let Outcome { attempts, failed, lost, put_back } =
+        run(count, vec![program, "host".to_owned()], kills)?;
     let rate = count as f64 / started.elapsed().as_secs_f64();
     println!(
-        "{count} tasks finished, {rate:.0} a second: {attempts} attempts, {failed} failed, {lost} lost"
+        "{count} tasks finished, {rate:.0} a second: {attempts} attempts, {failed} failed, {lost} lost, {put_back} put back"
     );
     Ok(())
 }

@@ -30,17 +30,35 @@ const UNSTARTED_MAX: usize = 1024;
 /// | `choose` | [`open_rooms`](AgentPauses::open_rooms), in which it picks |
 /// | something runs | [`started`](AgentPauses::started) |
 /// | a task has ended that hadn't run | [`was_never_started`](AgentPauses::was_never_started): if so, it is put back, and its agent has [refused](AgentPauses::refused) it |
+/// | something has begun a pause | [`take_new_pause`](AgentPauses::take_new_pause), to tell it |
 /// | a host has ended or was given up | [`host_ended`](AgentPauses::host_ended), before [`HostLedger::noticed`] removes the host |
 /// | after that, if no task is in flight | [`no_host_runs`](AgentPauses::no_host_runs): if so, tasks that wait are to fail |
+/// | an agent is lost | [`agent_lost`](AgentPauses::agent_lost) |
 #[derive(Debug, Default)]
 pub struct AgentPauses {
-    /// Those that had pauses, until they start something.
+    /// Those that have pauses, or had some and have started nothing since.
     agents: HashMap<String, AgentPause>,
-    /// The agents that had room for tasks, as long as no host has run.
+    /// The agents that had room for tasks, as long as a first host is awaited.
     seen: HashSet<String>,
-    has_host_run: bool,
+    /// Tasks run in hosts, and none has run yet.
+    awaits_host: bool,
     /// The tags of the last hosts that have ended before they ran.
     unstarted: BTreeSet<u64>,
+}
+
+/// The end of a host, or that it was given up.
+#[derive(Clone, Copy, Debug)]
+pub struct EndedHost<'a> {
+    /// Its tag.
+    pub tag: u64,
+    /// Its agent.
+    pub agent_id: &'a str,
+    /// What its last update says, if it had not run.
+    pub end: Option<UnstartedEnd>,
+    /// The message of that update.
+    pub why: &'a str,
+    /// When that was told.
+    pub at: Timestamp,
 }
 
 /// How an executor has ended that had not run.
@@ -91,6 +109,13 @@ struct AgentPause {
 }
 
 impl AgentPauses {
+    /// The pauses of a framework whose tasks run in hosts, of which none has run yet. Those of one without hosts are
+    /// [`AgentPauses::default`].
+    #[must_use]
+    pub fn awaiting_hosts() -> AgentPauses {
+        AgentPauses { awaits_host: true, ..AgentPauses::default() }
+    }
+
     /// An agent has not started a task or a host. It has a pause from now on, unless it has one.
     pub fn refused(&mut self, agent_id: &str, why: &str, now: Timestamp) {
         let agent = self.agents.entry(agent_id.to_owned()).or_default();
@@ -126,16 +151,10 @@ impl AgentPauses {
         }
     }
 
-    /// A host has ended, or was given up, and is removed from the ledger. If it had not run, `end` and `why` say what
-    /// became of it. Returns whether it had been asked to end, or is none.
-    pub fn host_ended(
-        &mut self,
-        hosts: &mut HostLedger,
-        tag: u64,
-        agent_id: &str,
-        (end, why): (Option<UnstartedEnd>, &str),
-        now: Timestamp,
-    ) -> bool {
+    /// A host has ended, or was given up, and is removed from the ledger. Returns whether it had been asked to end, or
+    /// is none.
+    pub fn host_ended(&mut self, hosts: &mut HostLedger, ended: EndedHost<'_>) -> bool {
+        let EndedHost { tag, agent_id, end, why, at } = ended;
         let never_ran = hosts.has_run(tag) == Some(false);
         if never_ran && matches!(end, Some(UnstartedEnd::Failed | UnstartedEnd::Dropped)) {
             self.note_unstarted(tag);
@@ -143,8 +162,8 @@ impl AgentPauses {
         let was_asked = hosts.remove(tag);
         match end {
             _ if was_asked || !never_ran => {}
-            Some(UnstartedEnd::Failed) => self.host_failed(agent_id, why, now),
-            Some(UnstartedEnd::Dropped) => self.refused(agent_id, why, now),
+            Some(UnstartedEnd::Failed) => self.host_failed(agent_id, why, at),
+            Some(UnstartedEnd::Dropped) => self.refused(agent_id, why, at),
             Some(UnstartedEnd::Gone) | None => {}
         }
         was_asked
@@ -166,29 +185,29 @@ impl AgentPauses {
 
     /// An agent has started a task or a host: its next pause is a first one. The present one goes on.
     pub fn started(&mut self, agent_id: &str, is_host: bool) {
-        if is_host && !self.has_host_run {
-            self.has_host_run = true;
-            self.seen = HashSet::new();
+        if is_host && self.awaits_host {
+            (self.awaits_host, self.seen) = (false, HashSet::new());
         }
         if let Some(agent) = self.agents.get_mut(agent_id) {
             (agent.count, agent.host_failures) = (0, 0);
         }
     }
 
-    /// The length of the pause that an agent has, once.
-    pub fn tell(&mut self, agent_id: &str) -> Option<Duration> {
+    /// The length of the pause that an agent has; `None` if it has none, or if it was taken before.
+    pub fn take_new_pause(&mut self, agent_id: &str) -> Option<Duration> {
         self.agents.get_mut(agent_id)?.untold.take()
     }
 
     /// These rooms of a proposal without those of agents that have a pause, which stay in their places and are empty;
-    /// `None` if no agent has a pause, so that `list` holds. Until a host has run, it notes which agents have rooms.
+    /// `None` if no agent has a pause, so that `list` holds. As long as a first host is awaited, it notes which agents
+    /// have rooms.
     pub fn open_rooms(
         &mut self,
         rooms: &Rooms<'_>,
         list: &[Room],
         now: Timestamp,
     ) -> Option<Vec<Room>> {
-        if !self.has_host_run {
+        if self.awaits_host {
             for room in list.iter().filter(|room| room.tasks() > 0) {
                 let Some(offer) = rooms.offer(room) else { continue };
                 if !self.seen.contains(offer.agent_id) {
@@ -196,6 +215,8 @@ impl AgentPauses {
                 }
             }
         }
+        // The pauses of those that have started something again are over.
+        self.agents.retain(|_, agent| agent.count > 0 || now < agent.until);
         if self.agents.values().all(|agent| agent.until <= now) {
             return None;
         }
@@ -220,7 +241,7 @@ impl AgentPauses {
     /// one may.
     #[must_use]
     pub fn no_host_runs(&self) -> Option<String> {
-        if self.has_host_run {
+        if !self.awaits_host {
             return None;
         }
         let mut why: Option<(&str, &str)> = None;
@@ -249,8 +270,8 @@ mod tests {
         for _ in 0..9 {
             pauses.refused("S1", "full", now);
             pauses.refused("S1", "full", now);
-            let pause = pauses.tell("S1").unwrap();
-            assert_eq!((pauses.tell("S1"), pauses.tell("S2")), (None, None));
+            let pause = pauses.take_new_pause("S1").unwrap();
+            assert_eq!((pauses.take_new_pause("S1"), pauses.take_new_pause("S2")), (None, None));
             assert_eq!(pauses.agents["S1"].until, now.plus(pause));
             seconds.push(pause.as_secs());
             now = now.plus(pause);
@@ -258,14 +279,14 @@ mod tests {
         assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
         pauses.started("S1", false);
         pauses.refused("S1", "full", now);
-        assert_eq!(pauses.tell("S1"), Some(PAUSE_MIN));
+        assert_eq!(pauses.take_new_pause("S1"), Some(PAUSE_MIN));
     }
 
     /// Goal: no host is said to run only if each agent has failed three times in a row, and none ever ran. Method: two
     /// agents, one after the other; hosts that run.
     #[test]
     fn hosts_that_never_run_are_told() {
-        let mut pauses = AgentPauses::default();
+        let mut pauses = AgentPauses::awaiting_hosts();
         assert_eq!(pauses.no_host_runs(), None);
         pauses.seen.extend(["S1", "S2"].map(str::to_owned));
         for round in 0..3 {

@@ -76,13 +76,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use agent_pauses::{AgentPauses, UnstartedEnd};
+pub use agent_pauses::{AgentPauses, EndedHost, UnstartedEnd};
 pub use clock::Clock;
 pub use host_ledger::{BatchCaps, HostLedger, HostTerms};
 pub use notice::{Notice, Observer, PlacedExecutor, Unobserved};
 pub use shutdown::Shutdown;
 pub use task_chooser::TaskChooser;
-pub use work_queue::{TaskEnd, WorkQueue};
+pub use work_queue::{TaskEnd, WorkCounts, WorkQueue};
 
 use crate::config::Config;
 use crate::error::Error;

@@ -1,12 +1,12 @@
 //! Whether a task of a [`WorkQueue`] may ever start within the caps and its queue's maximum.
 
 use super::work_queue::WorkQueue;
-use crate::config::{Config, QueueId};
+use crate::config::{Config, QueueId, Queues};
 use crate::kernel::{ResourceSums, Task};
 
 impl WorkQueue {
     /// Why a task never starts, whatever agents offer, as a sentence: it alone, or with its host, is more than a cap or
-    /// its queue admits, or there is no such queue. `None` if it may start, and as long as the queue isn't started,
+    /// its queue admits, its host is more than the default queue admits, or there is no such queue. `None` if it may start, and as long as the queue isn't started,
     /// since the kernel's settings say it; later ones may say something else.
     #[must_use]
     pub fn never_starts(&self, task: &Task) -> Option<String> {
@@ -22,23 +22,21 @@ fn never_starts(task: &Task, host: Option<ResourceSums>, config: &Config) -> Opt
     if !queues.is_empty() && queues.get(task.queue).is_none() {
         return Some(format!("there is no queue of the number {}", task.queue));
     }
-    let bounds = queues.bounds(task.queue);
+    if host.is_some() && config.executor_limit() == Some(1) {
+        return Some("it and its host are two executors; there is at most one".to_owned());
+    }
+    if let Some(host) = host
+        && let Some(why) = beyond_queue(host, queues, QueueId::DEFAULT)
+    {
+        return Some(format!("its host {why}; hosts are in the default queue"));
+    }
     let with_host = if host.is_some() { "with its host " } else { "" };
     // Hosts are in the default queue.
     let is_beside = task.queue == QueueId::DEFAULT;
     let (in_queue, in_queue_with) = if is_beside { (both, with_host) } else { (own, "") };
     let memory_cap = config.queued_memory().filter(|_| !queues.is_empty());
-    if in_queue.cores > bounds.cores {
-        return Some(format!(
-            "{in_queue_with}it takes {} cores; its queue has at most {}",
-            in_queue.cores, bounds.cores
-        ));
-    }
-    if in_queue.memory > bounds.memory && !queues.is_empty() {
-        return Some(format!(
-            "{in_queue_with}it takes {}; its queue has at most {}",
-            in_queue.memory, bounds.memory
-        ));
+    if let Some(why) = beyond_queue(in_queue, queues, task.queue) {
+        return Some(format!("{in_queue_with}it {why}"));
     }
     if let Some(cap) = config.core_cap().filter(|cap| both.cores > *cap) {
         return Some(format!(
@@ -52,6 +50,17 @@ fn never_starts(task: &Task, host: Option<ResourceSums>, config: &Config) -> Opt
     let cap = config.gpu_cap();
     (own.gpus > cap)
         .then(|| format!("it takes {} GPUs; all executors have at most {cap}", own.gpus))
+}
+
+/// Why a queue never has room for what takes this, as the rest of a sentence; `None` if it may.
+fn beyond_queue(taken: ResourceSums, queues: &Queues, queue: QueueId) -> Option<String> {
+    let bounds = queues.bounds(queue);
+    if taken.cores > bounds.cores {
+        let (cores, most) = (taken.cores, bounds.cores);
+        return Some(format!("takes {cores} cores; its queue has at most {most}"));
+    }
+    let is_too_much = !queues.is_empty() && taken.memory > bounds.memory;
+    is_too_much.then(|| format!("takes {}; its queue has at most {}", taken.memory, bounds.memory))
 }
 
 #[cfg(test)]
@@ -81,6 +90,7 @@ mod tests {
         let most_memory = |mebibytes| {
             Config::builder().queue(of("q").max_memory(Some(Mebibytes::new(mebibytes))))
         };
+        let limited = |executors| Config::builder().executor_limit(Some(executors));
         let memory = |mebibytes| {
             Config::builder().queue(of("q")).queued_memory(Some(Mebibytes::new(mebibytes)))
         };
@@ -96,6 +106,14 @@ mod tests {
                 "it takes 64 MiB; its queue has at most 63",
             ),
             (memory(72), memory(71), 1, Some(host), "it takes 72 MiB; all queues have at most 71"),
+            (
+                most_cores("default", 100),
+                most_cores("default", 99),
+                1,
+                Some(host),
+                "its host takes",
+            ),
+            (limited(2), limited(1), 0, Some(host), "two executors"),
             (most_memory(64), most_memory(64), 2, None, "there is no queue of the number 2"),
         ] {
             let is_unknown = queue == 2;

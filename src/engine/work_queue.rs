@@ -29,7 +29,7 @@ use crate::time::Timestamp;
 /// their ends are received. Those of a lower rank start first; of equal ones, those with a lower tag. A task that has
 /// no room doesn't hold up smaller ones behind it, nor those of other [queues](Task::in_queue).
 ///
-/// Each attempt that was started has one end, which is received once. So to try again what has failed or was lost is to
+/// Each attempt that its agent has started has one end, which is received once. So to try again what has failed or was lost is to
 /// push it again. When the engine has been shut down or dropped, the receiver ends, too: attempts without an end are
 /// those whose ends the cluster had not told by then. Executors that the engine adopts from a former one are none of
 /// the queue's.
@@ -109,6 +109,18 @@ pub struct TaskEnd {
     pub process: Option<Box<ProcessReport>>,
 }
 
+/// The numbers of a [`WorkQueue`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WorkCounts {
+    /// Tasks that wait.
+    pub waiting: usize,
+    /// Tasks that were picked and haven't ended.
+    pub in_flight: usize,
+    /// Attempts so far whose tasks waited again, since their agents never started them: they have no ends.
+    pub put_back: u64,
+}
+
 pub(super) struct WorkState {
     /// By tag: those that wait, and those that were picked and haven't ended.
     pub(super) tasks: HashMap<u64, QueuedTask>,
@@ -122,6 +134,8 @@ pub(super) struct WorkState {
     chooser: Chooser,
     pub(super) hosts: Option<HostLedger>,
     pub(super) pauses: AgentPauses,
+    /// How often a task was put back because its agent had not started it.
+    pub(super) put_back: u64,
     /// Set when it is started.
     pub(super) kernel: Option<Kernel>,
     /// `None` once its engine has ended.
@@ -166,6 +180,7 @@ impl WorkQueue {
     #[must_use]
     pub fn new(hosts: Option<HostTerms>) -> (Arc<WorkQueue>, Receiver<TaskEnd>) {
         let (ends, received) = channel();
+        let pauses = hosts.as_ref().map(|_| AgentPauses::awaiting_hosts()).unwrap_or_default();
         let state = WorkState {
             tasks: HashMap::new(),
             waiting: BTreeMap::new(),
@@ -174,7 +189,8 @@ impl WorkQueue {
             gpus_picked: 0,
             chooser: Chooser::new(),
             hosts: hosts.map(|terms| HostLedger::new(terms, WorkQueue::HOST_TAGS)),
-            pauses: AgentPauses::default(),
+            pauses,
+            put_back: 0,
             kernel: None,
             ends: Some(ends),
         };
@@ -209,12 +225,12 @@ impl WorkQueue {
         is_waiting
     }
 
-    /// How many tasks wait, and how many were picked and haven't ended.
+    /// How many tasks there are at the moment, and how many attempts have come to nothing.
     #[must_use]
-    pub fn counts(&self) -> (usize, usize) {
+    pub fn counts(&self) -> WorkCounts {
         let state = self.state();
         let waiting = state.waiting.values().map(BTreeSet::len).sum();
-        (waiting, state.tasks.len() - waiting)
+        WorkCounts { waiting, in_flight: state.tasks.len() - waiting, put_back: state.put_back }
     }
 
     /// Starts an engine that places the tasks; see [`Engine::start_with_tasks`]. `observer` receives all its notices,
@@ -551,6 +567,12 @@ mod tests {
             self.update_as(executor, TaskState::Finished, change);
         }
 
+        /// How many tasks wait, and how many are in flight.
+        fn tasks(&self) -> (usize, usize) {
+            let WorkCounts { waiting, in_flight, .. } = self.queue.counts();
+            (waiting, in_flight)
+        }
+
         fn noticed(&self, notice: Notice) {
             self.queue.noticed(self.now.get(), &notice);
         }
@@ -606,7 +628,7 @@ mod tests {
         let tags = |placed: Vec<(u64, String)>| placed.into_iter().map(|(tag, _)| tag).collect();
         let placed: Vec<u64> = tags(queued.offer("S1", 1.0));
         assert_eq!(placed, [4, 3]);
-        assert_eq!(queued.queue.counts(), (3, 2));
+        assert_eq!(queued.tasks(), (3, 2));
         let placed: Vec<u64> = tags(queued.offer("S2", 8.0));
         assert_eq!(placed, [7, 6]);
     }
@@ -620,7 +642,7 @@ mod tests {
             assert!(queued.push(0, 0, 3000));
             (1..9).for_each(|tag| assert!(queued.push(tag, 0, 500)));
             assert_eq!(queued.offer("S1", 8.0).len(), 4);
-            assert_eq!(queued.queue.counts(), if hosts { (6, 3) } else { (5, 4) });
+            assert_eq!(queued.tasks(), if hosts { (6, 3) } else { (5, 4) });
         }
     }
 
@@ -641,7 +663,7 @@ mod tests {
         let queued = Queued::new(true, true);
         (0..9).for_each(|tag| assert!(queued.push(tag, 0, 500)));
         assert_eq!(queued.offer("S1", 8.0).len(), 4, "the host and three tasks");
-        assert_eq!(queued.queue.counts(), (6, 3));
+        assert_eq!(queued.tasks(), (6, 3));
     }
 
     /// Goal: an agent that drops what it is given gets no tasks for a pause that grows until it runs something, and the
@@ -654,7 +676,7 @@ mod tests {
         for pause in [1, 2, 4, 8] {
             let placed = queued.offer("S1", 1.0);
             queued.update_as(&placed[0].1, TaskState::Dropped, lost);
-            assert_eq!(queued.queue.counts(), (1, 0));
+            assert_eq!(queued.tasks(), (1, 0));
             queued.sleep(pause - 1);
             assert_eq!(queued.offer("S1", 1.0), []);
             queued.sleep(1);
@@ -668,6 +690,17 @@ mod tests {
         assert_eq!((queued.offer("S1", 1.0), queued.offer("S2", 1.0).len()), (vec![], 1));
     }
 
+    /// Goal: a task that was to end isn't started again. Method: one that is dropped after it was told to be killed.
+    #[test]
+    fn what_was_to_end_is_not_put_back() {
+        let queued = Queued::new(false, false);
+        assert!(queued.push(0, 0, 500));
+        let executor = queued.offer("S1", 1.0)[0].1.clone();
+        queued.update_as(&executor, TaskState::Killing, Change::Nothing);
+        queued.update_as(&executor, TaskState::Dropped, Change::Ended(Fate::Lost));
+        assert_eq!((queued.ends.try_iter().count(), queued.tasks()), (1, (0, 0)));
+    }
+
     /// Goal: a task that no agent starts ends at last, with the reason. Method: agents that drop it, each once.
     #[test]
     fn a_task_that_nobody_starts_ends() {
@@ -679,7 +712,7 @@ mod tests {
             queued.update_as(&placed[0].1, TaskState::Dropped, Change::Ended(Fate::Lost));
         }
         let told: Vec<_> = queued.ends.try_iter().map(|end| (end.fate, end.message)).collect();
-        assert_eq!((told, queued.queue.counts()), (vec![(Fate::Lost, "why".to_owned())], (0, 0)));
+        assert_eq!((told, queued.tasks()), (vec![(Fate::Lost, "why".to_owned())], (0, 0)));
     }
 
     /// Goal: a task that may have run in a host which was not heard to run is lost. Method: host and task are gone with
@@ -695,7 +728,7 @@ mod tests {
                 queued.update_for(executor, TaskState::Gone, UpdateReason::AgentRemoved);
             }
             let fates: Vec<Fate> = queued.ends.try_iter().map(|end| end.fate).collect();
-            assert_eq!((fates, queued.queue.counts()), (vec![Fate::Lost], (0, 0)));
+            assert_eq!((fates, queued.tasks()), (vec![Fate::Lost], (0, 0)));
         }
     }
 
@@ -732,7 +765,7 @@ mod tests {
         let why = "no host of tasks has started on any agent: why".to_owned();
         let end = |tag| (tag, String::new(), Fate::Failed, why.clone());
         assert_eq!(ends, [end(0), end(1)]);
-        assert_eq!(queued.queue.counts(), (0, 0));
+        assert_eq!(queued.tasks(), (0, 0));
 
         assert!(queued.push(0, 0, 3000));
         let placed = queued.offer("S1", 4.0);
@@ -744,7 +777,7 @@ mod tests {
             fail(queued.offer("S1", 4.0), true);
             queued.sleep(60);
         }
-        assert_eq!((queued.ends.try_iter().count(), queued.queue.counts()), (0, (1, 0)));
+        assert_eq!((queued.ends.try_iter().count(), queued.tasks()), (0, (1, 0)));
     }
 
     #[derive(Clone, Debug)]
@@ -791,7 +824,7 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: each attempt has one end, which is received once; a task waits, is in flight or isn't in the queue, as
+        /// Goal: each attempt has one end, which is received once, or was put back and counted; a task waits, is in flight or isn't in the queue, as
         /// a plain list of tasks says; one that was never started waits again; and what is said of an attempt that was
         /// given up says nothing of later ones.
         /// Method: random pushes, offers, ends and losses, with hosts and without, with a cap and without; in the end
@@ -804,6 +837,7 @@ mod tests {
             let mut live_hosts: Vec<(u64, String)> = Vec::new();
             let mut given_up: Vec<String> = Vec::new();
             let mut due: Vec<(u64, String, Fate)> = Vec::new();
+            let mut put_back = 0;
             let rest = (0..60).flat_map(|round: u8| {
                 [WorkStep::Offer { agent: round % 3, cores: 4 }, WorkStep::Run(round), WorkStep::End(0, true)]
             });
@@ -848,6 +882,7 @@ mod tests {
                         let (tag, executor) = in_flight.remove(usize::from(at) % in_flight.len());
                         queued.drop_twice(&executor);
                         waiting.insert(tag);
+                        put_back += 1;
                     }
                     WorkStep::LateEnd(at) if !given_up.is_empty() => {
                         let at = usize::from(at) % given_up.len();
@@ -855,7 +890,9 @@ mod tests {
                     }
                     _ => {}
                 }
-                prop_assert_eq!(queued.queue.counts(), (waiting.len(), in_flight.len()));
+                let counts = (waiting.len(), in_flight.len(), put_back);
+                let WorkCounts { waiting, in_flight, put_back } = queued.queue.counts();
+                prop_assert_eq!((waiting, in_flight, put_back), counts);
                 let received = queued.ends.try_iter().map(|end| (end.task.tag, end.executor, end.fate));
                 prop_assert_eq!(received.collect::<Vec<_>>(), std::mem::take(&mut due));
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::agent_pauses::UnstartedEnd;
+use super::agent_pauses::{EndedHost, UnstartedEnd};
 use super::notice::Notice;
 use super::work_queue::{LaunchedTask, QueuedTask, TaskEnd, WorkState};
 use crate::kernel::Change;
@@ -13,9 +13,15 @@ use crate::time::Timestamp;
 const PUT_BACK_MAX: u32 = 16;
 
 impl WorkState {
-    /// Follows what agents start and don't start. Returns whether a task was put back that wasn't started.
+    /// Follows what agents start and don't start. What was to be ended isn't put back, whatever became of it. Returns whether a task was put back that wasn't started.
     pub(super) fn follow_starts(&mut self, at: Timestamp, notice: &Notice) -> bool {
         match notice {
+            Notice::Updated { executor, state: TaskState::Killing, .. } => {
+                if let Some(launched) = self.launched.get_mut(executor) {
+                    launched.has_run = true;
+                }
+                false
+            }
             Notice::Updated { executor, state: TaskState::Running, .. } => {
                 if let Some(launched) = self.launched.get_mut(executor) {
                     launched.has_run = true;
@@ -37,11 +43,11 @@ impl WorkState {
                 ..
             } => {
                 let end = UnstartedEnd::of(*state, *reason, process.as_deref());
-                self.host_ended(executor, (end, message), at);
+                self.host_ended(executor, end, message, at);
                 self.put_back_unstarted(executor, (end, message), at)
             }
             Notice::GivenUp { executor } => {
-                self.host_ended(executor, (None, ""), at);
+                self.host_ended(executor, None, "", at);
                 false
             }
             Notice::AgentLost { agent_id } => {
@@ -52,11 +58,12 @@ impl WorkState {
         }
     }
 
-    fn host_ended(&mut self, executor: &str, end: (Option<UnstartedEnd>, &str), at: Timestamp) {
+    fn host_ended(&mut self, executor: &str, end: Option<UnstartedEnd>, why: &str, at: Timestamp) {
         let Some(hosts) = &mut self.hosts else { return };
         let found = hosts.host(executor).map(|(tag, agent_id)| (tag, agent_id.to_owned()));
         if let Some((tag, agent_id)) = found {
-            let _was_asked = self.pauses.host_ended(hosts, tag, &agent_id, end, at);
+            let ended = EndedHost { tag, agent_id: &agent_id, end, why, at };
+            let _was_asked = self.pauses.host_ended(hosts, ended);
         }
     }
 
@@ -80,6 +87,7 @@ impl WorkState {
             return false;
         };
         queued.put_back += 1;
+        self.put_back += 1;
         self.launched.remove(executor);
         self.take_back(tag);
         true

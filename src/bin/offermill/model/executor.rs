@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use offermill::engine::UnstartedEnd;
 use offermill::resources::ExecutorResources;
 use offermill::{ProcessReport, Timestamp};
 
@@ -31,6 +32,8 @@ pub(crate) struct ExecutorRecord {
     pub(crate) process: ProcessReport,
     /// Why it ended; `None` if it is alive.
     pub(crate) cause: Option<EndCause>,
+    /// How it ended, if it had not run.
+    pub(crate) unstarted: Option<UnstartedEnd>,
     pub(crate) replaced_by: Option<String>,
     /// Whether it counts against the caps.
     pub(crate) is_counted: bool,

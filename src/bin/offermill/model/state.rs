@@ -316,6 +316,7 @@ impl RunState {
             message: String::new(),
             process: ProcessReport::default(),
             cause: None,
+            unstarted: None,
             replaced_by: None,
             is_counted: true,
         };
@@ -488,6 +489,7 @@ mod tests {
     use std::time::SystemTime;
 
     use offermill::UpdateReason;
+    use offermill::engine::UnstartedEnd;
     use offermill::resources::{ExecutorResources, Mebibytes, MilliCpus};
     use offermill::{Config, ExecutorId, IdScheme, Kernel, Recovered};
 
@@ -606,6 +608,38 @@ mod tests {
         most(update("a", Change::Ended(Fate::Killed)));
         most(update("b", Change::Ended(Fate::Finished)));
         assert_eq!(most(place("d", 2, 10)), (6, 700), "with the third one");
+    }
+
+    /// Goal: an executor is on record as never started if its end says so and it hasn't run, nor was to end. Method: one
+    /// that its agent drops at once, while it is unreachable, after it has run, and after it was asked to end.
+    #[test]
+    fn what_never_ran_is_on_record() {
+        for (before, expected) in [
+            (None, Some(UnstartedEnd::Dropped)),
+            (Some((TaskState::Unreachable, Change::Unreachable)), Some(UnstartedEnd::Dropped)),
+            (Some((TaskState::Running, Change::Running)), None),
+            (Some((TaskState::Killing, Change::Nothing)), None),
+        ] {
+            let kernel = Kernel::new(Config::builder().build().unwrap(), IdScheme::plain());
+            let id = kernel.adopt(&[former()], Timestamp::ORIGIN).unwrap()[0].unwrap();
+            let mut run_state = RunState::new(Clock::start(), OnExit::Killed, 2, None);
+            run_state.apply(Timestamp::ORIGIN, Notice::Placed(placed(id)));
+            let end = (TaskState::Dropped, Change::Ended(Fate::Lost));
+            for (state, change) in before.into_iter().chain([end]) {
+                let notice = Notice::Updated {
+                    executor: "etl-1".to_owned(),
+                    tag: None,
+                    state,
+                    change,
+                    message: String::new(),
+                    reported_at: None,
+                    reason: UpdateReason::Other,
+                    process: None,
+                };
+                run_state.apply(Timestamp::ORIGIN, notice);
+            }
+            assert_eq!(run_state.records().next().unwrap().unstarted, expected, "{before:?}");
+        }
     }
 
     fn former() -> Recovered<'static> {

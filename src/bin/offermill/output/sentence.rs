@@ -434,6 +434,7 @@ mod tests {
             message: message.to_owned(),
             process: ProcessReport::default(),
             cause: None,
+            unstarted: None,
             replaced_by: None,
             is_counted: false,
         };

@@ -105,6 +105,10 @@ impl Session {
             return false;
         }
         let (events, is_told) = match event {
+            RunEvent::AgentLost { agent_id, .. } => {
+                tasks.queue.agent_lost(agent_id);
+                return false;
+            }
             RunEvent::Placed { record, .. } => {
                 tasks.queue.placed(record);
                 return true;

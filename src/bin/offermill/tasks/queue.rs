@@ -123,11 +123,12 @@ impl TaskQueue {
         let waits = |waits: &u32| TaskProgress { waits: *waits, ..TaskProgress::default() };
         let progress = list.waits.iter().map(waits).collect();
         let counts = TaskCounts { all: list.tasks.len() as u64, ..TaskCounts::default() };
+        let pauses = terms.hosts.as_ref().map(|_| AgentPauses::awaiting_hosts());
         let state = TaskQueueState {
             progress,
             ready: ReadyTasks::default(),
             agents: SeenAgents::default(),
-            pauses: AgentPauses::default(),
+            pauses: pauses.unwrap_or_default(),
             grown_at: None,
             counts,
             taken: ResourceSums::NONE,
@@ -489,7 +490,7 @@ mod tests {
     use crate::tasks::parse::parse_line;
     use crate::tasks::task::TaskDefaults;
     use offermill::config::Queue;
-    use offermill::engine::TaskChooser as _;
+    use offermill::engine::{TaskChooser as _, UnstartedEnd};
     use offermill::launch::{Hosting, LaunchContext, Launcher as _};
     use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
     use offermill::{Config, IdScheme, Kernel, Offer, Picks, ProcessReport, Resource};
@@ -545,6 +546,7 @@ mod tests {
             message: "why".to_owned(),
             process: ProcessReport::default(),
             cause,
+            unstarted: None,
             replaced_by: None,
             is_counted: true,
         }
@@ -638,8 +640,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let queue = queue(folder.path());
         let dropped = |round: u64| {
-            let record =
-                record(&format!("t-{round}"), ExecutorState::Lost, Some(EndCause::Dropped));
+            let record = ExecutorRecord {
+                unstarted: Some(UnstartedEnd::Dropped),
+                ..record(&format!("t-{round}"), ExecutorState::Lost, Some(EndCause::Dropped))
+            };
             let at = Timestamp::ORIGIN.plus(Duration::from_secs(round * 30));
             queue.start(&mut queue.lock(), 0, ("S1", "agent-1"), SystemTime::UNIX_EPOCH);
             queue.placed(&record);
@@ -664,11 +668,12 @@ mod tests {
     fn exhausted_agents_fail_no_task() {
         let folder = tempfile::tempdir().unwrap();
         let queue = queue_of(folder.path(), None, &["true"]);
-        for (is_agent_exhausted, expected) in
-            [(true, TaskChange::NotStarted), (false, TaskChange::Retried)]
-        {
+        for (end, expected) in [
+            (UnstartedEnd::Dropped, TaskChange::NotStarted),
+            (UnstartedEnd::Failed, TaskChange::Retried),
+        ] {
             let mut record = record("t", ExecutorState::Failed, Some(EndCause::NotStarted));
-            record.process.is_agent_exhausted = is_agent_exhausted;
+            record.unstarted = Some(end);
             queue.start(&mut queue.lock(), 0, ("S1", "agent-1"), SystemTime::UNIX_EPOCH);
             queue.placed(&record);
             let events = queue.ended(&record, None);
@@ -688,12 +693,12 @@ mod tests {
             assert_eq!(pick_at(&queue, now), [round, 0]);
             assert_eq!(queue.refuse_without_hosts(), []);
             queue.placed(&tagged("t", 0, ExecutorState::Starting));
-            let ended = |tag, state, cause| {
+            let ended = |tag, state, unstarted| {
                 let record = tagged(if tag == 0 { "t" } else { "h" }, tag, state);
-                ExecutorRecord { changed_at: now, cause, ..record }
+                ExecutorRecord { changed_at: now, unstarted: Some(unstarted), ..record }
             };
-            let host = ended(round, ExecutorState::Failed, Some(EndCause::NotStarted));
-            let mut task = ended(0, ExecutorState::Lost, Some(EndCause::AgentLost));
+            let host = ended(round, ExecutorState::Failed, UnstartedEnd::Failed);
+            let mut task = ended(0, ExecutorState::Lost, UnstartedEnd::Gone);
             task.message = "its host h is gone: why".to_owned();
             let events = if round % 2 == 0 {
                 let events = queue.ended(&task, None);

@@ -2,10 +2,9 @@
 
 use std::time::SystemTime;
 
-use offermill::engine::UnstartedEnd;
+use offermill::engine::EndedHost;
 
-use crate::model::end_cause::EndCause;
-use crate::model::executor::{ExecutorRecord, ExecutorState};
+use crate::model::executor::ExecutorRecord;
 use crate::model::task::{TaskChange, TaskEvent};
 use crate::tasks::queue::{TaskQueue, TaskQueueState};
 use crate::tasks::results::ResultState;
@@ -16,6 +15,11 @@ impl TaskQueue {
     pub(crate) fn runs(&self, record: &ExecutorRecord) {
         let is_host = record.tag.is_some_and(|tag| self.is_host(tag));
         self.lock().pauses.started(&record.agent_id, is_host);
+    }
+
+    /// An agent is lost: nothing more is expected of it.
+    pub(crate) fn agent_lost(&self, agent_id: &str) {
+        self.lock().pauses.agent_lost(agent_id);
     }
 
     /// Puts back a task whose attempt was never started, and has its agent get no tasks for a while. Returns what is to
@@ -35,7 +39,7 @@ impl TaskQueue {
         line.ended = Some(rfc3339(SystemTime::now()));
         line.reason = Some(record.message.clone()).filter(|why| !why.is_empty());
         // One of many that end alike: they are in the results.
-        let told = state.pauses.tell(&record.agent_id).map(|pause| {
+        let told = state.pauses.take_new_pause(&record.agent_id).map(|pause| {
             let pause = pause.as_secs();
             let why = format!("{}; the agent gets no tasks for {pause} s", record.message);
             self.event(state, number, TaskChange::NotStarted, &why)
@@ -50,9 +54,7 @@ impl TaskQueue {
 impl TaskQueueState {
     /// Whether nothing of an attempt has run: its agent says so, or its host has ended before it took tasks.
     fn was_never_started(&self, number: u32, record: &ExecutorRecord) -> bool {
-        let has_run = record.state == ExecutorState::Finished || record.running_since.is_some();
-        let end = unstarted_end(record).filter(|_| !has_run);
-        self.pauses.was_never_started(self.hosts.as_ref(), number.into(), end)
+        self.pauses.was_never_started(self.hosts.as_ref(), number.into(), record.unstarted)
     }
 
     /// A host has ended, or was given up. Returns whether it was to end.
@@ -60,24 +62,8 @@ impl TaskQueueState {
         // Its launch may never have been prepared.
         self.picked.remove(&tag);
         let Some(hosts) = &mut self.hosts else { return true };
-        let ExecutorRecord { agent_id, message, changed_at, .. } = record;
-        let end = unstarted_end(record);
-        self.pauses.host_ended(hosts, tag, agent_id, (end, message), *changed_at)
-            || self.is_stopping
-    }
-}
-
-/// How an executor has ended, if it had not run.
-fn unstarted_end(record: &ExecutorRecord) -> Option<UnstartedEnd> {
-    match record.cause {
-        Some(EndCause::Dropped) => Some(UnstartedEnd::Dropped),
-        // With its host, as its cluster says; with its agent, it may have run unheard.
-        Some(EndCause::AgentLost) if record.message.starts_with("its host ") => {
-            Some(UnstartedEnd::Gone)
-        }
-        Some(EndCause::AgentLost) => None,
-        _ if record.process.is_agent_exhausted => Some(UnstartedEnd::Dropped),
-        _ if record.state == ExecutorState::Failed => Some(UnstartedEnd::Failed),
-        _ => None,
+        let ExecutorRecord { agent_id, unstarted: end, message: why, changed_at: at, .. } = record;
+        let ended = EndedHost { tag, agent_id, end: *end, why, at: *at };
+        self.pauses.host_ended(hosts, ended) || self.is_stopping
     }
 }

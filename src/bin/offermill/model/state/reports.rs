@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use offermill::engine::UnstartedEnd;
 use offermill::{ProcessReport, TaskState, UpdateReason};
 
 use super::RunState;
@@ -42,5 +43,11 @@ impl RunState {
         let Some(record) = number.and_then(|number| self.records.get_mut(number)) else { return };
         let has_run = record.state != ExecutorState::Starting;
         record.cause = Some(EndCause::new(state, reason, record.process.exit, has_run));
+        let unstarted = UnstartedEnd::of(state, reason, Some(&record.process));
+        // One that is being ended, or was given up, is to end whether it has run or not.
+        let may_be_unstarted =
+            matches!(record.state, ExecutorState::Starting | ExecutorState::Unreachable)
+                && record.running_since.is_none();
+        record.unstarted = unstarted.filter(|_| may_be_unstarted);
     }
 }
