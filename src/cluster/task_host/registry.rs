@@ -308,7 +308,7 @@ impl<T> HostRegistry<T> {
             HostReport::Ready { .. } | HostReport::Pong | HostReport::Swept => return Vec::new(),
         };
         let id = id_of(&name);
-        let found = self.tasks.get_mut(&id).filter(|task| task.host == host);
+        let found = self.tasks.get_mut(&id).filter(|task| task.host == host && task.is_sent);
         let is_repeated = |task: &HostedTask<T>| {
             task.process.is_some() && matches!(report, HostReport::Started { .. })
         };
@@ -564,7 +564,8 @@ mod tests {
     }
 
     /// Goal: a task is told from others by what its host calls it, and each state once; a host that tells of tasks
-    /// which it doesn't have, or repeats itself, is ended. Method: reports of two tasks, also repeated ones.
+    /// which it doesn't have, or repeats itself, is ended. Method: reports of two tasks, also repeated ones, and of one
+    /// before the host got it.
     #[test]
     fn reports_are_of_known_tasks() {
         let (mut registry, _input) = started(Instant::now());
@@ -598,8 +599,12 @@ mod tests {
         assert_eq!(shown(&[outcome]), ["e: Withdrawn"]);
         let (mut registry, _input) = started(Instant::now());
         assert!(registry.start(task("a", "h")).is_ok());
+        event(&mut registry, HostEvent::Report(HostReport::Ready { sweeper: 7 }));
         assert_eq!(event(&mut registry, report("a", runs)), ["a runs"]);
         assert_eq!(event(&mut registry, report("a", runs)), ["end h"]);
+        let (mut registry, _input) = started(Instant::now());
+        assert!(registry.start(task("a", "h")).is_ok());
+        assert_eq!(event(&mut registry, report("a", ended)), ["end h"]);
     }
 
     /// Goal: what a host that is gone may have started is told from what it never got. Method: tasks that come before

@@ -48,6 +48,7 @@ impl StandaloneMaster {
         let adopts = before.as_ref().is_some_and(|it| it.is_from_journal);
         let mut worker = RegisteredWorker::new(&said, now);
         let was_unreachable = before.as_ref().is_some_and(|it| it.is_unreachable);
+        let is_same_process = before.as_ref().is_some_and(|it| it.session == said.session);
         worker.owner = owner.or_else(|| before.as_ref().and_then(|it| it.owner.clone()));
         // A worker that was started again drains no more.
         let drain = before.as_ref().and_then(|it| it.drain.clone());
@@ -79,7 +80,8 @@ impl StandaloneMaster {
             self.tell_worker(&id, WorkerEvent::Drain { term, grace });
         }
         let own = self.own_executors(&id, &known, adopts, said.executors);
-        self.compare_executors(&id, known, own, was_unreachable);
+        let unlisted = self.compare_executors(&id, known, own, was_unreachable);
+        self.end_unlisted(&id, unlisted, is_same_process);
         self.notice_worker(&id, again);
         for update in said.unacknowledged {
             let _offered_at_the_end = self.take_update(&id, update);
@@ -185,14 +187,14 @@ impl StandaloneMaster {
         self.tell_worker(id, event);
     }
 
-    /// Takes over what a worker lists, and reports what it doesn't list any more.
+    /// Takes over what a worker lists. Returns what it doesn't list any more.
     fn compare_executors(
         &mut self,
         id: &str,
         mut known: BTreeMap<ExecutorKey, MasterTask>,
         listed: Vec<(HeldExecutor, LaunchOrder)>,
         was_unreachable: bool,
-    ) {
+    ) -> BTreeMap<ExecutorKey, MasterTask> {
         let term = self.settings.term;
         for (HeldExecutor { key, state, resources, is_lost, .. }, launched) in listed {
             let known = known.remove(&key);
@@ -225,13 +227,27 @@ impl StandaloneMaster {
                 self.report(&key, Some(id), shown, Reason::AgentReregistered, "");
             }
         }
-        for (key, task) in known {
+        known
+    }
+
+    /// Reports what a worker that is back doesn't list. Its process knows each launch that it got; another one than
+    /// before doesn't know what that one had started.
+    fn end_unlisted(
+        &mut self,
+        id: &str,
+        unlisted: BTreeMap<ExecutorKey, MasterTask>,
+        is_same_process: bool,
+    ) {
+        for (key, task) in unlisted {
             self.placed.remove(&key);
             if task.has_ended {
                 continue;
             }
             let (state, message) = match task.state {
-                TaskState::Staging => (TaskState::Dropped, "its launch didn't arrive"),
+                TaskState::Staging if is_same_process => {
+                    (TaskState::Dropped, "its launch didn't arrive")
+                }
+                _ if !is_same_process => (TaskState::Gone, "its worker was started again"),
                 _ => (TaskState::Gone, "its worker doesn't have it any more"),
             };
             self.totals.count_end(state);

@@ -99,17 +99,23 @@ fn offers_that_are_not_answered_are_rescinded() {
     assert!(offer_of(&world, 0).is_none() && offer_of(&world, 1).is_some());
 }
 
-/// Goal: a launch that didn't arrive is dropped, not guessed at. Method: a connection that breaks with the launch; the
-/// worker comes back without the executor.
+/// Goal: a launch that didn't arrive is dropped, not guessed at: another process of the worker doesn't know what the one
+/// before got. Method: a connection that breaks with the launch; the worker comes back without the executor, as the
+/// same process and as another.
 #[test]
 fn a_launch_that_is_not_listed_is_dropped() {
-    let mut world = with_worker(1);
-    world.workers[0].breaks = true;
-    let task = launch(&mut world, 1);
-    assert_eq!(world.frameworks[1].states.get(&task), None);
-    world.connect_worker(0);
-    assert_eq!(world.frameworks[1].states[&task], TaskState::Dropped);
-    assert_eq!(world.master.counts().executors, 0);
+    for (crashes, expected) in [(false, TaskState::Dropped), (true, TaskState::Gone)] {
+        let mut world = with_worker(1);
+        world.workers[0].breaks = true;
+        let task = launch(&mut world, 1);
+        assert_eq!(world.frameworks[1].states.get(&task), None);
+        if crashes {
+            world.crash_worker(0);
+        }
+        world.connect_worker(0);
+        assert_eq!(world.frameworks[1].states[&task], expected);
+        assert_eq!(world.master.counts().executors, 0);
+    }
 }
 
 /// Goal: a silent worker's executors are unreachable after a minute, and run again when it is back; for a framework
