@@ -96,7 +96,10 @@ fn no_reply(socket: &str, error: &io::Error) -> String {
         ErrorKind::PermissionDenied => format!(
             "the run or master at {socket:?} can't be reached: {error}; only the user that started it can connect"
         ),
-        _ => format!("no run or master answers at {socket:?}: {error}"),
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+            format!("no run or master answers at {socket:?}: {error}")
+        }
+        _ => format!("no whole reply came from {socket:?}: {error}"),
     }
 }
 
@@ -200,7 +203,8 @@ mod tests {
 
     use super::*;
 
-    /// Goal: who may not connect isn't told that nobody answers. Method: both kinds of errors.
+    /// Goal: that nobody answers is told only if that is so. Method: errors of a socket that may not be used, of one that
+    /// isn't there, and of one that says nothing.
     #[test]
     fn permission_is_named() {
         let denied = no_reply("s", &ErrorKind::PermissionDenied.into());
@@ -208,7 +212,7 @@ mod tests {
         let absent = no_reply("s", &ErrorKind::NotFound.into());
         assert!(absent.starts_with("no run or master answers at \"s\": "), "{absent}");
         let late = no_reply("s", &may_be_done(&io::Error::new(ErrorKind::TimedOut, "too long")));
-        let told = "no run or master answers at \"s\": too long; it may have executed the command, or may do so later";
+        let told = "no whole reply came from \"s\": too long; it may have executed the command, or may do so later";
         assert_eq!(late, told);
     }
 
