@@ -6,8 +6,9 @@ use crate::kernel::{ResourceSums, Task};
 
 impl WorkQueue {
     /// Why a task never starts, whatever agents offer, as a sentence: it alone, or with its host, is more than a cap or
-    /// its queue admits, its host is more than the default queue admits, or there is no such queue. `None` if it may start, and as long as the queue isn't started,
-    /// since the kernel's settings say it; later ones may say something else.
+    /// its queue admits, its host is more than the default queue admits, or there is no such queue. `None` if it may
+    /// start, and as long as the queue isn't started, since the kernel's settings say it; later ones may say something
+    /// else.
     #[must_use]
     pub fn never_starts(&self, task: &Task) -> Option<String> {
         let state = self.state();

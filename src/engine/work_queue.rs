@@ -29,10 +29,10 @@ use crate::time::Timestamp;
 /// their ends are received. Those of a lower rank start first; of equal ones, those with a lower tag. A task that has
 /// no room doesn't hold up smaller ones behind it, nor those of other [queues](Task::in_queue).
 ///
-/// Each attempt that its agent has started has one end, which is received once. So to try again what has failed or was lost is to
-/// push it again. When the engine has been shut down or dropped, the receiver ends, too: attempts without an end are
-/// those whose ends the cluster had not told by then. Executors that the engine adopts from a former one are none of
-/// the queue's.
+/// Each attempt that its agent has started has one end, which is received once. So to try again what has failed or was
+/// lost is to push it again. When the engine has been shut down or dropped, the receiver ends, too: attempts without an
+/// end are those whose ends the cluster had not told by then. Executors that the engine adopts from a former one are
+/// none of the queue's.
 ///
 /// A task that its agent never starts, because it drops it or because its host never runs, waits again, up to 16 times,
 /// and the agent gets no tasks for a [pause](AgentPauses). If no host has ever run and on each agent three have failed
@@ -831,13 +831,11 @@ mod tests {
         /// all that waits starts.
         #[test]
         fn each_attempt_has_one_end(steps in steps(), hosts: bool, capped: bool) {
-            let queued = Queued::new(hosts, capped);
+            let (queued, mut put_back) = (Queued::new(hosts, capped), 0);
             let mut waiting: BTreeSet<u64> = BTreeSet::new();
-            let mut in_flight: Vec<(u64, String)> = Vec::new();
-            let mut live_hosts: Vec<(u64, String)> = Vec::new();
+            let [mut in_flight, mut live_hosts]: [Vec<(u64, String)>; 2] = Default::default();
             let mut given_up: Vec<String> = Vec::new();
             let mut due: Vec<(u64, String, Fate)> = Vec::new();
-            let mut put_back = 0;
             let rest = (0..60).flat_map(|round: u8| {
                 [WorkStep::Offer { agent: round % 3, cores: 4 }, WorkStep::Run(round), WorkStep::End(0, true)]
             });
@@ -885,14 +883,13 @@ mod tests {
                         put_back += 1;
                     }
                     WorkStep::LateEnd(at) if !given_up.is_empty() => {
-                        let at = usize::from(at) % given_up.len();
-                        queued.update(&given_up.remove(at), Change::Ended(Fate::Finished));
+                        let late = given_up.remove(usize::from(at) % given_up.len());
+                        queued.update(&late, Change::Ended(Fate::Finished));
                     }
                     _ => {}
                 }
-                let counts = (waiting.len(), in_flight.len(), put_back);
-                let WorkCounts { waiting, in_flight, put_back } = queued.queue.counts();
-                prop_assert_eq!((waiting, in_flight, put_back), counts);
+                let (waiting, in_flight) = (waiting.len(), in_flight.len());
+                prop_assert_eq!(queued.queue.counts(), WorkCounts { waiting, in_flight, put_back });
                 let received = queued.ends.try_iter().map(|end| (end.task.tag, end.executor, end.fate));
                 prop_assert_eq!(received.collect::<Vec<_>>(), std::mem::take(&mut due));
             }
