@@ -824,9 +824,9 @@ mod tests {
     }
 
     proptest! {
-        /// Goal: each attempt has one end, which is received once, or was put back and counted; a task waits, is in flight or isn't in the queue, as
-        /// a plain list of tasks says; one that was never started waits again; and what is said of an attempt that was
-        /// given up says nothing of later ones.
+        /// Goal: each attempt has one end, which is received once, or was put back and counted; a task waits, is in
+        /// flight or isn't in the queue, as a plain list of tasks says; one that was never started waits again; and
+        /// what is said of an attempt that was given up says nothing of later ones.
         /// Method: random pushes, offers, ends and losses, with hosts and without, with a cap and without; in the end
         /// all that waits starts.
         #[test]
