@@ -123,7 +123,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         run(count, vec![program, "host".to_owned()], kills)?;
     let rate = count as f64 / started.elapsed().as_secs_f64();
     println!(
-        "{count} tasks finished, {rate:.0} a second: {attempts} attempts, {failed} failed, {lost} lost, {put_back} put back"
+        "{count} tasks finished, {rate:.0} a second: {attempts} attempts, {failed} failed, {lost} lost, \
+         {put_back} put back"
     );
     Ok(())
 }

@@ -13,7 +13,8 @@ use crate::time::Timestamp;
 const PUT_BACK_MAX: u32 = 16;
 
 impl WorkState {
-    /// Follows what agents start and don't start. What was to be ended isn't put back, whatever became of it. Returns whether a task was put back that wasn't started.
+    /// Follows what agents start and don't start. Returns whether a task was put back that wasn't started; one that was
+    /// to be ended isn't, whatever became of it.
     pub(super) fn follow_starts(&mut self, at: Timestamp, notice: &Notice) -> bool {
         match notice {
             Notice::Updated { executor, state: TaskState::Killing, .. } => {

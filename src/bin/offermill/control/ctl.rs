@@ -203,8 +203,8 @@ mod tests {
 
     use super::*;
 
-    /// Goal: that nobody answers is told only if that is so. Method: errors of a socket that may not be used, of one that
-    /// isn't there, and of one that says nothing.
+    /// Goal: that nobody answers is told only if that is so. Method: errors of a socket that may not be used, of one
+    /// that isn't there, and of one that says nothing.
     #[test]
     fn permission_is_named() {
         let denied = no_reply("s", &ErrorKind::PermissionDenied.into());

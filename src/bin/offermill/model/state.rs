@@ -610,8 +610,8 @@ mod tests {
         assert_eq!(most(place("d", 2, 10)), (6, 700), "with the third one");
     }
 
-    /// Goal: an executor is on record as never started if its end says so and it hasn't run, nor was to end. Method: one
-    /// that its agent drops at once, while it is unreachable, after it has run, and after it was asked to end.
+    /// Goal: an executor is on record as never started if its end says so, and it hasn't run, nor was to end. Method:
+    /// one that its agent drops at once, while it is unreachable, after it has run, and after it was asked to end.
     #[test]
     fn what_never_ran_is_on_record() {
         for (before, expected) in [

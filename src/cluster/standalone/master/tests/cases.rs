@@ -99,8 +99,8 @@ fn offers_that_are_not_answered_are_rescinded() {
     assert!(offer_of(&world, 0).is_none() && offer_of(&world, 1).is_some());
 }
 
-/// Goal: a launch that didn't arrive is dropped, not guessed at: another process of the worker doesn't know what the one
-/// before got. Method: a connection that breaks with the launch; the worker comes back without the executor, as the
+/// Goal: a launch that didn't arrive is dropped, not guessed at: another process of the worker doesn't know what the
+/// one before got. Method: a connection that breaks with the launch; the worker comes back without the executor, as the
 /// same process and as another.
 #[test]
 fn a_launch_that_is_not_listed_is_dropped() {
