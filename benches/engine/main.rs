@@ -13,11 +13,13 @@ mod gate;
 mod schedulers;
 mod traffic;
 
-use criterion::{BenchmarkId, Criterion, Throughput};
-use offermill::Config;
+use std::time::Duration;
+
+use criterion::{Criterion, Throughput};
 
 use schedulers::{Engined, System, Threads};
 use support::fleet::Fleet;
+use support::in_turn::{Compared, in_turn};
 use support::{MET, UNMET};
 use traffic::{Ends, Traffic};
 
@@ -43,31 +45,26 @@ fn main() {
 fn all(criterion: &mut Criterion, fleet: &Fleet, what: &str, constraint: &str, window: u64) {
     let config = support::config(constraint, None);
     let ends = if constraint == MET { Ends::AllAccepted } else { Ends::AllDeclined };
-    let mut group = support::group(criterion, &format!("engine/{what}"));
+    let name = format!("engine/{what}");
+    let mut group = support::group(criterion, &name);
     group.throughput(Throughput::Elements(BATCH as u64));
-    for handlers in HANDLERS {
-        let id = BenchmarkId::new("offermill", handlers);
-        bench(&mut group, id, Traffic::new(fleet, ends, window, engined(&config, handlers)));
-    }
-    let id = BenchmarkId::new("plain", 1);
-    let plain = |cluster| Threads::plain(cluster, &config, constraint);
-    bench(&mut group, id, Traffic::new(fleet, ends, window, plain));
     for threads in HANDLERS {
-        let id = BenchmarkId::new("mutex", threads);
+        let engined = |cluster| Engined::new(cluster, &config, threads);
+        let plain = |cluster| Threads::plain(cluster, &config, constraint);
         let locked = |cluster| Threads::locked(cluster, &config, constraint, threads);
-        bench(&mut group, id, Traffic::new(fleet, ends, window, locked));
+        let mut ours = timed(Traffic::new(fleet, ends, window, engined));
+        let mut plain = timed(Traffic::new(fleet, ends, window, plain));
+        let mut mutex = timed(Traffic::new(fleet, ends, window, locked));
+        let mut compared: Vec<Compared<'_>> = vec![("offermill", &mut ours)];
+        if threads == 1 {
+            compared.push(("plain", &mut plain));
+        }
+        compared.push(("mutex", &mut mutex));
+        in_turn(&mut group, (&name, threads), &mut compared);
     }
     group.finish();
 }
 
-fn engined(config: &Config, handlers: usize) -> impl FnOnce(schedulers::Shared) -> Engined {
-    move |cluster| Engined::new(cluster, config, handlers)
-}
-
-type Group<'c> = criterion::BenchmarkGroup<'c, criterion::measurement::WallTime>;
-
-fn bench<H: System>(group: &mut Group<'_>, id: BenchmarkId, mut traffic: Traffic<H>) {
-    group.bench_function(id, |bencher| {
-        bencher.iter_custom(|turns| traffic.run(turns));
-    });
+fn timed<H: System>(mut traffic: Traffic<H>) -> impl FnMut(u64) -> Duration {
+    move |turns| traffic.run(turns)
 }

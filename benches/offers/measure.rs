@@ -1,13 +1,14 @@
 //! How a scene is measured on one thread: by the size of batches, and by the number of agents.
 
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use criterion::measurement::WallTime;
-use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput};
+use criterion::{Criterion, Throughput};
 
 use crate::scene::Scene;
 use crate::support;
 use crate::support::fleet::Fleet;
+use crate::support::in_turn::in_turn;
 use crate::support::scheduler::{Baseline, Ours, Scheduler};
 use crate::support::stream::{Spent, Stream};
 
@@ -77,16 +78,17 @@ impl Part {
 pub(crate) fn scene(criterion: &mut Criterion, scene: Scene, by: By, parts: &[(&str, Part)]) {
     for value in by.values() {
         let (agents, batch) = by.point(value);
-        let mut pair = None;
+        let pair = RefCell::new(None);
         for (name, part) in parts {
-            let mut group = support::group(criterion, &format!("{name} {}", by.name()));
+            let name = format!("{name} {}", by.name());
+            let mut group = support::group(criterion, &name);
             group.throughput(Throughput::Elements(batch as u64));
-            bench(&mut group, BenchmarkId::new("offermill", value), |turns| {
-                part.time(&mut made(&mut pair, scene, agents, batch).0, turns)
-            });
-            bench(&mut group, BenchmarkId::new("plain", value), |turns| {
-                part.time(&mut made(&mut pair, scene, agents, batch).1, turns)
-            });
+            let mut ours =
+                |turns| part.time(&mut made(&mut pair.borrow_mut(), scene, agents, batch).0, turns);
+            let mut plain =
+                |turns| part.time(&mut made(&mut pair.borrow_mut(), scene, agents, batch).1, turns);
+            let compared = &mut [("offermill", &mut ours as _), ("plain", &mut plain as _)];
+            in_turn(&mut group, (&name, value), compared);
             group.finish();
         }
     }
@@ -97,12 +99,4 @@ type Pair = (Stream<Ours>, Stream<Baseline>);
 /// The schedulers, made when they are wanted first: a bench that isn't run needs none.
 fn made(pair: &mut Option<Pair>, scene: Scene, agents: usize, batch: usize) -> &mut Pair {
     pair.get_or_insert_with(|| scene.pair(&Fleet::new(agents, batch)))
-}
-
-fn bench(
-    group: &mut BenchmarkGroup<'_, WallTime>,
-    id: BenchmarkId,
-    mut time: impl FnMut(u64) -> Duration,
-) {
-    group.bench_function(id, |bencher| bencher.iter_custom(&mut time));
 }

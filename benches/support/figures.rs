@@ -1,5 +1,6 @@
 //! Benches that Criterion doesn't run: what they are asked for, and where their tables go.
 
+use std::path::PathBuf;
 use std::{env, fs};
 
 /// How a bench is to run.
@@ -18,7 +19,7 @@ const FLAGS: &str = "--exact --ignored --include-ignored --nocapture --show-outp
 /// Runs a theme, if the command line asks for it as it would ask Criterion: prints its Markdown table, and keeps it for
 /// `benches/figures`.
 pub(crate) fn run(theme: &str, table: impl FnOnce(Extent) -> String) {
-    let Some(extent) = asked(theme, env::args().skip(1)) else { return };
+    let Some(extent) = asked(theme) else { return };
     let table = table(extent);
     println!("{table}");
     if extent == Extent::Full {
@@ -26,34 +27,41 @@ pub(crate) fn run(theme: &str, table: impl FnOnce(Extent) -> String) {
     }
 }
 
-/// What the arguments ask of a theme: nothing, if they have a filter and it is about others.
-fn asked(theme: &str, mut arguments: impl Iterator<Item = String>) -> Option<Extent> {
-    let (mut bench, mut test) = (false, false);
+/// How far the command line asks benches to run. Without `--bench` it is `cargo test` that asks.
+pub(crate) fn extent() -> Extent {
+    let has = |wanted: &str| env::args().skip(1).any(|argument| argument == wanted);
+    if has("--bench") && !has("--test") { Extent::Full } else { Extent::Test }
+}
+
+/// What the command line asks of a theme: nothing, if it has a filter that is about others.
+fn asked(theme: &str) -> Option<Extent> {
+    let mut arguments = env::args().skip(1);
     let mut filters = Vec::new();
     while let Some(argument) = arguments.next() {
         match &*argument {
             "--list" => return None,
-            "--bench" => bench = true,
-            "--test" => test = true,
+            "--bench" | "--test" => {}
             option if FLAGS.split(' ').any(|known| known == option) || option.contains('=') => {}
             option if option.starts_with('-') => drop(arguments.next()),
             _ => filters.push(argument),
         }
     }
     let about_this = |filter: &String| theme.contains(&**filter) || filter.starts_with(theme);
-    // Without `--bench` it is `cargo test` that asks.
-    let extent = if bench && !test { Extent::Full } else { Extent::Test };
-    (filters.is_empty() || filters.iter().any(about_this)).then_some(extent)
+    (filters.is_empty() || filters.iter().any(about_this)).then(extent)
 }
 
 /// Keeps a theme's table as `figures/THEME.md` in the target directory.
 pub(crate) fn write(theme: &str, table: &str) {
-    let program = env::current_exe().expect("a program's path");
-    // TARGET/release/deps/PROGRAM
-    let target = program.ancestors().nth(3).expect("a target directory");
-    let folder = target.join("figures");
+    let folder = folder();
     fs::create_dir_all(&folder).expect("a folder for figures");
     fs::write(folder.join(format!("{theme}.md")), table).expect("a file of figures");
+}
+
+/// Where what is kept for `benches/figures` lies.
+pub(crate) fn folder() -> PathBuf {
+    let program = env::current_exe().expect("a program's path");
+    // TARGET/release/deps/PROGRAM
+    program.ancestors().nth(3).expect("a target directory").join("figures")
 }
 
 /// Writes a Markdown table: the first row is its head.

@@ -5,6 +5,7 @@ pub(crate) mod agreement;
 pub(crate) mod beside;
 pub(crate) mod figures;
 pub(crate) mod fleet;
+pub(crate) mod in_turn;
 pub(crate) mod locked;
 pub(crate) mod pictured;
 pub(crate) mod plain;

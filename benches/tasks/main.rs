@@ -9,13 +9,15 @@ mod ours;
 mod plain;
 mod stream;
 
+use std::cell::RefCell;
 use std::time::Duration;
 
-use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, measurement::WallTime};
+use criterion::{Criterion, Throughput};
 
 use ours::Ours;
 use plain::{Books, Locked};
 use stream::{TASKS_AN_OFFER, TaskScheduler, TaskStream};
+use support::in_turn::{Compared, in_turn};
 use support::threads::together;
 
 #[global_allocator]
@@ -49,48 +51,42 @@ fn one_thread(
     for value in values {
         let (batch, kinds) = point(value);
         group.throughput(Throughput::Elements((batch * TASKS_AN_OFFER) as u64));
-        let mut pair = None;
+        let pair = RefCell::new(None);
         let made = || {
             let mut ours = TaskStream::new(Ours::new(is_recorded), AGENTS, batch, kinds);
             let mut plain = TaskStream::new(Books::new(is_recorded), AGENTS, batch, kinds);
             stream::agree(&mut ours, &mut plain);
             (ours.filled(), plain.filled())
         };
-        bench(&mut group, BenchmarkId::new("offermill", value), |turns| {
-            pair.get_or_insert_with(made).0.run(turns)
-        });
-        bench(&mut group, BenchmarkId::new("plain", value), |turns| {
-            pair.get_or_insert_with(made).1.run(turns)
-        });
+        let mut ours = |turns| pair.borrow_mut().get_or_insert_with(made).0.run(turns);
+        let mut plain = |turns| pair.borrow_mut().get_or_insert_with(made).1.run(turns);
+        let compared = &mut [("offermill", &mut ours as _), ("plain", &mut plain as _)];
+        in_turn(&mut group, (name, value), compared);
     }
     group.finish();
 }
 
 /// The same work on one thread, two and four: on one kernel, on one plain loop behind a lock, and on plain loops apart.
 fn threads(criterion: &mut Criterion) {
-    let mut group = support::group(criterion, "tasks/threads");
+    let name = "tasks/threads";
+    let mut group = support::group(criterion, name);
     group.throughput(Throughput::Elements((BATCH * TASKS_AN_OFFER) as u64));
     for threads in [1, 2, 4] {
-        let ours = Ours::new(true);
-        let workers = || (0..threads).map(|_| ours.beside()).collect();
-        on_threads(&mut group, BenchmarkId::new("offermill", threads), workers);
-        let locked = Locked::new();
-        let workers = || (0..threads).map(|_| locked.clone()).collect();
-        on_threads(&mut group, BenchmarkId::new("mutex", threads), workers);
-        let workers = || (0..threads).map(|_| Books::new(true)).collect();
-        on_threads(&mut group, BenchmarkId::new("plain apart", threads), workers);
+        let (kernel, locked) = (Ours::new(true), Locked::new());
+        let mut ours = on_threads(|| (0..threads).map(|_| kernel.beside()).collect());
+        let mut mutex = on_threads(|| (0..threads).map(|_| locked.clone()).collect());
+        let mut apart = on_threads(|| (0..threads).map(|_| Books::new(true)).collect());
+        let compared: &mut [Compared<'_>] =
+            &mut [("offermill", &mut ours), ("mutex", &mut mutex), ("plain apart", &mut apart)];
+        in_turn(&mut group, (name, threads), compared);
     }
     group.finish();
 }
 
-/// The time on the wall, without the ends of tasks.
-fn on_threads<S: TaskScheduler>(
-    group: &mut BenchmarkGroup<'_, WallTime>,
-    id: BenchmarkId,
-    schedulers: impl Fn() -> Vec<S>,
-) {
+/// Times turns on the wall, without the ends of tasks.
+fn on_threads<S: TaskScheduler>(schedulers: impl Fn() -> Vec<S>) -> impl FnMut(u64) -> Duration {
     let mut streams: Option<Vec<TaskStream<S>>> = None;
-    bench(group, id, |turns| {
+    move |turns| {
         let streams = streams.get_or_insert_with(|| {
             let all = schedulers().into_iter();
             all.map(|scheduler| TaskStream::new(scheduler, AGENTS, BATCH, KINDS)).collect()
@@ -104,13 +100,5 @@ fn on_threads<S: TaskScheduler>(
             left -= share;
         }
         spent
-    });
-}
-
-fn bench(
-    group: &mut BenchmarkGroup<'_, WallTime>,
-    id: BenchmarkId,
-    mut time: impl FnMut(u64) -> Duration,
-) {
-    group.bench_function(id, |bencher| bencher.iter_custom(&mut time));
+    }
 }

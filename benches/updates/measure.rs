@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use criterion::measurement::WallTime;
-use criterion::{BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput};
+use criterion::{Criterion, SamplingMode, Throughput};
 
 use crate::kind::Kind;
 use crate::live_executors::{Apply, BATCH, LiveExecutors, in_batches, one_by_one};
 use crate::support;
+use crate::support::in_turn::{Compared, in_turn};
 use crate::support::scheduler::{Ours, Scheduler};
 use crate::support::stream::EXECUTORS_LIVE;
 use crate::support::threads::together_once;
@@ -15,50 +15,43 @@ use crate::support::threads::together_once;
 const THREADS: [usize; 2] = [1, 2];
 
 pub(crate) fn all(criterion: &mut Criterion, kind: Kind) {
-    let mut group = support::group(criterion, &format!("updates/{}", kind.name()));
+    let name = format!("updates/{}", kind.name());
+    let mut group = support::group(criterion, &name);
     // Samples of one length: in short ones the threads' start would show.
     group.sampling_mode(SamplingMode::Flat);
     group.throughput(Throughput::Elements(BATCH as u64));
     for threads in THREADS {
-        bench(&mut group, BenchmarkId::new("offermill", threads), (kind, one_by_one), || {
+        let ours = || {
             kind.prove();
             let kernel = kind.kernel();
             (0..threads).map(|_| Ours::new(&kernel)).collect()
-        });
-        bench(
-            &mut group,
-            BenchmarkId::new("offermill in batches", threads),
-            (kind, in_batches),
-            || {
-                let kernel = kind.kernel();
-                (0..threads).map(|_| Ours::new(&kernel)).collect()
-            },
-        );
+        };
+        let mut one_by_one_ours = timed((kind, one_by_one), ours);
+        let mut batched = timed((kind, in_batches), ours);
+        let mut plain = timed((kind, one_by_one), || vec![kind.baseline()]);
+        let mut mutex = timed((kind, one_by_one), || vec![kind.locked(); threads]);
+        let mut compared: Vec<Compared<'_>> =
+            vec![("offermill", &mut one_by_one_ours), ("offermill in batches", &mut batched)];
         if threads == 1 {
-            bench(&mut group, BenchmarkId::new("plain", threads), (kind, one_by_one), || {
-                vec![kind.baseline()]
-            });
+            compared.push(("plain", &mut plain));
         }
-        bench(&mut group, BenchmarkId::new("mutex", threads), (kind, one_by_one), || {
-            vec![kind.locked(); threads]
-        });
+        compared.push(("mutex", &mut mutex));
+        in_turn(&mut group, (&name, threads), &mut compared);
     }
     group.finish();
 }
 
-/// The schedulers are made when they are wanted first: a bench that isn't run needs none.
-fn bench<D: Scheduler>(
-    group: &mut BenchmarkGroup<'_, WallTime>,
-    id: BenchmarkId,
+/// Times updates of schedulers, which are made when they are wanted first: a bench that isn't run needs none.
+fn timed<D: Scheduler>(
     (kind, apply): (Kind, Apply<D>),
     schedulers: impl Fn() -> Vec<D>,
-) {
+) -> impl FnMut(u64) -> Duration {
     let mut workers: Option<Vec<LiveExecutors<D>>> = None;
-    group.bench_function(id, |bencher| {
+    move |turns| {
         let workers = workers
             .get_or_insert_with(|| schedulers().into_iter().map(LiveExecutors::new).collect());
-        bencher.iter_custom(|turns| time(workers, kind, apply, turns));
-    });
+        time(workers, kind, apply, turns)
+    }
 }
 
 /// The wall-clock time of `turns` turns, without their preparation. Each thread prepares its own.

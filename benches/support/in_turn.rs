@@ -1,0 +1,91 @@
+//! Schedulers that are compared: each has its bench, and then they are timed in turn for the ratio.
+//!
+//! Criterion measures one bench after the other, seconds apart. On a machine that does other things, too, it may run
+//! twice as fast by then, and the ratio of two medians says little. So short samples are taken of all in turn, each
+//! round in the other direction, and the ratio is the median of the rounds' ratios.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, BenchmarkId};
+
+use super::figures::{self, Extent};
+
+/// How many times each is timed for the ratio.
+const ROUNDS: usize = 101;
+/// How long a sample takes at least, its preparation included.
+const SAMPLE_MIN: Duration = Duration::from_millis(4);
+
+/// One of those that are compared: its name, and what times so many turns of it.
+pub(crate) type Compared<'a> = (&'a str, &'a mut dyn FnMut(u64) -> Duration);
+
+/// Benches each in this group, and then takes the ratios of each to those after it, unless some of them weren't asked
+/// for. `group_name` and `value` are those of the benches.
+pub(crate) fn in_turn(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    (group_name, value): (&str, usize),
+    compared: &mut [Compared<'_>],
+) {
+    let mut are_all_asked = true;
+    for (name, time) in &mut *compared {
+        let mut is_asked = false;
+        group.bench_function(BenchmarkId::new(*name, value), |bencher| {
+            is_asked = true;
+            bencher.iter_custom(&mut *time);
+        });
+        are_all_asked &= is_asked;
+    }
+    if are_all_asked && figures::extent() == Extent::Full {
+        compare(group_name, value, compared);
+    }
+}
+
+/// Prints the ratios, and keeps them for `benches/figures`.
+fn compare(group: &str, value: usize, compared: &mut [Compared<'_>]) {
+    let turns: Vec<u64> = compared.iter_mut().map(|(_, time)| turns_of_a_sample(time)).collect();
+    let mut rounds: Vec<Vec<f64>> = Vec::with_capacity(ROUNDS);
+    for round in 0..ROUNDS {
+        let mut times = vec![0.0; compared.len()];
+        for step in 0..compared.len() {
+            let at = if round % 2 == 0 { step } else { compared.len() - 1 - step };
+            times[at] = compared[at].1(turns[at]).as_secs_f64() / turns[at] as f64;
+        }
+        rounds.push(times);
+    }
+    let mut lines = String::new();
+    for (one, (name, _)) in compared.iter().enumerate() {
+        for (other, (baseline, _)) in compared.iter().enumerate().skip(one + 1) {
+            let mut ratios: Vec<f64> =
+                rounds.iter().map(|times| times[one] / times[other]).collect();
+            ratios.sort_unstable_by(f64::total_cmp);
+            let [low, median, high] = [1, 2, 3].map(|quarter| ratios[(ROUNDS - 1) * quarter / 4]);
+            println!(
+                "{group}/{value}: {name} takes {median:.2} times as long as {baseline} (half: {low:.2} to {high:.2})"
+            );
+            lines.push_str(&format!("{name}\t{baseline}\t{median:.4}\n"));
+        }
+    }
+    let folder = folder();
+    fs::create_dir_all(&folder).expect("a folder for ratios");
+    let file = format!("{}, {value}", group.replace('/', "_"));
+    fs::write(folder.join(file), lines).expect("a file of ratios");
+}
+
+/// The least number of turns that takes long enough.
+fn turns_of_a_sample(time: &mut dyn FnMut(u64) -> Duration) -> u64 {
+    let mut turns = 1;
+    loop {
+        let start = Instant::now();
+        time(turns);
+        if start.elapsed() >= SAMPLE_MIN {
+            return turns;
+        }
+        turns *= 2;
+    }
+}
+
+fn folder() -> PathBuf {
+    figures::folder().join("ratios")
+}
