@@ -1,7 +1,7 @@
 //! [`AgentPauses`]: agents that don't start what they are given, such as one without room on its disk, or without the
 //! program of hosts: each gets no tasks for a while, the longer the more often that happens in a row.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use super::host_ledger::HostLedger;
@@ -38,8 +38,8 @@ const UNSTARTED_MAX: usize = 1024;
 pub struct AgentPauses {
     /// Those that have pauses, or had some and have started nothing since.
     agents: HashMap<String, AgentPause>,
-    /// The agents that had room for tasks, as long as a first host is awaited.
-    seen: HashSet<String>,
+    /// The agents that had room for a task, and when they had it last, as long as a first host is awaited.
+    seen: HashMap<String, Timestamp>,
     /// Tasks run in hosts, and none has run yet.
     awaits_host: bool,
     /// The tags of the last hosts that have ended before they ran.
@@ -120,7 +120,7 @@ impl AgentPauses {
     pub fn refused(&mut self, agent_id: &str, why: &str, now: Timestamp) {
         let agent = self.agents.entry(agent_id.to_owned()).or_default();
         why.clone_into(&mut agent.why);
-        if agent.count > 0 && now < agent.until {
+        if now < agent.until {
             return;
         }
         let pause = PAUSE_MIN.saturating_mul(1 << agent.count.min(16)).min(PAUSE_MAX);
@@ -186,7 +186,7 @@ impl AgentPauses {
     /// An agent has started a task or a host: its next pause is a first one. The present one goes on.
     pub fn started(&mut self, agent_id: &str, is_host: bool) {
         if is_host && self.awaits_host {
-            (self.awaits_host, self.seen) = (false, HashSet::new());
+            (self.awaits_host, self.seen) = (false, HashMap::new());
         }
         if let Some(agent) = self.agents.get_mut(agent_id) {
             (agent.count, agent.host_failures) = (0, 0);
@@ -200,18 +200,20 @@ impl AgentPauses {
 
     /// These rooms of a proposal without those of agents that have a pause, which stay in their places and are empty;
     /// `None` if no agent has a pause, so that `list` holds. As long as a first host is awaited, it notes which agents
-    /// have rooms.
+    /// have room for a task that waits, as `is_wanted` says of a room.
     pub fn open_rooms(
         &mut self,
         rooms: &Rooms<'_>,
         list: &[Room],
+        is_wanted: impl Fn(&Room) -> bool,
         now: Timestamp,
     ) -> Option<Vec<Room>> {
         if self.awaits_host {
-            for room in list.iter().filter(|room| room.tasks() > 0) {
+            for room in list.iter().filter(|room| room.tasks() > 0 && is_wanted(room)) {
                 let Some(offer) = rooms.offer(room) else { continue };
-                if !self.seen.contains(offer.agent_id) {
-                    self.seen.insert(offer.agent_id.to_owned());
+                match self.seen.get_mut(offer.agent_id) {
+                    Some(seen) => *seen = now,
+                    None => drop(self.seen.insert(offer.agent_id.to_owned(), now)),
                 }
             }
         }
@@ -237,15 +239,16 @@ impl AgentPauses {
         self.agents.remove(agent_id);
     }
 
-    /// Why no host will run: none has, and on each agent that had room for one several have failed in a row. `None` if
-    /// one may.
+    /// Why no host will run: none has, and on each agent that had room for a task within the last minute several have
+    /// failed in a row. `None` if one may.
     #[must_use]
-    pub fn no_host_runs(&self) -> Option<String> {
+    pub fn no_host_runs(&self, now: Timestamp) -> Option<String> {
         if !self.awaits_host {
             return None;
         }
         let mut why: Option<(&str, &str)> = None;
-        for id in &self.seen {
+        // An agent has room in its pauses, too. One that has had none for longer is others'.
+        for (id, _) in self.seen.iter().filter(|(_, seen)| now.since(**seen) <= PAUSE_MAX) {
             let agent = self.agents.get(id).filter(|it| it.host_failures >= HOST_FAILURES_MAX)?;
             // That of the first by name, so that it is the same each time.
             if why.is_none_or(|(first, _)| &**id < first) {
@@ -262,7 +265,8 @@ mod tests {
     use super::*;
 
     /// Goal: pauses grow from 1 s to 60 s, begin again once something starts, and each is told once; what comes in a
-    /// pause adds nothing. Method: refusals at the end of each pause, also several at once; a start.
+    /// pause neither adds to it nor shortens it. Method: refusals at the end of each pause, also several at once; a
+    /// start in a pause.
     #[test]
     fn pauses_grow_and_begin_again() {
         let (mut pauses, mut now) = (AgentPauses::default(), Timestamp::ORIGIN);
@@ -277,30 +281,41 @@ mod tests {
             now = now.plus(pause);
         }
         assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+        pauses.refused("S1", "full", now);
+        assert_eq!(pauses.take_new_pause("S1"), Some(PAUSE_MAX));
         pauses.started("S1", false);
+        pauses.refused("S1", "full", now);
+        assert_eq!(
+            (pauses.take_new_pause("S1"), pauses.agents["S1"].until),
+            (None, now.plus(PAUSE_MAX))
+        );
+        now = now.plus(PAUSE_MAX);
         pauses.refused("S1", "full", now);
         assert_eq!(pauses.take_new_pause("S1"), Some(PAUSE_MIN));
     }
 
-    /// Goal: no host is said to run only if each agent has failed three times in a row, and none ever ran. Method: two
-    /// agents, one after the other; hosts that run.
+    /// Goal: no host is said to run only if each agent with room has failed three times in a row, and none ever ran.
+    /// Method: two agents, one after the other, and a third whose room is others' soon; hosts that run.
     #[test]
     fn hosts_that_never_run_are_told() {
         let mut pauses = AgentPauses::awaiting_hosts();
-        assert_eq!(pauses.no_host_runs(), None);
-        pauses.seen.extend(["S1", "S2"].map(str::to_owned));
+        let at = |seconds| Timestamp::ORIGIN.plus(Duration::from_secs(seconds));
+        assert_eq!(pauses.no_host_runs(at(0)), None);
+        let seen = [("S1", 300), ("S2", 300), ("S3", 0)];
+        pauses.seen.extend(seen.map(|(id, seconds)| (id.to_owned(), at(seconds))));
         for round in 0..3 {
-            let now = Timestamp::ORIGIN.plus(Duration::from_secs(round * 100));
-            pauses.host_failed("S1", "not found", now);
-            assert_eq!(pauses.no_host_runs(), None);
+            pauses.host_failed("S1", "not found", at(round * 100));
+            assert_eq!(pauses.no_host_runs(at(round * 100)), None);
         }
-        (0..3).for_each(|_| pauses.host_failed("S2", "no", Timestamp::ORIGIN));
+        (0..3).for_each(|_| pauses.host_failed("S2", "no", at(0)));
+        assert_eq!(pauses.no_host_runs(at(60)), None, "the third had room");
         let told = "no host of tasks has started on any agent: not found";
-        assert_eq!(pauses.no_host_runs().as_deref(), Some(told));
+        assert_eq!(pauses.no_host_runs(at(61)).as_deref(), Some(told));
+        assert_eq!(pauses.no_host_runs(at(361)), None, "none has room");
         pauses.agent_lost("S1");
-        assert!(pauses.no_host_runs().unwrap().ends_with(": no"));
+        assert!(pauses.no_host_runs(at(300)).unwrap().ends_with(": no"));
         pauses.started("S2", true);
-        (0..3).for_each(|_| pauses.host_failed("S2", "no", Timestamp::ORIGIN));
-        assert_eq!(pauses.no_host_runs(), None);
+        (0..3).for_each(|_| pauses.host_failed("S2", "no", at(0)));
+        assert_eq!(pauses.no_host_runs(at(300)), None);
     }
 }

@@ -17,9 +17,7 @@ use crate::config::{Placement, QueueId};
 use crate::error::Error;
 use crate::ids::ExecutorId;
 use crate::kernel::choosers::Chooser;
-use crate::kernel::{
-    Change, Kernel, Pick, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, Unplaced,
-};
+use crate::kernel::{Change, Kernel, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, Unplaced};
 use crate::launch::{Command, LaunchContext, Launcher};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::status::{Fate, ProcessReport};
@@ -281,7 +279,8 @@ impl WorkQueue {
 
     fn noticed(&self, at: Timestamp, notice: &Notice) {
         let mut state = self.state();
-        let ends = state.noticed(at, notice).into_iter().chain(state.refuse_without_hosts(notice));
+        let ends =
+            state.noticed(at, notice).into_iter().chain(state.refuse_without_hosts(at, notice));
         for end in ends.collect::<Vec<_>>() {
             // Nobody receives it if the receiver is gone.
             let _is_received = state.ends.as_ref().map(|ends| ends.send(end));
@@ -397,9 +396,11 @@ impl TaskChooser for WorkQueue {
         let caps = guard.caps();
         let state = &mut *guard;
         let mut choose = |list: &[Room], picks: &mut Picks| {
-            let open = state.pauses.open_rooms(rooms, list, now);
+            let is_wanted =
+                |room: &Room| state.waiting.keys().any(|kind| fitting(*kind, room.left()) > 0);
+            let open = state.pauses.open_rooms(rooms, list, is_wanted, now);
             let list = open.as_deref().unwrap_or(list);
-            let wanted = state.first(list, &queues);
+            let wanted = admitted(state.first(list, &queues), caps);
             match consolidates {
                 true => state.chooser.consolidate(list, &wanted, picks),
                 false => state.chooser.round_robin(list, &wanted, picks),
@@ -407,10 +408,7 @@ impl TaskChooser for WorkQueue {
         };
         match &mut hosts {
             Some(hosts) => hosts.pick(rooms, caps, picks, choose),
-            None => {
-                choose(rooms.list(), picks);
-                leave_out(picks, caps);
-            }
+            None => choose(rooms.list(), picks),
         }
         guard.hosts = hosts;
         for pick in picks.iter() {
@@ -426,14 +424,11 @@ impl TaskChooser for WorkQueue {
     }
 }
 
-/// Leaves out the picks that the caps don't admit: the kernel would leave out all after the first of them, too.
-fn leave_out(picks: &mut Picks, mut caps: BatchCaps) {
-    let is_admitted = |pick: &&Pick| caps.take(pick.task.sums());
-    let admitted: Vec<Pick> = picks.iter().filter(is_admitted).copied().collect();
-    if admitted.len() < picks.len() {
-        picks.clear();
-        admitted.iter().for_each(|pick| picks.push(pick.room, pick.task));
-    }
+/// The tasks that the caps admit, each after those before it. A task that they don't admit must not take a room, and
+/// the kernel would leave out all that are picked after it.
+fn admitted(mut tasks: Vec<Task>, mut caps: BatchCaps) -> Vec<Task> {
+    tasks.retain(|task| caps.take(task.sums()));
+    tasks
 }
 
 impl Launcher for WorkQueue {
@@ -634,14 +629,15 @@ mod tests {
     }
 
     /// Goal: a task larger than what a cap leaves holds up none behind it. Method: one of three cores before tasks of
-    /// half a core, under a cap of two cores, with and without hosts.
+    /// half a core, under a cap of two cores, with and without hosts, on an agent that has room for all and on one that
+    /// it would fill.
     #[test]
     fn a_large_task_at_a_cap_holds_up_nobody() {
-        for hosts in [false, true] {
+        for (hosts, cores) in [(false, 8.0), (false, 3.0), (true, 8.0), (true, 3.1)] {
             let queued = Queued::new(hosts, true);
             assert!(queued.push(0, 0, 3000));
             (1..9).for_each(|tag| assert!(queued.push(tag, 0, 500)));
-            assert_eq!(queued.offer("S1", 8.0).len(), 4);
+            assert_eq!(queued.offer("S1", cores).len(), 4);
             assert_eq!(queued.tasks(), if hosts { (6, 3) } else { (5, 4) });
         }
     }

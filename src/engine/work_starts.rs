@@ -95,13 +95,13 @@ impl WorkState {
     }
 
     /// Ends the tasks that wait if none is in flight and no host will run.
-    pub(super) fn refuse_without_hosts(&mut self, notice: &Notice) -> Vec<TaskEnd> {
+    pub(super) fn refuse_without_hosts(&mut self, at: Timestamp, notice: &Notice) -> Vec<TaskEnd> {
         let is_end = matches!(notice, Notice::Updated { change: Change::Ended(_), .. });
         let waiting = || self.waiting.values().map(BTreeSet::len).sum::<usize>();
         if !is_end || self.hosts.is_none() || waiting() < self.tasks.len() {
             return Vec::new();
         }
-        let Some(why) = self.pauses.no_host_runs() else { return Vec::new() };
+        let Some(why) = self.pauses.no_host_runs(at) else { return Vec::new() };
         self.waiting.clear();
         let refused = self.tasks.drain().map(|(_, QueuedTask { task, rank, .. })| TaskEnd {
             task,

@@ -251,6 +251,7 @@ fn wrong_settings_are_refused() {
         (kubernetes.to_vec(), "--task-hosts is for local agents, Mesos and a standalone master"),
         (kubernetes.to_vec(), "Kubernetes places pods itself"),
         (hosts(&["--host-cores", "0"]), "--host-cores: it "),
+        (hosts(&["--num-executors", "1"]), "--num-executors is 1, but a task and its host are two"),
         (hosts(&["--host-memory", "much"]), "--host-memory: it "),
         (hosts(&["--host-idle-timeout", "soon"]), "--host-idle-timeout is \"soon\""),
         (

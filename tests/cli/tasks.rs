@@ -263,6 +263,7 @@ fn bad_files_are_refused() {
 fn other_modes_are_refused() {
     let folder = Folder::new();
     folder.write("tasks", "true\n");
+    folder.write("gpus", "{\"command\": \"true\", \"gpus\": 2}\n");
     for (more, expected) in [
         (&["--until-finished"][..], "--until-finished"),
         (&["--journal", "j"], "--journal"),
@@ -277,6 +278,9 @@ fn other_modes_are_refused() {
         assert_eq!(ended.code, Some(2), "{more:?}: {}{}", ended.output, ended.errors);
         assert!(ended.errors.contains(expected), "{expected}: {}", ended.errors);
     }
+    let ended = finish(&folder, &flags("gpus", &["-c", "spark.mesos.gpus.max=1"]));
+    let expected = "gpus, line 1: it takes 2 GPUs; spark.mesos.gpus.max is 1";
+    assert!(ended.errors.contains(expected), "{}", ended.errors);
     let ended = finish(&folder, &flags("-", &[]));
     assert!(ended.errors.contains("--tasks - needs --results FILE"), "{}", ended.errors);
     let ended = finish(&folder, &["run", "--resume", "--", "true"]);

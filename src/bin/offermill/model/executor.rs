@@ -23,6 +23,8 @@ pub(crate) struct ExecutorRecord {
     pub(crate) placed_at: Timestamp,
     pub(crate) changed_at: Timestamp,
     pub(crate) ended_at: Option<Timestamp>,
+    /// Whether it has been seen running.
+    pub(crate) has_run: bool,
     /// When it began to run, by the cluster's clock.
     pub(crate) running_since: Option<SystemTime>,
     /// How long it ran, by the cluster's clock, once it has ended.

@@ -311,6 +311,7 @@ impl RunState {
             placed_at: at,
             changed_at: at,
             ended_at: None,
+            has_run: false,
             running_since: None,
             ran_by_cluster: None,
             message: String::new(),
@@ -408,6 +409,7 @@ impl RunState {
         let was_counted = std::mem::replace(&mut record.is_counted, is_counted);
         let own = ResourceSums::from(record.resources);
         record.state = state;
+        record.has_run |= state == ExecutorState::Running;
         record.changed_at = at;
         if let Some(message) = message {
             record.message = message;

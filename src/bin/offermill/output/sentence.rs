@@ -429,6 +429,7 @@ mod tests {
             placed_at: Timestamp::ORIGIN,
             changed_at: Timestamp::ORIGIN,
             ended_at: None,
+            has_run: false,
             running_since: None,
             ran_by_cluster: None,
             message: message.to_owned(),

@@ -97,6 +97,7 @@ impl Session {
             return is_told;
         }
         if let RunEvent::Returned(record) = event {
+            tasks.queue.runs(record);
             if tasks.queue.returned(record)
                 && let Some(engine) = &self.engine
             {
@@ -106,7 +107,7 @@ impl Session {
         }
         let (events, is_told) = match event {
             RunEvent::AgentLost { agent_id, .. } => {
-                tasks.queue.agent_lost(agent_id);
+                tasks.queue.agent_lost(agent_id, at);
                 return false;
             }
             RunEvent::Placed { record, .. } => {
@@ -130,7 +131,7 @@ impl Session {
     pub(super) fn refresh_tasks(&mut self, now: Timestamp) {
         let Some(tasks) = &mut self.tasks else { return };
         let mut events = tasks.queue.refuse_too_large(now);
-        events.extend(tasks.queue.refuse_without_hosts());
+        events.extend(tasks.queue.refuse_without_hosts(now));
         self.publish_tasks(now, events);
         let Some(tasks) = &mut self.tasks else { return };
         if let Some(why) = tasks.queue.failure() {
@@ -177,6 +178,9 @@ impl Session {
             let limit = if is_idle { Some(0) } else { self.settings.config.executor_limit() };
             // The limit of the settings is allowed, and so is none.
             let _set = engine.set_executor_limit(limit);
+        }
+        if is_idle {
+            tasks.queue.no_offers_wanted();
         }
     }
 

@@ -26,13 +26,22 @@ impl TaskQueue {
         }
         let state = self.lock();
         let may_start = |number: usize| state.progress[number].stage != TaskStage::Over;
-        self.list.check_queues(quotas, QueueTotals { cores, memory, host }, may_start)
+        self.list.check_queues(
+            quotas,
+            QueueTotals { cores, memory, gpus: Some(config.gpu_cap()), host },
+            may_start,
+        )
     }
 
     /// The tasks of each queue, by number, and how many hosts there are.
     pub(crate) fn tasks_by_queue(&self) -> (Vec<QueueTasks>, u64) {
         let state = self.lock();
         (state.demand.tasks(), state.hosts.as_ref().map_or(0, HostLedger::count))
+    }
+
+    /// Offers are suppressed, or are about to be.
+    pub(crate) fn no_offers_wanted(&self) {
+        self.lock().offer_watch.stop();
     }
 
     /// The queues whose demand has changed, and whether they have some: tasks that are yet to start.

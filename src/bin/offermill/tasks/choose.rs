@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use offermill::config::Placement;
 use offermill::engine::{BatchCaps, TaskChooser};
 use offermill::launch::{Command, Hosting, LaunchContext, Launcher};
-use offermill::{Picks, QueuesLeft, Rooms, Task, Timestamp, Unplaced};
+use offermill::{Picks, QueuesLeft, Room, Rooms, Task, Timestamp, Unplaced};
 
 use crate::tasks::queue::{TaskQueue, TaskQueueState, TaskStage, TaskTerms};
 use crate::tasks::results::ResultState;
@@ -20,6 +20,7 @@ impl TaskChooser for TaskQueue {
         if state.is_stopping || state.failure.is_some() {
             return;
         }
+        state.offer_watch.look(now);
         let mut queues = rooms.queues_left();
         for task in state.picked.values() {
             // If it is booked already, it takes its room twice until its launch is prepared. Nothing revives offers
@@ -31,10 +32,11 @@ impl TaskChooser for TaskQueue {
         for room in list.iter().filter(|room| room.tasks() > 0) {
             let Some(offer) = rooms.offer(room) else { continue };
             if state.agents.offered(offer.agent_id, offer.hostname, room.left()) {
-                state.grown_at = Some(now);
+                state.offer_watch.restart(now);
             }
         }
-        let open = state.pauses.open_rooms(rooms, list, now);
+        let is_wanted = |room: &Room| state.ready.have_one_for(room);
+        let open = state.pauses.open_rooms(rooms, list, is_wanted, now);
         let list = open.as_deref().unwrap_or(list);
         let first = state.ready.first(list, &queues);
         let task = |number: &u32| {
@@ -61,6 +63,10 @@ impl TaskChooser for TaskQueue {
             let number = pick.task.tag as u32;
             self.start(state, number, place, started);
             lines.push(self.line(state, number, ResultState::Started));
+        }
+        if !self.caps_left(state).take(self.list.least) {
+            // The kernel declines all until something ends.
+            state.offer_watch.stop();
         }
         if !state.write(&lines) {
             for pick in &*picks {

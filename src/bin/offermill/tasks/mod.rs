@@ -9,6 +9,7 @@
 mod bounds;
 mod choose;
 pub(crate) mod demand;
+mod offer_watch;
 pub(crate) mod order;
 pub(crate) mod parse;
 pub(crate) mod queue;

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use offermill::ResourceSums;
+
 use crate::tasks::task::TaskSpec;
 
 /// The most tasks of a cycle that are named.
@@ -14,6 +16,8 @@ pub(crate) struct TaskList {
     /// The file's name, as it is shown.
     pub(crate) source: String,
     pub(crate) tasks: Vec<TaskSpec>,
+    /// The fewest cores that a task takes, and nothing else.
+    pub(crate) least: ResourceSums,
     /// For each task, those that wait for it.
     pub(crate) dependents: Vec<Vec<u32>>,
     /// For each task, how many others it waits for.
@@ -58,7 +62,9 @@ impl TaskList {
             before.into_iter().for_each(|other| dependents[other as usize].push(number));
         }
         drop(index);
-        let list = TaskList { source, tasks, dependents, waits };
+        let cores = tasks.iter().map(|task| task.cores).min().unwrap_or_default();
+        let least = ResourceSums { cores, ..ResourceSums::NONE };
+        let list = TaskList { source, tasks, least, dependents, waits };
         match list.cycle() {
             Some(cycle) => Err(list.cycle_sentence(&cycle)),
             None => Ok(list),

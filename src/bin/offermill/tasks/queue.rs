@@ -16,6 +16,7 @@ use crate::model::end_cause::EndCause;
 use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
 use crate::tasks::demand::QueueDemand;
+use crate::tasks::offer_watch::OfferWatch;
 use crate::tasks::order::TaskList;
 use crate::tasks::quotas::TaskQuotas;
 use crate::tasks::ready::{ReadyTasks, SeenAgents, TaskSize};
@@ -59,8 +60,7 @@ pub(super) struct TaskQueueState {
     pub(super) ready: ReadyTasks,
     pub(super) agents: SeenAgents,
     pub(super) pauses: AgentPauses,
-    /// When an agent had more than ever before; `None` before the first offer.
-    pub(super) grown_at: Option<Timestamp>,
+    pub(super) offer_watch: OfferWatch,
     pub(super) counts: TaskCounts,
     /// What the tasks in flight take.
     pub(super) taken: ResourceSums,
@@ -129,7 +129,7 @@ impl TaskQueue {
             ready: ReadyTasks::default(),
             agents: SeenAgents::default(),
             pauses: pauses.unwrap_or_default(),
-            grown_at: None,
+            offer_watch: OfferWatch::default(),
             counts,
             taken: ResourceSums::NONE,
             demand: QueueDemand::new(&terms.queues, list.tasks.iter().map(|it| it.queue)),
@@ -541,6 +541,7 @@ mod tests {
             placed_at: Timestamp::ORIGIN,
             changed_at: Timestamp::ORIGIN,
             ended_at: None,
+            has_run: false,
             running_since: None,
             ran_by_cluster: None,
             message: "why".to_owned(),
@@ -571,14 +572,19 @@ mod tests {
 
     /// The same at another time.
     fn pick_at(queue: &TaskQueue, now: Timestamp) -> Vec<u64> {
+        pick_on(queue, "S1", 2.0, now)
+    }
+
+    /// The same on another agent, of this many cores.
+    fn pick_on(queue: &TaskQueue, agent: &str, cores: f64, now: Timestamp) -> Vec<u64> {
         let most = Some(MilliCpus::from_millis(1500));
         let config = Config::builder()
             .executor_memory(Mebibytes::new(1))
             .memory_overhead(Some(Mebibytes::ZERO))
             .queue(Queue::new("default").max_cores(most));
         let kernel = Kernel::new(config.build().unwrap(), IdScheme::plain());
-        let resources = [Resource::scalar("cpus", 2.0), Resource::scalar("mem", 100.0)];
-        let offers = [Offer::new("O", "S1", "agent-1", &resources, &[])];
+        let resources = [Resource::scalar("cpus", cores), Resource::scalar("mem", 100.0)];
+        let offers = [Offer::new("O", agent, "agent-1", &resources, &[])];
         let (mut handler, mut picks) = (kernel.handler(), Picks::new());
         let rooms = handler.propose(&offers, now);
         queue.choose(&rooms, now, &mut picks);
@@ -691,7 +697,7 @@ mod tests {
         let mut now = Timestamp::ORIGIN;
         for round in 1..=3 {
             assert_eq!(pick_at(&queue, now), [round, 0]);
-            assert_eq!(queue.refuse_without_hosts(), []);
+            assert_eq!(queue.refuse_without_hosts(now), []);
             queue.placed(&tagged("t", 0, ExecutorState::Starting));
             let ended = |tag, state, unstarted| {
                 let record = tagged(if tag == 0 { "t" } else { "h" }, tag, state);
@@ -712,12 +718,46 @@ mod tests {
             assert_eq!(pick_at(&queue, now.plus(Duration::from_millis(900))), [] as [u64; 0]);
             now = now.plus(Duration::from_secs(4));
         }
-        let [refused] = &queue.refuse_without_hosts()[..] else { panic!("it isn't refused") };
+        let [refused] = &queue.refuse_without_hosts(now)[..] else { panic!("it isn't refused") };
         assert_eq!(
             refused.why,
             "no host of tasks has started on any agent: its host h is gone: why"
         );
         assert_eq!((queue.counts().failed, queue.counts().retried), (1, 0));
+    }
+
+    /// Goal: a task that fits on no agent is refused once all agents had the time to show what they have, and not
+    /// before: not while a cap has all offers declined, nor soon after the only agent that it fits on is lost.
+    /// Method: a task that fills the cap before one that fits on no agent; one that fits on an agent that is lost.
+    #[test]
+    fn what_fits_nowhere_is_refused_once_all_were_seen() {
+        let at = |seconds| Timestamp::ORIGIN.plus(Duration::from_secs(seconds));
+        let refused = |queue: &TaskQueue, seconds| queue.refuse_too_large(at(seconds)).len();
+        let folder = tempfile::tempdir().unwrap();
+        let tasks = ["true", r#"{"command": "true", "cores": 8}"#];
+        let mut queue = queue_of(folder.path(), None, &tasks);
+        queue.terms.tasks_max = 1;
+        assert_eq!(pick_at(&queue, at(0)), [0]);
+        assert_eq!(refused(&queue, 60), 0, "no offer is looked at");
+        ended_in(&queue, 0);
+        assert_eq!(refused(&queue, 90), 0, "nor is one since");
+        assert_eq!(pick_at(&queue, at(100)), [] as [u64; 0]);
+        queue.no_offers_wanted();
+        assert_eq!(refused(&queue, 130), 0, "offers were suppressed");
+        assert_eq!(pick_at(&queue, at(140)), [] as [u64; 0]);
+        assert_eq!((refused(&queue, 169), refused(&queue, 170)), (0, 1));
+
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue_of(folder.path(), None, &[r#"{"command": "true", "cores": 1.5}"#]);
+        assert_eq!(pick_on(&queue, "S1", 1.0, at(0)), [] as [u64; 0]);
+        queue.lock().agents.offered(
+            "S2",
+            "agent-2",
+            ResourceSums { cores: MilliCpus::from_cores(2), ..queue.terms.most },
+        );
+        assert_eq!(refused(&queue, 100), 0, "it fits on the other");
+        queue.agent_lost("S2", at(100));
+        assert_eq!((refused(&queue, 129), refused(&queue, 130)), (0, 1));
     }
 
     /// Goal: idle hosts don't keep tasks from running, and are kept otherwise. Method: a host whose task has ended,

@@ -3,7 +3,7 @@
 
 use offermill::ResourceSums;
 use offermill::config::QueueId;
-use offermill::resources::{Mebibytes, MilliCpus};
+use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 
 use crate::tasks::order::TaskList;
 use crate::tasks::quotas::TaskQuotas;
@@ -92,6 +92,8 @@ pub(crate) struct QueueTotals {
     pub(crate) cores: Option<MilliCpus>,
     /// The most memory that all take (`--total-task-memory`).
     pub(crate) memory: Option<Mebibytes>,
+    /// The most GPUs that all take (`spark.mesos.gpus.max`).
+    pub(crate) gpus: Option<Gpus>,
     /// What a host takes, if tasks run in hosts. Hosts are in the default queue.
     pub(crate) host: Option<ResourceSums>,
 }
@@ -105,21 +107,20 @@ fn never_starts(task: &TaskSpec, quotas: &TaskQuotas, all: QueueTotals) -> Optio
         if task.queue == QueueId::DEFAULT { (both, who) } else { (own, "") };
     let too_large = quotas.too_large(task.queue, in_queue);
     let too_large = too_large.map(|why| format!("{who_in_queue}{why}"));
-    too_large.or_else(|| Some(format!("{who}{}", beyond_total(both, all.cores, all.memory)?)))
+    too_large.or_else(|| Some(format!("{who}{}", beyond_total(both, all)?)))
 }
 
 /// Why what takes this never starts, whatever else runs, as the rest of a sentence; `None` if it may.
-fn beyond_total(
-    own: ResourceSums,
-    cores: Option<MilliCpus>,
-    memory: Option<Mebibytes>,
-) -> Option<String> {
-    if let Some(total) = cores.filter(|total| own.cores > *total) {
+fn beyond_total(own: ResourceSums, all: QueueTotals) -> Option<String> {
+    if let Some(total) = all.cores.filter(|total| own.cores > *total) {
         let own = format::cores(own.cores);
         return Some(format!("takes {own}; --total-executor-cores is {total}"));
     }
-    let total = memory.filter(|total| own.memory > *total)?;
-    Some(format!("takes {}; --total-task-memory is {total}", own.memory))
+    if let Some(total) = all.memory.filter(|total| own.memory > *total) {
+        return Some(format!("takes {}; --total-task-memory is {total}", own.memory));
+    }
+    let total = all.gpus.filter(|total| own.gpus > *total)?;
+    Some(format!("takes {} GPUs; spark.mesos.gpus.max is {total}", own.gpus))
 }
 
 /// Why a task never starts because of what is kept for the tasks in the queues `after`, which wait for it, as the rest
@@ -209,7 +210,7 @@ mod tests {
                 ..ResourceSums::NONE
             });
             let cores = Some(MilliCpus::from_millis(cores));
-            let all = QueueTotals { cores, memory: Some(Mebibytes::new(memory)), host };
+            let all = QueueTotals { cores, memory: Some(Mebibytes::new(memory)), gpus: None, host };
             waits_for_itself(&list.tasks[0], after[0], &quotas, all)
         };
         assert_eq!(starts(4000, 4, None), None);
@@ -222,7 +223,12 @@ mod tests {
             "takes 1 MiB; of --total-task-memory, 3 MiB, 3 MiB are kept for tasks that wait for it";
         assert_eq!(starts(4000, 3, None).unwrap(), why);
         // A task of the queue itself has what is kept for it.
-        let all = QueueTotals { cores: Some(MilliCpus::from_cores(3)), memory: None, host: None };
+        let all = QueueTotals {
+            cores: Some(MilliCpus::from_cores(3)),
+            memory: None,
+            gpus: None,
+            host: None,
+        };
         assert_eq!(waits_for_itself(&list.tasks[2], after[2], &quotas, all), None);
     }
 }

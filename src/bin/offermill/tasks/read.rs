@@ -26,12 +26,28 @@ pub(crate) fn read_tasks(name: &str, defaults: &TaskDefaults) -> Result<TaskList
     }
     let failed = |error: io::Error| format!("the tasks' file {name} can't be read: {error}");
     let file = File::open(Path::new(name)).map_err(failed)?;
-    let before = file.metadata().map_err(failed)?;
+    let read = |file: &File| read_lines(name, &mut BufReader::new(file), defaults);
+    TaskList::new(name.to_owned(), read_at_rest(name, &file, read)?)
+}
+
+/// Has `read` read a file.
+///
+/// # Errors
+/// Those of `read`; if it is a folder, or is changed meanwhile; as [`File::metadata`].
+fn read_at_rest<T>(
+    name: &str,
+    file: &File,
+    read: impl FnOnce(&File) -> Result<T, String>,
+) -> Result<T, String> {
+    let metadata = || {
+        file.metadata().map_err(|error| format!("the tasks' file {name} can't be read: {error}"))
+    };
+    let before = metadata()?;
     if before.is_dir() {
         return Err(format!("the tasks' file {name} is a folder"));
     }
-    let tasks = read_lines(name, &mut BufReader::new(&file), defaults)?;
-    let after = file.metadata().map_err(failed)?;
+    let what = read(file)?;
+    let after = metadata()?;
     let is_same = before.len() == after.len() && before.modified().ok() == after.modified().ok();
     if before.is_file() && !is_same {
         return Err(format!(
@@ -39,7 +55,7 @@ pub(crate) fn read_tasks(name: &str, defaults: &TaskDefaults) -> Result<TaskList
              pipe it into `--tasks -`"
         ));
     }
-    TaskList::new(name.to_owned(), tasks)
+    Ok(what)
 }
 
 fn read_lines(
@@ -84,6 +100,30 @@ mod tests {
 
     const DEFAULTS: TaskDefaults =
         TaskDefaults { cores: MilliCpus::from_cores(1), memory: Mebibytes::new(1), retries: 0 };
+
+    /// Goal: a file that is changed while it is read is refused, whatever was read. Method: one that stays, grows,
+    /// and is cut off, after its lines were read.
+    #[test]
+    fn a_file_that_grows_is_refused() {
+        use std::io::Write as _;
+
+        for (length, is_refused) in [(None, false), (Some(14), true), (Some(4), true)] {
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(b"true\ntrue").unwrap();
+            let read = |opened: &File| {
+                let tasks = read_lines("f", &mut BufReader::new(opened), &DEFAULTS)?;
+                length.into_iter().for_each(|length| file.as_file().set_len(length).unwrap());
+                Ok(tasks)
+            };
+            let read = read_at_rest("f", &File::open(file.path()).unwrap(), read);
+            match read {
+                Ok(tasks) => assert!(!is_refused && tasks.len() == 2),
+                Err(why) => {
+                    assert!(is_refused && why.contains("was changed while it was read"), "{why}")
+                }
+            }
+        }
+    }
 
     /// Goal: lines count from 1, and limits hold. Method: tasks between comments, without a last newline; no tasks;
     /// a long line; bytes that aren't text; endless input.

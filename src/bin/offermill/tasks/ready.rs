@@ -81,6 +81,11 @@ impl ReadyTasks {
         first
     }
 
+    /// Whether any of them fits into a room.
+    pub(super) fn have_one_for(&self, room: &Room) -> bool {
+        self.by_kind.keys().any(|(_, size)| size.fitting(room.left()) > 0)
+    }
+
     /// All of them, in their order.
     pub(super) fn all(&self) -> Vec<u32> {
         let mut all: Vec<u32> = self.by_kind.values().flatten().copied().collect();
@@ -135,6 +140,11 @@ impl SeenAgents {
         agent.left = left;
         let most = agent.most.max_of_each(left);
         std::mem::replace(&mut agent.most, most) != most
+    }
+
+    /// An agent is lost, with what tasks have there.
+    pub(super) fn lost(&mut self, agent_id: &str) {
+        self.agents.remove(agent_id);
     }
 
     /// Records that a task has taken this of an agent.

@@ -1,23 +1,17 @@
 //! Tasks that are refused, because no agent can run them.
 
-use std::time::Duration;
-
 use offermill::Timestamp;
 
 use crate::model::task::{TaskChange, TaskEvent};
 use crate::tasks::queue::{TaskQueue, TaskQueueState};
 use crate::tasks::results::ResultState;
 
-/// How long no agent must have grown before a task that fits on none is refused: by then all have made offers.
-const SEEN_ALL_AFTER: Duration = Duration::from_secs(30);
-
 impl TaskQueue {
     /// Refuses the ready tasks that fit on no agent, once all agents were seen for a while.
     pub(crate) fn refuse_too_large(&self, now: Timestamp) -> Vec<TaskEvent> {
         let mut guard = self.lock();
         let state = &mut *guard;
-        let has_seen_all = state.grown_at.is_some_and(|at| now.since(at) >= SEEN_ALL_AFTER);
-        if !has_seen_all || state.is_stopping {
+        if !state.offer_watch.has_seen_all(now) || state.is_stopping {
             return Vec::new();
         }
         let mut events = Vec::new();
@@ -30,13 +24,13 @@ impl TaskQueue {
     }
 
     /// Refuses the ready tasks if hosts fail on all agents before they run, and none has ever run.
-    pub(crate) fn refuse_without_hosts(&self) -> Vec<TaskEvent> {
+    pub(crate) fn refuse_without_hosts(&self, now: Timestamp) -> Vec<TaskEvent> {
         let mut guard = self.lock();
         let state = &mut *guard;
         if state.is_stopping || state.hosts.is_none() || state.counts.running > 0 {
             return Vec::new();
         }
-        let Some(why) = state.pauses.no_host_runs() else { return Vec::new() };
+        let Some(why) = state.pauses.no_host_runs(now) else { return Vec::new() };
         let ready = state.ready.all();
         self.refuse(state, ready, &why)
     }

@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use offermill::Timestamp;
 use offermill::engine::EndedHost;
 
 use crate::model::executor::ExecutorRecord;
@@ -18,8 +19,11 @@ impl TaskQueue {
     }
 
     /// An agent is lost: nothing more is expected of it.
-    pub(crate) fn agent_lost(&self, agent_id: &str) {
-        self.lock().pauses.agent_lost(agent_id);
+    pub(crate) fn agent_lost(&self, agent_id: &str, now: Timestamp) {
+        let mut state = self.lock();
+        state.pauses.agent_lost(agent_id);
+        state.agents.lost(agent_id);
+        state.offer_watch.restart(now);
     }
 
     /// Puts back a task whose attempt was never started, and has its agent get no tasks for a while. Returns what is to

@@ -27,25 +27,31 @@ pub(super) struct HeldRecord {
 #[derive(Debug)]
 struct UnacknowledgedUpdate {
     update: ExecutorUpdate,
+    /// Those of all executors are numbered as they come: a host runs before its tasks end with it.
+    number: u64,
     /// When it was sent last. A registration sends all.
     sent_at: Option<Duration>,
 }
 
 /// All executors of a worker, by key.
 #[derive(Debug, Default)]
-pub(super) struct HeldExecutors(BTreeMap<ExecutorKey, HeldRecord>);
+pub(super) struct HeldExecutors {
+    by_key: BTreeMap<ExecutorKey, HeldRecord>,
+    /// The number of the next update.
+    next_number: u64,
+}
 
 impl HeldExecutors {
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.by_key.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.by_key.is_empty()
     }
 
     pub(super) fn get(&self, key: &ExecutorKey) -> Option<&HeldRecord> {
-        self.0.get(key)
+        self.by_key.get(key)
     }
 
     /// Adds the executor of a launch, which is being started.
@@ -59,21 +65,23 @@ impl HeldExecutors {
             tag: launch.tag.clone(),
             updates: VecDeque::new(),
         };
-        self.0.insert(launch.key.clone(), record);
+        self.by_key.insert(launch.key.clone(), record);
     }
 
     /// Adds an update, which wasn't sent yet, to those of its executor, and changes the executor's state.
     pub(super) fn push(&mut self, update: ExecutorUpdate) {
-        if let Some(held) = self.0.get_mut(&update.key) {
+        if let Some(held) = self.by_key.get_mut(&update.key) {
             held.state = update.state;
             held.is_lost = update.is_lost;
-            held.updates.push_back(UnacknowledgedUpdate { update, sent_at: None });
+            let number = self.next_number;
+            self.next_number += 1;
+            held.updates.push_back(UnacknowledgedUpdate { update, number, sent_at: None });
         }
     }
 
     /// The executors that haven't ended.
     pub(super) fn alive(&self) -> impl Iterator<Item = (&ExecutorKey, &HeldRecord)> {
-        self.0.iter().filter(|(_, held)| !held.state.is_end())
+        self.by_key.iter().filter(|(_, held)| !held.state.is_end())
     }
 
     /// Whether a key is that of a host that takes tasks.
@@ -81,7 +89,7 @@ impl HeldExecutors {
         let is_up = |held: &HeldRecord| {
             matches!(held.state, ReportedState::Starting | ReportedState::Running)
         };
-        self.0.get(key).is_some_and(|held| held.hosting == LaunchHosting::Host && is_up(held))
+        self.by_key.get(key).is_some_and(|held| held.hosting == LaunchHosting::Host && is_up(held))
     }
 
     /// What the executors use that haven't ended.
@@ -91,16 +99,16 @@ impl HeldExecutors {
 
     /// Drops an update that was acknowledged, and its executor if that was the last one of an executor that has ended.
     pub(super) fn acknowledge(&mut self, key: &ExecutorKey, uuid: &str) {
-        let Some(held) = self.0.get_mut(key) else { return };
+        let Some(held) = self.by_key.get_mut(key) else { return };
         held.updates.retain(|pending| pending.update.uuid != uuid);
         if held.state.is_end() && held.updates.is_empty() {
-            self.0.remove(key);
+            self.by_key.remove(key);
         }
     }
 
-    /// What the next SUBSCRIBE lists; all updates count as sent.
+    /// What the next SUBSCRIBE lists, updates in the order in which they came; all count as sent.
     pub(super) fn list(&mut self, now: Duration) -> (Vec<HeldExecutor>, Vec<ExecutorUpdate>) {
-        let executors = self.0.iter().map(|(key, held)| HeldExecutor {
+        let executors = self.by_key.iter().map(|(key, held)| HeldExecutor {
             key: key.clone(),
             state: held.state,
             resources: match held.state.is_end() {
@@ -111,29 +119,33 @@ impl HeldExecutors {
             is_lost: held.is_lost,
         });
         let executors = executors.collect();
-        let mut updates = Vec::new();
-        for pending in self.0.values_mut().flat_map(|held| &mut held.updates) {
-            pending.sent_at = Some(now);
-            updates.push(pending.update.clone());
-        }
-        (executors, updates)
+        (executors, self.send(now, |_| true))
     }
 
-    /// The updates that are to be sent now: those that weren't, and those whose acknowledgement is overdue.
+    /// The updates that are to be sent now, in the order in which they came: those that weren't, and those whose
+    /// acknowledgement is overdue.
     pub(super) fn due(&mut self, now: Duration, resend_after: Duration) -> Vec<ExecutorUpdate> {
-        let mut due = Vec::new();
-        for pending in self.0.values_mut().flat_map(|held| &mut held.updates) {
-            if pending.sent_at.is_none_or(|sent_at| sent_at + resend_after <= now) {
-                pending.sent_at = Some(now);
-                due.push(pending.update.clone());
-            }
-        }
-        due
+        self.send(now, |sent_at| sent_at.is_none_or(|sent_at| sent_at + resend_after <= now))
+    }
+
+    fn send(
+        &mut self,
+        now: Duration,
+        is_due: impl Fn(Option<Duration>) -> bool,
+    ) -> Vec<ExecutorUpdate> {
+        let pending = self.by_key.values_mut().flat_map(|held| &mut held.updates);
+        let mut due: Vec<_> = pending.filter(|pending| is_due(pending.sent_at)).collect();
+        due.sort_unstable_by_key(|pending| pending.number);
+        let send = |pending: &mut UnacknowledgedUpdate| {
+            pending.sent_at = Some(now);
+            pending.update.clone()
+        };
+        due.into_iter().map(send).collect()
     }
 
     /// When [`HeldExecutors::due`] has something next, unless something happens before.
     pub(super) fn next_due(&self, resend_after: Duration) -> Option<Duration> {
-        let sent = self.0.values().flat_map(|held| &held.updates).filter_map(|it| it.sent_at);
+        let sent = self.by_key.values().flat_map(|held| &held.updates).filter_map(|it| it.sent_at);
         sent.min().map(|sent_at| sent_at + resend_after)
     }
 }

@@ -41,13 +41,12 @@ impl RunState {
     pub(super) fn record_cause(&mut self, executor: &str, state: TaskState, reason: UpdateReason) {
         let number = self.by_name.get(executor);
         let Some(record) = number.and_then(|number| self.records.get_mut(number)) else { return };
-        let has_run = record.state != ExecutorState::Starting;
-        record.cause = Some(EndCause::new(state, reason, record.process.exit, has_run));
+        let is_starting = record.state == ExecutorState::Starting;
+        record.cause = Some(EndCause::new(state, reason, record.process.exit, !is_starting));
         let unstarted = UnstartedEnd::of(state, reason, Some(&record.process));
         // One that is being ended, or was given up, is to end whether it has run or not.
         let may_be_unstarted =
-            matches!(record.state, ExecutorState::Starting | ExecutorState::Unreachable)
-                && record.running_since.is_none();
+            is_starting || record.state == ExecutorState::Unreachable && !record.has_run;
         record.unstarted = unstarted.filter(|_| may_be_unstarted);
     }
 }

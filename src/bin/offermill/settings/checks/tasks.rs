@@ -31,6 +31,8 @@ use crate::text::format::count;
 const EXCLUDE_AFTER: &str = "spark.excludeOnFailure.application.maxFailedExecutorsPerNode";
 /// The key of the queues of tasks.
 const QUEUES: &str = "offermill.queues";
+/// The most GPUs of all tasks.
+const GPU_CAP: &str = "spark.mesos.gpus.max";
 /// The least time between two revives. At a cap that tasks fill, offers are suppressed: that is how long the room of a
 /// task that has ended stays empty.
 const REVIVE_INTERVAL: Duration = Duration::from_millis(200);
@@ -71,7 +73,8 @@ pub(crate) fn task_program(
     // If queues are wrong, which tasks name them is of no interest.
     if draft.queues.are_given() || draft.given(QUEUES).is_none() {
         let host = hosts.as_ref().map(HostTerms::sums);
-        let all = QueueTotals { cores: draft.core_cap, memory: draft.queued_memory, host };
+        let gpus = draft.given(GPU_CAP).map(|_| draft.gpu_cap);
+        let all = QueueTotals { cores: draft.core_cap, memory: draft.queued_memory, gpus, host };
         list.find_queues(&draft.queues, all).map_err(|why| draft.problems.push(why)).ok()?;
     }
     report_too_large(draft, &list, hosts.as_ref());
@@ -170,6 +173,10 @@ fn host_terms(
     if draft.is_on(ClusterKind::Kubernetes) {
         let why = "--task-hosts is for local agents, Mesos and a standalone master: Kubernetes has no hosts";
         return Err(why.to_owned());
+    }
+    if draft.executors == Some(1) {
+        let name = draft.name_of("spark.executor.instances");
+        return Err(format!("{name} is 1, but a task and its host are two executors"));
     }
     let named = |flag: &str, why: String| format!("{flag}: it {why}");
     let cores = cores_of("cores", host_cores.as_deref().unwrap_or("0.1"));
@@ -301,7 +308,7 @@ fn derive(draft: &mut SettingsDraft, list: &TaskList) {
     draft.overhead = Some(Mebibytes::ZERO);
     draft.extra_cores = 0;
     draft.executor_gpus = ExecutorGpus::WhatThereIs;
-    if draft.given("spark.mesos.gpus.max").is_none() {
+    if draft.given(GPU_CAP).is_none() {
         let gpus = tasks().map(|task| task.gpus.get()).fold(0, u32::saturating_add);
         draft.gpu_cap = Gpus::new(gpus);
     }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::{SESSION, UPDATES, at, key, launch, worker};
 use crate::cluster::standalone::protocol::{
-    EXECUTORS_MAX, LaunchHosting, MESSAGE_BYTES_MAX, ReportedState, TERM_STEP_MAX, WorkerCall,
-    WorkerEvent, frame_call,
+    EXECUTORS_MAX, ExecutorKey, LaunchHosting, MESSAGE_BYTES_MAX, ReportedState, TERM_STEP_MAX,
+    WorkerCall, WorkerEvent, frame_call,
 };
 use crate::cluster::standalone::worker::state::{LEAVE_WAIT, WorkerFacts, WorkerState};
 use crate::cluster::standalone::worker::step::{ExitReason, WorkerAction, WorkerInput};
@@ -449,4 +449,41 @@ fn exhausted_machines_are_told() {
     let told: Vec<_> =
         said.unacknowledged.iter().map(|update| (update.state, update.is_exhausted)).collect();
     assert_eq!(told, [(ReportedState::Starting, false), (ReportedState::Failed, true)]);
+}
+
+/// Goal: updates are told in the order in which they came, whatever the executors are called: a host runs before its
+/// tasks end with it. Method: a host and a task whose name comes first, without a connection; at the next registration,
+/// and again when no acknowledgement comes.
+#[test]
+fn updates_keep_their_order() {
+    let mut state = worker(8);
+    register(&mut state, 1, 0);
+    let (host, task) = (key("f", "9.9"), key("f", "10.10"));
+    event(&mut state, launch(host.clone(), 1, 1), 0);
+    event(&mut state, launch(task.clone(), 2, 1), 0);
+    let runs = |key: &ExecutorKey| WorkerInput::Running {
+        key: key.clone(),
+        pid: Some(7),
+        message: String::new(),
+        folder: None,
+    };
+    state.handle(runs(&host), at(1));
+    for key in [&task, &host] {
+        let ended = WorkerInput::Ended {
+            key: key.clone(),
+            state: ReportedState::Failed,
+            message: String::new(),
+            is_lost: false,
+        };
+        state.handle(ended, at(2));
+    }
+    use ReportedState::{Failed, Running, Starting};
+    let expected = [Starting, Starting, Running, Failed, Failed];
+    assert_eq!(listed(&mut state, 3).1, expected);
+    event(
+        &mut state,
+        WorkerEvent::Subscribed { id: "w-1".to_owned(), term: 1, heartbeat: None },
+        3,
+    );
+    assert_eq!(sent(&state.handle(WorkerInput::Tick, at(1000))), expected);
 }
