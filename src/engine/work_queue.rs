@@ -312,10 +312,19 @@ impl WorkState {
     /// The first tasks, in their order: of each kind as many as have room if others get none.
     fn first(&self, rooms: &[Room], queues: &QueuesLeft) -> Vec<Task> {
         let mut first = Vec::new();
+        let widest = rooms.iter().fold(ResourceSums::NONE, |most, it| most.max_of_each(it.left()));
         for (kind, alike) in &self.waiting {
-            let in_room = |room: &Room| fitting(*kind, room.left()).min(room.tasks().into());
-            let most = rooms.iter().map(in_room).fold(0, u64::saturating_add);
-            let most = most.min(fitting(*kind, queues.room(kind.0)));
+            // There may be many kinds, of which few fit anywhere, and of each a few tasks.
+            let wanted = fitting(*kind, queues.room(kind.0)).min(alike.len() as u64);
+            let wanted = if fitting(*kind, widest) > 0 { wanted } else { 0 };
+            let mut most: u64 = 0;
+            for room in rooms {
+                if most >= wanted {
+                    break;
+                }
+                most = most.saturating_add(fitting(*kind, room.left()).min(room.tasks().into()));
+            }
+            let most = most.min(wanted);
             first.extend(alike.iter().take(usize::try_from(most).unwrap_or(usize::MAX)));
         }
         first.sort_unstable();

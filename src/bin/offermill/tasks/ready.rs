@@ -71,10 +71,19 @@ impl ReadyTasks {
     /// The first tasks, in their order, of each queue and size that fits: as many as have room if others get none.
     pub(super) fn first(&self, rooms: &[Room], queues: &QueuesLeft) -> Vec<u32> {
         let mut first = Vec::new();
+        let widest = rooms.iter().fold(ResourceSums::NONE, |most, it| most.max_of_each(it.left()));
         for ((queue, size), tasks) in &self.by_kind {
-            let fitting = |room: &Room| size.fitting(room.left()).min(room.tasks().into());
-            let most: u64 = rooms.iter().map(fitting).fold(0, u64::saturating_add);
-            let most = most.min(size.fitting(queues.room(*queue)));
+            // There may be many sizes, of which few fit anywhere, and of each a few tasks.
+            let wanted = size.fitting(queues.room(*queue)).min(tasks.len() as u64);
+            let wanted = if size.fitting(widest) > 0 { wanted } else { 0 };
+            let mut most: u64 = 0;
+            for room in rooms {
+                if most >= wanted {
+                    break;
+                }
+                most = most.saturating_add(size.fitting(room.left()).min(room.tasks().into()));
+            }
+            let most = most.min(wanted);
             first.extend(tasks.iter().take(usize::try_from(most).unwrap_or(usize::MAX)));
         }
         first.sort_unstable();
