@@ -47,6 +47,15 @@ fn rooms_are_in_the_domains_of_their_offers() {
     assert_eq!(Domains::text(&offers[1], "zone"), Some("west"));
     assert_eq!(Domains::text(&offers[1], "rack"), None, "it is a number");
     assert_eq!(Domains::text(&offers[1], "row"), None);
+    let named = ["@hostname", "@region", "@zone"];
+    let mut placed = offers[1];
+    (placed.region, placed.zone) = (Some("eu"), Some("a"));
+    assert_eq!(
+        named.map(|name| Domains::text(&placed, name)),
+        [Some("host"), Some("eu"), Some("a")]
+    );
+    let nowhere = Offer::new("O", "S", "", &resources, &west);
+    assert_eq!(named.map(|name| Domains::text(&nowhere, name)), [None; 3]);
 
     let (mut domains, mut picks) = (Domains::new(), Picks::new());
     domains.number("south");
@@ -64,4 +73,37 @@ fn rooms_are_in_the_domains_of_their_offers() {
     let mut decisions = Decisions::new();
     rooms.commit(&picks, at(0), &mut decisions);
     assert_eq!(decisions.executors(), 2);
+}
+
+/// Goal: tasks are spread over the zones of agents' fault domains, no two more than so many apart. Method: agents of
+/// three zones, of which one has room for one task and one for many, and tasks in batches, at most 1, 2 and 3 apart.
+#[test]
+fn zones_stay_as_near_as_asked() {
+    for apart in 1..=3 {
+        let kernel = Kernel::new(Setup::default().config(), IdScheme::plain());
+        let resources =
+            |cores| [Resource::scalar("cpus", cores), Resource::scalar("mem", 100.0 * cores)];
+        let amounts = [1.0, 40.0, 9.0].map(resources);
+        let offers = [0, 1, 2].map(|at: usize| {
+            let name = ["a", "b", "c"][at];
+            let mut offer = Offer::new(name, name, "host", &amounts[at], &[]);
+            offer.zone = Some(name);
+            offer
+        });
+        let (mut domains, mut chooser, mut picks) = (Domains::new(), Chooser::new(), Picks::new());
+        let mut handler = kernel.handler();
+        let mut decisions = Decisions::new();
+        let rooms = handler.propose(&offers, at(0));
+        let of_room = domains.of_rooms(&rooms, |offer| Domains::text(offer, "@zone"));
+        let task = |tag| Task::new(tag, MilliCpus::from_cores(1), Mebibytes::new(1));
+        let tasks: Vec<Task> = (0..30).map(task).collect();
+        chooser.spread(rooms.list(), &of_room, domains.tasks(), apart, &tasks, &mut picks);
+        rooms.commit(&picks, at(0), &mut decisions);
+        for accepted in decisions.accepts() {
+            let zone = Domains::text(&offers[accepted.offers[0] as usize], "@zone").unwrap();
+            domains.add(zone, accepted.executors.len() as u32);
+        }
+        let others = (1 + apart).min(9);
+        assert_eq!(domains.tasks(), [1, others, others], "at most {apart} apart");
+    }
 }

@@ -11,24 +11,23 @@ use crate::offer::{AttributeValue, Offer};
 /// ```
 /// # use offermill::choosers::{Chooser, Domains};
 /// # use offermill::resources::{Mebibytes, MilliCpus};
-/// # use offermill::{Attribute, Config, Decisions, IdScheme, Kernel, Offer, Picks, Resource, Task, Timestamp};
+/// # use offermill::{Config, Decisions, IdScheme, Kernel, Offer, Picks, Resource, Task, Timestamp};
 /// # let config = Config::builder().executor_memory(Mebibytes::new(100)).memory_overhead(Some(Mebibytes::ZERO));
 /// # let kernel = Kernel::new(config.build()?, IdScheme::plain());
 /// # let resources = [Resource::scalar("cpus", 4.0), Resource::scalar("mem", 4096.0)];
-/// # let zones = ["east", "west"].map(|zone| [Attribute::text("zone", zone)]);
-/// # let first = Offer::new("O1", "S1", "h1", &resources, &zones[0]);
-/// # let offers = [first, Offer::new("O2", "S2", "h2", &resources, &zones[1])];
+/// # let mut offers = [("O1", "S1"), ("O2", "S2")].map(|(id, agent)| Offer::new(id, agent, "h", &resources, &[]));
+/// # (offers[0].zone, offers[1].zone) = (Some("east"), Some("west"));
 /// # let (mut handler, mut picks, now) = (kernel.handler(), Picks::new(), Timestamp::ORIGIN);
 /// # let tasks = [1, 2, 3, 4].map(|tag| Task::new(tag, MilliCpus::from_cores(1), Mebibytes::new(512)));
 /// let mut domains = Domains::new();
 /// let rooms = handler.propose(&offers, now);
-/// let of_room = domains.of_rooms(&rooms, |offer| Domains::text(offer, "zone"));
+/// let of_room = domains.of_rooms(&rooms, |offer| Domains::text(offer, "@zone"));
 /// Chooser::new().spread(rooms.list(), &of_room, domains.tasks(), 1, &tasks, &mut picks);
 /// assert_eq!(picks.iter().map(|pick| of_room[pick.room as usize]).collect::<Vec<_>>(), [0, 1, 0, 1]);
 /// # let mut decisions = Decisions::new();
 /// rooms.commit(&picks, now, &mut decisions);
 /// for accepted in decisions.accepts() {
-///     let zone = Domains::text(&offers[accepted.offers[0] as usize], "zone").unwrap();
+///     let zone = Domains::text(&offers[accepted.offers[0] as usize], "@zone").unwrap();
 ///     domains.add(zone, accepted.executors.len() as u32); // `remove` when they end
 /// }
 /// assert_eq!(domains.tasks(), [2, 2]);
@@ -74,10 +73,17 @@ impl Domains {
         rooms.list().iter().map(number).collect()
     }
 
-    /// The text of an offer's attribute, if it has one of that name whose value is a text.
+    /// The domain of an offer: the text of the attribute of this name, if it has one whose value is a text; or, as in
+    /// [constraints](crate::Constraint), its `@hostname`, or the `@region` or `@zone` of its agent's fault domain.
     #[must_use]
-    pub fn text<'o>(offer: &Offer<'o>, attribute: &str) -> Option<&'o str> {
-        let texts = offer.attributes.iter().filter(|it| it.name == attribute);
+    pub fn text<'o>(offer: &Offer<'o>, name: &str) -> Option<&'o str> {
+        match name {
+            "@hostname" => return Some(offer.hostname).filter(|name| !name.is_empty()),
+            "@region" => return offer.region,
+            "@zone" => return offer.zone,
+            _ => {}
+        }
+        let texts = offer.attributes.iter().filter(|it| it.name == name);
         texts.into_iter().find_map(|it| match it.value {
             AttributeValue::Text(text) => Some(text),
             _ => None,
