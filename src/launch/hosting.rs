@@ -41,3 +41,21 @@ impl Hosting {
         }
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "kubernetes")]
+#[cfg(not(any(loom, shuttle)))]
+mod tests {
+    use super::*;
+
+    /// Goal: a cluster without hosts refuses both a host and a task in one, with a sentence, and takes all else.
+    /// Method: each kind of hosting.
+    #[test]
+    fn hosts_are_refused_with_a_sentence() {
+        assert!(Hosting::Alone.refuse("Kubernetes").is_ok());
+        for hosting in [Hosting::Host, Hosting::In("h".into())] {
+            let why = hosting.refuse("Kubernetes").unwrap_err().to_string();
+            assert_eq!(why, "Kubernetes: it has no hosts for tasks");
+        }
+    }
+}

@@ -172,8 +172,30 @@ mod tests {
         };
         let expected = "task a failed on h after 2 attempts: exit code 1; output in /s/stdout";
         assert_eq!(task_sentence(&event), expected);
-        for columns in [1, 20, 300] {
-            assert!(bar(&mixed, columns)[0].width() >= 10);
+    }
+
+    /// Goal: the bar has a part for what has succeeded, one for what has failed or was skipped and one for the rest,
+    /// each in its colour and as long as its share, and the share of all ends. Method: terminals that are too narrow,
+    /// narrow and wide, and counts of a hundred tasks, also none and all.
+    #[test]
+    fn the_bar_has_the_shares() {
+        let styles = [Style::new().cyan(), Style::new().red(), Style::new().dim()];
+        for (columns, width) in [(1, 10), (32, 20), (300, 60)] {
+            for (succeeded, failed, skipped) in [(0, 0, 0), (35, 10, 5), (100, 0, 0), (0, 0, 100)] {
+                let counts =
+                    TaskCounts { all: 100, succeeded, failed, skipped, ..TaskCounts::default() };
+                let bad = (failed + skipped) as usize * width / 100;
+                let done = (succeeded + failed + skipped) as usize * width / 100 - bad;
+                let mut expected = StyledText::new();
+                for (part, style) in [done, bad, width - done - bad].iter().zip(&styles) {
+                    expected = expected.and_styled(&"━".repeat(*part), style);
+                }
+                let percent = succeeded + failed + skipped;
+                let [line, below] = bar(&counts, columns);
+                assert_eq!(line.as_str(), expected.and(&format!(" {percent:>3} %")).as_str());
+                assert_eq!(line.width(), width + 6);
+                assert_eq!(below.as_str(), progress_sentence(&counts));
+            }
         }
     }
 }
