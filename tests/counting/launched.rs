@@ -1,5 +1,7 @@
 //! Batches that launch: the lines that all handlers share are written once per batch, whatever is in it.
 
+use std::time::Duration;
+
 use super::counts::launched;
 use super::scenes::{NOW, Scene, Size, and, config, expected};
 use crate::IdScheme;
@@ -21,6 +23,28 @@ fn a_launching_batch_writes_each_global_line_once() {
             let executors = agents as u64 * u64::from(each);
             assert_eq!(scene.decisions.executors() as u64, executors);
             assert_eq!(scene.count(&writes), expected(launched(agents as u64, executors)));
+        }
+    }
+}
+
+/// Goal: a batch of tasks that a framework picks writes the same lines as one of equal executors, and their tags beside
+/// them: one exchange of the admission word, however many tasks. Method: batches of one to a hundred agents with one to
+/// eight tasks each, in a kernel that has cells for them and doesn't record what agents offer.
+#[test]
+fn a_batch_of_tasks_writes_each_global_line_once() {
+    for agents in [1, 2, 10, 100] {
+        for each in [1, 3, 8] {
+            let mut scene = Scene::new(config().capacity_refresh(Duration::MAX));
+            let (size, tasks) = (Size::of(agents, each), agents as u64 * u64::from(each));
+            scene.warm_up_tasks(size, tasks);
+            let writes = scene.place(size, tasks);
+            assert_eq!(scene.decisions.executors() as u64, tasks);
+            let mut counts = scene.count(&writes);
+            let tags = counts.remove(&SharedWord::Other);
+            assert_eq!(tags.map(|it| it.writes), Some(2 * tasks), "a tag, and whose it is");
+            // That the agent's next offer is to be recorded stands in its cell.
+            let recorded = [(SharedWord::Agent, agents as u64, 0)];
+            assert_eq!(counts, and(expected(launched(agents as u64, tasks)), &recorded));
         }
     }
 }

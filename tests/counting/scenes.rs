@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::counts::Writes;
+use crate::choosers::Chooser;
 use crate::config::ExecutorCores;
 use crate::kernel::lines::{Count, SharedWord, WordAddresses};
 use crate::resources::{Mebibytes, MilliCpus};
 use crate::sync::counting::{Write, record_writes};
 use crate::{
-    Config, ConfigBuilder, Decisions, ExecutorId, Handler, IdScheme, Kernel, Offer, Resource,
-    StatusUpdate, TaskState, Timestamp,
+    Config, ConfigBuilder, Decisions, ExecutorId, Handler, IdScheme, Kernel, Offer, Picks,
+    Resource, StatusUpdate, Task, TaskState, Timestamp,
 };
 
 pub(super) const NOW: Timestamp = Timestamp::from_millis(1_000_000);
@@ -71,6 +72,23 @@ impl Scene {
         self.offer_all(size.agents, &resources, now)
     }
 
+    /// Places this many tasks on one offer of each agent, in turn. Returns what that wrote.
+    pub(super) fn place(&mut self, size: Size, tasks: u64) -> Vec<Write> {
+        let resources =
+            [Resource::scalar("cpus", size.cores), Resource::scalar("mem", size.memory)];
+        let names: Vec<String> = (0..size.agents).map(|agent| format!("S{agent}")).collect();
+        let offers: Vec<Offer<'_>> =
+            names.iter().map(|name| Offer::new(name, name, name, &resources, &[])).collect();
+        let task = |tag| Task::new(tag, MilliCpus::from_cores(1), Mebibytes::new(1));
+        let tasks: Vec<Task> = (0..tasks).map(task).collect();
+        let mut picks = Picks::new();
+        record_writes(|| {
+            let rooms = self.handler.propose(&offers, NOW);
+            Chooser::new().round_robin(rooms.list(), &tasks, &mut picks);
+            rooms.commit(&picks, NOW, &mut self.decisions);
+        })
+    }
+
     pub(super) fn offer_all(
         &mut self,
         agents: usize,
@@ -93,6 +111,16 @@ impl Scene {
     pub(super) fn warm_up(&mut self, size: Size) {
         for _ in 0..2 {
             self.offer(size, NOW);
+            for id in self.started() {
+                self.update(id, TaskState::Finished);
+            }
+        }
+    }
+
+    /// The same with tasks.
+    pub(super) fn warm_up_tasks(&mut self, size: Size, tasks: u64) {
+        for _ in 0..2 {
+            self.place(size, tasks);
             for id in self.started() {
                 self.update(id, TaskState::Finished);
             }

@@ -1,5 +1,7 @@
 //! The table that `.ci/counting` prints and `benches/README.md` shows.
 
+use std::time::Duration;
+
 use super::scenes::{Counts, NOW, Scene, Size, config};
 use crate::kernel::lines::SharedWord;
 use crate::sync::counting::Write;
@@ -83,6 +85,11 @@ fn print() {
         let writes = scene.offer(Size::of(agents, each), NOW);
         row(name, &scene, &writes);
     }
+    let mut scene = Scene::new(config().capacity_refresh(Duration::MAX));
+    let size = Size::of(25, 4);
+    scene.warm_up_tasks(size, 100);
+    let writes = scene.place(size, 100);
+    row("25 offers, 100 tasks (others: their tags)", &scene, &writes);
     let mut scene = warm(Size::of(100, 1), IdScheme::plain());
     let writes = scene.offer(Size::of(100, 1), NOW);
     row("100 offers, 100 executors, plain ids", &scene, &writes);
