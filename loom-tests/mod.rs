@@ -71,7 +71,7 @@ fn explore(name: &str, bound: Option<usize>, scene: fn()) {
         builder.max_branches = 20_000;
         builder.check(move || {
             EXECUTIONS.set(EXECUTIONS.get() + 1);
-            scene();
+            play(scene);
         });
     }
     let executions = EXECUTIONS.get();
@@ -84,6 +84,12 @@ fn explore(name: &str, bound: Option<usize>, scene: fn()) {
 /// Whether [`explore`] explores the model of this name.
 fn is_explored(name: &str) -> bool {
     std::env::var("OFFERMILL_MODEL").map_or(true, |only| only == name)
+}
+
+/// Plays a scene on a stack that is large enough for a kernel and its handlers: that of loom's first thread has 32 KiB.
+fn play(scene: fn()) {
+    let thread = thread::Builder::new().stack_size(1 << 18).spawn(scene).unwrap();
+    thread.join().unwrap();
 }
 
 /// Runs both closures at once, in two threads, and returns their results.

@@ -220,12 +220,6 @@ fn place_gang(_: &Kernel, handler: &mut Handler, cores: [u64; 2], gpus: u32) -> 
     commit(handler, &picks)
 }
 
-/// Plays a scene on a stack that is large enough for it: those of loom's threads have 32 KiB.
-fn with_room(scene: impl FnOnce() + Send + 'static) {
-    let thread = loom::thread::Builder::new().stack_size(1 << 18).spawn(scene).unwrap();
-    thread.join().unwrap();
-}
-
 /// Two gangs on two handlers, each of which wants more than half of the cap; the other is placed by `place_there`.
 fn two_gangs(place_there: PlaceGang) {
     let cap = Some(MilliCpus::from_cores(CAP));
@@ -251,7 +245,7 @@ fn two_gangs(place_there: PlaceGang) {
 /// other, which is placed when the first has ended. Method: both at once, on two handlers.
 #[test]
 fn gangs_hold_nothing_while_they_wait() {
-    explore("tasks/gang-gang", Some(2), || with_room(|| two_gangs(place_gang)));
+    explore("tasks/gang-gang", Some(2), || two_gangs(place_gang));
 }
 
 /// Mutant: each gang takes its members one by one and holds what it has.
@@ -267,7 +261,7 @@ fn mutant_members_one_by_one() {
             });
             placed.concat()
         };
-        with_room(move || two_gangs(one_by_one));
+        two_gangs(one_by_one);
     });
 }
 
