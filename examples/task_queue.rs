@@ -50,6 +50,7 @@ fn push(queue: &WorkQueue, tag: u64, attempt: usize) -> Result<(), offermill::Er
 }
 
 /// Two agents of this machine; or a Mesos, if `place` names its masters, and the user that tasks run as.
+#[cfg_attr(not(feature = "mesos"), expect(unused_variables))]
 fn cluster(place: &[String], config: &Config) -> Result<Arc<dyn ClusterManager>, Failure> {
     match place {
         #[cfg(feature = "mesos")]
@@ -68,6 +69,12 @@ fn cluster(place: &[String], config: &Config) -> Result<Arc<dyn ClusterManager>,
             Ok(Arc::new(LocalCluster::new(agents)?))
         }
     }
+}
+
+/// Kills a host with SIGKILL. On Mesos it is in the group of the process that is told.
+fn kill(pid: u32) -> std::io::Result<()> {
+    let whom = [pid.to_string(), format!("-{pid}")];
+    std::process::Command::new("kill").args(["-9", "--"]).args(whom).output().map(drop)
 }
 
 /// Runs this many tasks on the cluster at `place`, in hosts that run the program `host`. If `kills`, a host is killed in
@@ -120,10 +127,7 @@ fn run(count: u64, kills: bool, place: &[String], host: Vec<String>) -> Result<O
                 is_finished[number] = true;
                 left -= 1;
                 if kills && left == count / 2 {
-                    // On Mesos, the host is in the group of the process that is told.
-                    let pid = hosts.recv()?;
-                    let whom = [pid.to_string(), format!("-{pid}")];
-                    std::process::Command::new("kill").args(["-9", "--"]).args(whom).output()?;
+                    kill(hosts.recv()?)?;
                 }
                 continue;
             }

@@ -99,9 +99,9 @@ fn tasks_run_in_a_host() {
     assert_eq!(host.end().0, Some(0));
 }
 
-/// Goal: no task begins before the agent is known to have heard of its host: if the host were killed before, the framework
-/// would believe that nothing of the task had run. What is killed until then is reported, and never begins. Method: an
-/// agent that launches tasks, kills one and is away before it acknowledges the anchor's update.
+/// Goal: no task begins before the agent is known to have heard of its host: if the host were killed before, the
+/// framework would believe that nothing of the task had run. What is killed until then is reported, and never begins.
+/// Method: an agent that launches tasks, kills one and is away before it acknowledges the anchor's update.
 #[test]
 fn tasks_wait_until_the_agent_knows_their_host() {
     let agent = FakeAgent::start();

@@ -205,9 +205,9 @@ pub(super) fn go(log: &Path) -> PathBuf {
 
 /// Goal: through the loss of hosts, each task of the queue finishes exactly once as it is told; nothing runs that isn't
 /// told, and what was told as never started has not begun. Method: tasks of unequal sizes that write to a log when they
-/// begin and end, of which six wait for a file. When a quarter has finished, the container of a host with one of the six
-/// is killed, and when half has, the host's process in another one; the file is there once both are known to be lost.
-/// The log is compared with what the engine has told.
+/// begin and end, of which six wait for a file. When a quarter has finished, the container of a host with one of the
+/// six is killed, and when half has, the host's process in another one; the file is there once both are lost. The log
+/// is compared with what the engine has told.
 #[test]
 #[ignore = "needs a real Mesos"]
 fn queued_tasks_outlive_their_hosts() {
