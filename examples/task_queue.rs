@@ -77,7 +77,7 @@ fn kill(pid: u32) -> std::io::Result<()> {
     std::process::Command::new("kill").args(["-9", "--"]).args(whom).output().map(drop)
 }
 
-/// Runs this many tasks on the cluster at `place`, in hosts that run the program `host`. If `kills`, a host is killed in
+/// Runs this many tasks on the cluster at `place`, in hosts that run the program `host`. If `kills`, one is killed in
 /// the middle. Returns what became of the tasks, after each has finished once; an error if the cluster refuses the
 /// framework, if no host starts, or if a task fails too often.
 fn run(count: u64, kills: bool, place: &[String], host: Vec<String>) -> Result<Outcome, Failure> {
