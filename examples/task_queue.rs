@@ -2,16 +2,19 @@
 //! agent; each is retried if it fails, or if its host is lost. An agent that starts nothing has pauses meanwhile.
 //!
 //! Run it with `cargo run --release --example task_queue --features local -- 10000`; the number of tasks is 200 without
-//! an argument. After it, `kill` kills a host with SIGKILL when half of the tasks have finished. `offermill run --tasks
-//! FILE --task-hosts` is such a queue with a file of tasks, results and resume.
+//! an argument. After it, `kill` kills a host with SIGKILL when half of the tasks have finished; it must be on this
+//! machine. Then a Mesos may follow, where this program must be on each agent, and for root the user that tasks run as:
+//! `cargo run --release --example task_queue --features local,mesos -- 10000 kill mesos://127.0.0.1:5050 nobody`.
+//! `offermill run --tasks FILE --task-hosts` is such a queue with a file of tasks, results and resume.
 
 use std::error::Error;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use offermill::cluster::local::{LocalCluster, LocalConfig};
 use offermill::cluster::run_task_host;
+use offermill::engine::cluster_manager::ClusterManager;
 use offermill::engine::{EngineOptions, HostTerms, Notice, WorkQueue};
 use offermill::launch::Command;
 use offermill::resources::{Mebibytes, MilliCpus};
@@ -19,6 +22,9 @@ use offermill::{Change, Config, Fate, IdScheme, Kernel, Task, Timestamp};
 
 /// Every hundredth task fails the first time.
 const SCRIPT: &str = "[ $1 -gt 1 ] || [ $(($2 % 100)) -ne 99 ] || exit 1";
+
+/// Why there is no outcome.
+type Failure = Box<dyn Error>;
 
 /// How often a task is tried.
 const ATTEMPTS_MAX: usize = 5;
@@ -43,22 +49,49 @@ fn push(queue: &WorkQueue, tag: u64, attempt: usize) -> Result<(), offermill::Er
     queue.push(1000 - millis, task, Command::new(argv.to_vec()))
 }
 
-/// Runs this many tasks on two agents of this machine, in hosts that run `program`. If `kills`, a host is killed in the
-/// middle. Returns what became of them, after each has finished once; an error if no host starts, or if a task fails
-/// too often.
-fn run(count: u64, program: Vec<String>, kills: bool) -> Result<Outcome, Box<dyn Error>> {
-    let (queue, ends) = WorkQueue::new(Some(HostTerms::new(program)));
+/// Two agents of this machine; or a Mesos, if `place` names its masters, and the user that tasks run as.
+#[cfg_attr(not(feature = "mesos"), expect(unused_variables))]
+fn cluster(place: &[String], config: &Config) -> Result<Arc<dyn ClusterManager>, Failure> {
+    match place {
+        #[cfg(feature = "mesos")]
+        [masters, user @ ..] => {
+            use offermill::cluster::mesos::{MesosCluster, MesosConfig};
+            let mut mesos = MesosConfig::new(masters.parse()?, "task queue").for_kernel(config);
+            mesos.user = user.first().cloned();
+            Ok(Arc::new(MesosCluster::new(mesos)?))
+        }
+        #[cfg(not(feature = "mesos"))]
+        [_, ..] => Err("Mesos needs the feature `mesos`".into()),
+        [] => {
+            // Short tasks end all the time: their agents make offers more often than by default.
+            let agents = LocalConfig::new("local-cluster[2,4,4096]".parse()?);
+            let agents = agents.allocation_interval(Duration::from_millis(10));
+            Ok(Arc::new(LocalCluster::new(agents)?))
+        }
+    }
+}
+
+/// Kills a host with SIGKILL. On Mesos it is in the group of the process that is told.
+fn kill(pid: u32) -> std::io::Result<()> {
+    let whom = [pid.to_string(), format!("-{pid}")];
+    std::process::Command::new("kill").args(["-9", "--"]).args(whom).output().map(drop)
+}
+
+/// Runs this many tasks on the cluster at `place`, in hosts that run the program `host`. If `kills`, one is killed in
+/// the middle. Returns what became of the tasks, after each has finished once; an error if the cluster refuses the
+/// framework, if no host starts, or if a task fails too often.
+fn run(count: u64, kills: bool, place: &[String], host: Vec<String>) -> Result<Outcome, Failure> {
+    let (queue, ends) = WorkQueue::new(Some(HostTerms::new(host)));
     (0..count).try_for_each(|tag| push(&queue, tag, 1))?;
 
     // That tasks fail is no agent's fault.
     let (cores, memory) = (MilliCpus::from_millis(250), Mebibytes::new(16));
     let config = Config::builder().smallest_task(cores, memory).exclusion(None).build()?;
+    let cluster = cluster(place, &config)?;
     let kernel = Kernel::new(config, IdScheme::unique("queue", 1)?);
-    // Short tasks end all the time: their agents make offers more often than by default.
-    let agents = LocalConfig::new("local-cluster[2,4,4096]".parse()?);
-    let cluster = LocalCluster::new(agents.allocation_interval(Duration::from_millis(10)))?;
-    // The engine tells everything that happens. Here that is what tasks were started, and the processes of hosts.
-    let ((started, starts), (up, hosts)) = (channel(), channel());
+    // The engine tells everything that happens. Here that is what tasks were started, the processes of hosts, and the
+    // cluster's refusal.
+    let ((started, starts), (up, hosts), (refused, refusals)) = (channel(), channel(), channel());
     let observer = move |_: Timestamp, notice: Notice| match notice {
         Notice::Placed(placed) if placed.tag < Some(WorkQueue::HOST_TAGS) => {
             let _is_heard = started.send(placed.executor);
@@ -67,18 +100,26 @@ fn run(count: u64, program: Vec<String>, kills: bool) -> Result<Outcome, Box<dyn
             let pid = process.and_then(|process| process.pid).filter(|_| change == Change::Running);
             let _is_heard = pid.map(|pid| up.send(pid));
         }
-        Notice::CallFailed { why } | Notice::Refused { why } => eprintln!("{why}"),
+        Notice::CallFailed { why } => eprintln!("{why}"),
+        Notice::Refused { why } => refused.send(why).unwrap_or(()),
         _ => {}
     };
     let options = EngineOptions::default();
-    let engine = queue.start(kernel, Arc::new(cluster), options, Box::new(observer))?;
+    let engine = queue.start(kernel, cluster, options, Box::new(observer))?;
 
     let mut outcome = Outcome::default();
     let mut attempts = vec![1; count as usize];
     let mut is_finished = vec![false; count as usize];
     let mut left = count;
     while left > 0 {
-        let end = ends.recv()?;
+        let end = match ends.recv_timeout(Duration::from_secs(1)) {
+            Err(RecvTimeoutError::Timeout) => {
+                queue.end_surplus(&engine);
+                refusals.try_recv().map_or(Ok(()), Err)?;
+                continue;
+            }
+            end => end?,
+        };
         let number = end.task.tag as usize;
         assert!(!is_finished[number], "task {number} ran twice");
         match end.fate {
@@ -86,8 +127,7 @@ fn run(count: u64, program: Vec<String>, kills: bool) -> Result<Outcome, Box<dyn
                 is_finished[number] = true;
                 left -= 1;
                 if kills && left == count / 2 {
-                    let pid = hosts.recv()?.to_string();
-                    std::process::Command::new("kill").args(["-9", &pid]).status()?;
+                    kill(hosts.recv()?)?;
                 }
                 continue;
             }
@@ -109,18 +149,19 @@ fn run(count: u64, program: Vec<String>, kills: bool) -> Result<Outcome, Box<dyn
     Ok(outcome)
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments == ["host"] {
+fn main() -> Result<(), Failure> {
+    let mut arguments = std::env::args().skip(1).peekable();
+    if arguments.next_if_eq("host").is_some() {
         return run_task_host().map_err(Into::into);
     }
-    let count: u64 = arguments.first().map_or(Ok(200), |text| text.parse())?;
-    let kills = arguments.get(1).is_some_and(|text| text == "kill");
+    let count = arguments.next().map_or(Ok(200), |text| text.parse())?;
+    let kills = arguments.next_if_eq("kill").is_some();
+    let place: Vec<String> = arguments.collect();
     let program = std::env::current_exe()?.into_os_string().into_string();
     let program = program.map_err(|_| "this program's path is no text")?;
     let started = Instant::now();
-    let Outcome { attempts, failed, lost, put_back } =
-        run(count, vec![program, "host".to_owned()], kills)?;
+    let host = vec![program, "host".to_owned()];
+    let Outcome { attempts, failed, lost, put_back } = run(count, kills, &place, host)?;
     let rate = count as f64 / started.elapsed().as_secs_f64();
     println!(
         "{count} tasks finished, {rate:.0} a second: {attempts} attempts, {failed} failed, {lost} lost, \

@@ -13,7 +13,7 @@ fn program_of_hosts() {
 fn run(count: u64, kills: bool) -> Outcome {
     let own = std::env::current_exe().unwrap().into_os_string().into_string().unwrap();
     let test = ["--exact", "tests::program_of_hosts", "--ignored"].map(str::to_owned);
-    super::run(count, [vec![own], test.to_vec()].concat(), kills).unwrap()
+    super::run(count, kills, &[], [vec![own], test.to_vec()].concat()).unwrap()
 }
 
 /// Goal: all tasks finish, each that fails is started again, and no other. Method: 150 tasks, of which one fails once.
@@ -37,7 +37,7 @@ fn a_killed_host_loses_no_task() {
 #[test]
 fn hosts_that_never_start_end_it() {
     let ends = |program: &str, expected: &str| {
-        let why = super::run(20, vec![program.to_owned()], false).unwrap_err().to_string();
+        let why = super::run(20, false, &[], vec![program.to_owned()]).unwrap_err().to_string();
         let start = "no host of tasks has started on any agent: ";
         assert!(why.starts_with(start) && why.contains(expected), "{program}: {why}");
     };

@@ -24,6 +24,8 @@ const KILL_GRACE: Duration = Duration::from_secs(3);
 pub(super) enum Reaction {
     Request(HostRequest),
     Report(Box<TaskStatus>),
+    /// A task waits to be started.
+    Wait,
 }
 
 /// The tasks that have not ended.
@@ -34,6 +36,10 @@ pub(super) struct HostedTasks {
     tasks: HashMap<String, HostedTaskState>,
     /// The grace of kills of the host; `None` before its anchor was launched.
     anchor_grace: Option<Duration>,
+    /// The agent has acknowledged that the anchor runs.
+    is_anchor_known: bool,
+    /// The starts that wait for that. If the host were killed before, its tasks would count as never started.
+    waiting: Vec<HostRequest>,
     /// The host was asked to end.
     is_finishing: bool,
     /// The framework understands that a task is being killed.
@@ -54,6 +60,8 @@ impl HostedTasks {
             folder: environment.directory.join(TASKS_FOLDER),
             tasks: HashMap::new(),
             anchor_grace: None,
+            is_anchor_known: false,
+            waiting: Vec::new(),
             is_finishing: false,
             knows_killing: false,
         }
@@ -86,14 +94,34 @@ impl HostedTasks {
         };
         let state = HostedTaskState { grace, is_asked_to_end: false, pid: None };
         self.tasks.insert(id.clone(), state);
-        Some(Reaction::Request(HostRequest::Start { task: id, argv, environment }))
+        let start = HostRequest::Start { task: id, argv, environment };
+        if self.anchor_grace.is_some() && !self.is_anchor_known {
+            self.waiting.push(start);
+            return Some(Reaction::Wait);
+        }
+        Some(Reaction::Request(start))
+    }
+
+    /// The agent has acknowledged an update of a task. If it is the anchor's, the tasks that wait for that are started.
+    pub(super) fn acknowledged(&mut self, id: &str) -> Vec<Reaction> {
+        if id != self.executor_id {
+            return Vec::new();
+        }
+        self.is_anchor_known = true;
+        std::mem::take(&mut self.waiting).into_iter().map(Reaction::Request).collect()
     }
 
     /// The agent asks a task to end, or the whole host.
     pub(super) fn kill(&mut self, id: &str, policy: Option<&KillPolicy>) -> Vec<Reaction> {
         if id == self.executor_id {
             let grace = grace(policy).or(self.anchor_grace).unwrap_or(KILL_GRACE);
-            return vec![self.finish(grace)];
+            return self.finish(grace);
+        }
+        let starts = |it: &HostRequest| matches!(it, HostRequest::Start { task, .. } if task == id);
+        if let Some(at) = self.waiting.iter().position(starts) {
+            self.waiting.remove(at);
+            self.tasks.remove(id);
+            return vec![self.report(id, TaskState::Killed, "killed before it began".to_owned())];
         }
         let Some(task) = self.tasks.get_mut(id) else { return Vec::new() };
         let is_first = !std::mem::replace(&mut task.is_asked_to_end, true);
@@ -105,10 +133,19 @@ impl HostedTasks {
         vec![kill]
     }
 
-    /// The host is to end.
-    pub(super) fn finish(&mut self, grace: Duration) -> Reaction {
+    /// The host is to end. Tasks that wait to be started end at once.
+    pub(super) fn finish(&mut self, grace: Duration) -> Vec<Reaction> {
         self.is_finishing = true;
-        Reaction::Request(HostRequest::Finish { grace })
+        let mut reactions = vec![Reaction::Request(HostRequest::Finish { grace })];
+        for start in std::mem::take(&mut self.waiting) {
+            let HostRequest::Start { task, .. } = start else { continue };
+            self.tasks.remove(&task);
+            let message = "the host ended before it began".to_owned();
+            let mut status = self.status(&task, TaskState::Failed, message);
+            status.reason = Some(Reason::ExecutorTerminated.into());
+            reactions.push(Reaction::Report(Box::new(status)));
+        }
+        reactions
     }
 
     /// What is reported when all tasks have ended.
@@ -330,12 +367,47 @@ mod tests {
         anchor.kill_policy = Some(policy(9));
         assert_eq!(status(tasks.launch(&anchor)).state(), TaskState::Running);
         let finish = |seconds| {
-            Reaction::Request(HostRequest::Finish { grace: Duration::from_secs(seconds) })
+            [Reaction::Request(HostRequest::Finish { grace: Duration::from_secs(seconds) })]
         };
-        assert_eq!(tasks.kill("h", None), [finish(9)]);
-        assert_eq!(tasks.kill("h", Some(&policy(-1))), [finish(0)]);
+        assert_eq!(tasks.kill("h", None), finish(9));
+        assert_eq!(tasks.kill("h", Some(&policy(-1))), finish(0));
         assert_eq!(status(tasks.anchor_end()).state(), TaskState::Killed);
         assert_eq!(tasks.anchor_end(), None);
+    }
+
+    /// Goal: tasks begin once the agent knows that the anchor runs, in their order; those that are killed before, or
+    /// whose host is to end, end without having begun. Method: four tasks behind the anchor, and such events.
+    #[test]
+    fn tasks_wait_for_the_anchor() {
+        let anchored = |ids: [&str; 2]| {
+            let mut tasks = tasks();
+            tasks.launch(&task("h", &argv(&["true"])));
+            for id in ids {
+                assert_eq!(tasks.launch(&task(id, &argv(&["true"]))), Some(Reaction::Wait));
+                assert_eq!(tasks.launch(&task(id, &argv(&["true"]))), None);
+            }
+            tasks
+        };
+        let mut host = anchored(["b", "a"]);
+        assert_eq!(host.acknowledged("a"), []);
+        let started = |reaction| match reaction {
+            Reaction::Request(HostRequest::Start { task, .. }) => task,
+            other => panic!("no start: {other:?}"),
+        };
+        let begun: Vec<String> = host.acknowledged("h").into_iter().map(started).collect();
+        assert_eq!(begun, ["b", "a"]);
+        assert_eq!(host.acknowledged("h"), []);
+        assert_eq!(started(host.launch(&task("c", &argv(&["true"]))).unwrap()), "c");
+
+        let mut host = anchored(["a", "b"]);
+        let mut killed = host.kill("a", None);
+        assert_eq!(status(killed.pop()).state(), TaskState::Killed);
+        assert_eq!((killed, host.kill("a", None)), (vec![], vec![]));
+        let mut ended = host.finish(Duration::ZERO);
+        let lost = status(ended.pop());
+        assert_eq!((&*lost.task_id.value, lost.reason()), ("b", Reason::ExecutorTerminated));
+        assert_eq!(ended.len(), 1);
+        assert_eq!(host.acknowledged("h"), []);
     }
 
     /// Goal: a host whose anchor was killed before it was ready ends with its last task, and no other does. Method: a

@@ -43,12 +43,12 @@ impl UnacknowledgedUpdates {
         update
     }
 
-    /// The agent has an update. Of an unknown one nothing changes.
-    pub(super) fn acknowledge(&mut self, uuid: &[u8]) {
-        let update = self.by_uuid.remove(uuid).and_then(|number| self.updates.remove(&number));
-        let Some((update, _)) = update else { return };
+    /// The agent has an update. Returns the id of its task; of an unknown one nothing changes.
+    pub(super) fn acknowledge(&mut self, uuid: &[u8]) -> Option<String> {
+        let (update, _) = self.updates.remove(&self.by_uuid.remove(uuid)?)?;
         let task = self.by_task.remove(&update.status.task_id.value);
         let _known = task.and_then(|number| self.tasks.remove(&number));
+        Some(update.status.task_id.value)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -120,8 +120,10 @@ mod tests {
             updates.acknowledge(&uuid(&all[0]));
             assert_eq!(ids(&updates.subscribe(now)), (vec!["a"], vec!["a", "b"]));
         }
-        updates.acknowledge(&[0; 16]);
-        all.iter().for_each(|update| updates.acknowledge(&uuid(update)));
+        assert_eq!(updates.acknowledge(&[0; 16]), None);
+        for (update, known) in all.iter().zip([None, Some("a"), Some("b")]) {
+            assert_eq!(updates.acknowledge(&uuid(update)).as_deref(), known);
+        }
         assert!(updates.is_empty());
         assert_eq!(ids(&updates.subscribe(now)), (vec![], vec![]));
     }

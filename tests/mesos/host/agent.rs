@@ -242,6 +242,11 @@ impl HostProcess {
         fs::read_to_string(self.sandbox.path().join("tasks").join(task).join("stdout")).unwrap()
     }
 
+    /// Whether a task has a folder, which is made before it begins.
+    pub(crate) fn has_begun(&self, task: &str) -> bool {
+        self.sandbox.path().join("tasks").join(task).exists()
+    }
+
     /// Waits for its end. Returns its exit code, and what it has said.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let give_up = Instant::now() + PATIENCE;

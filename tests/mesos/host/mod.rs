@@ -99,6 +99,36 @@ fn tasks_run_in_a_host() {
     assert_eq!(host.end().0, Some(0));
 }
 
+/// Goal: no task begins before the agent is known to have heard of its host: if the host were killed before, the
+/// framework would believe that nothing of the task had run. What is killed until then is reported, and never begins.
+/// Method: an agent that launches tasks, kills one and is away before it acknowledges the anchor's update.
+#[test]
+fn tasks_wait_until_the_agent_knows_their_host() {
+    let agent = FakeAgent::start();
+    let host = HostProcess::start(&agent, &[]);
+    let mut stream = agent.accept();
+    stream.launch(TaskInfo { task_id: HOST.into(), ..TaskInfo::default() });
+    stream.launch(shell("killed", "exec sleep 600"));
+    stream.launch(shell("good", "true"));
+    stream.kill("killed");
+    agent.update(HOST, TaskState::Running);
+    agent.update("killed", TaskState::Killed);
+    let mut stream = reconnect(&agent, stream);
+    let (tasks, updates) = stream.carried();
+    assert_eq!(tasks, [HOST, "killed", "good"]);
+    assert_eq!(updates, [(HOST, TaskState::Running), ("killed", TaskState::Killed)]);
+    sleep(Duration::from_millis(500));
+    assert!(!host.has_begun("killed") && !host.has_begun("good"));
+    let carried = stream.call.subscribe.clone().unwrap().unacknowledged_updates;
+    carried.iter().for_each(|update| stream.acknowledge(&update.status));
+    stream.expect(&agent, "good", TaskState::Running);
+    stream.expect(&agent, "good", TaskState::Finished);
+    assert!(host.has_begun("good") && !host.has_begun("killed"));
+    stream.kill(HOST);
+    stream.expect(&agent, HOST, TaskState::Killed);
+    assert_eq!(host.end().0, Some(0));
+}
+
 /// Ends a subscription, and waits for the next one.
 fn reconnect(agent: &FakeAgent, stream: AgentStream) -> AgentStream {
     stream.cut();

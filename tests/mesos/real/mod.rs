@@ -13,6 +13,7 @@ mod eventually;
 mod listed;
 mod masters;
 mod mesos_programs;
+mod messages;
 mod operators;
 mod program;
 mod returning;
@@ -22,6 +23,7 @@ mod state;
 mod task_file;
 mod task_hosts;
 mod wishes;
+mod work_queue;
 
 use std::time::Duration;
 
