@@ -89,9 +89,8 @@ fn run(count: u64, kills: bool, place: &[String], host: Vec<String>) -> Result<O
     let config = Config::builder().smallest_task(cores, memory).exclusion(None).build()?;
     let cluster = cluster(place, &config)?;
     let kernel = Kernel::new(config, IdScheme::unique("queue", 1)?);
-    // The engine tells everything that happens. Here that is what tasks were started, the processes of hosts, and the
-    // cluster's refusal.
-    let ((started, starts), (up, hosts), (refused, refusals)) = (channel(), channel(), channel());
+    // The engine tells everything that happens. Here that is what tasks were started, and the processes of hosts.
+    let ((started, starts), (up, hosts)) = (channel(), channel());
     let observer = move |_: Timestamp, notice: Notice| match notice {
         Notice::Placed(placed) if placed.tag < Some(WorkQueue::HOST_TAGS) => {
             let _is_heard = started.send(placed.executor);
@@ -101,7 +100,6 @@ fn run(count: u64, kills: bool, place: &[String], host: Vec<String>) -> Result<O
             let _is_heard = pid.map(|pid| up.send(pid));
         }
         Notice::CallFailed { why } => eprintln!("{why}"),
-        Notice::Refused { why } => refused.send(why).unwrap_or(()),
         _ => {}
     };
     let options = EngineOptions::default();
@@ -115,7 +113,6 @@ fn run(count: u64, kills: bool, place: &[String], host: Vec<String>) -> Result<O
         let end = match ends.recv_timeout(Duration::from_secs(1)) {
             Err(RecvTimeoutError::Timeout) => {
                 queue.end_surplus(&engine);
-                refusals.try_recv().map_or(Ok(()), Err)?;
                 continue;
             }
             end => end?,
@@ -131,7 +128,7 @@ fn run(count: u64, kills: bool, place: &[String], host: Vec<String>) -> Result<O
                 }
                 continue;
             }
-            // No host has started on any agent.
+            // No host starts on any agent, or the cluster refuses the framework.
             _ if end.executor.is_empty() => return Err(end.message.into()),
             _ if attempts[number] == ATTEMPTS_MAX => {
                 let why = format!("task {number} has failed {ATTEMPTS_MAX} times: {}", end.message);

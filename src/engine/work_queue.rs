@@ -34,7 +34,8 @@ use crate::time::Timestamp;
 ///
 /// A task that its agent never starts, because it drops it or because its host never runs, waits again, up to 16 times,
 /// and the agent gets no tasks for a [pause](AgentPauses). If no host has ever run and on each agent three have failed
-/// in a row, all tasks that wait fail with the reason: their ends name no [executor](TaskEnd::executor). With an
+/// in a row, all tasks that wait fail with the reason: their ends name no [executor](TaskEnd::executor). So they do if
+/// the cluster [refuses](Notice::Refused) the framework. With an
 /// [exclusion rule](crate::config::ExclusionRule) that excludes agents before that, as the default one does after two
 /// failures, tasks wait for the end of the exclusion instead; what an agent has no room on its disk for counts, too.
 ///
@@ -96,7 +97,7 @@ pub struct TaskEnd {
     pub task: Task,
     /// Its rank.
     pub rank: u64,
-    /// The executor that the attempt was; empty if there was none, since no host runs.
+    /// The executor that the attempt was; empty if there was none and none will start.
     pub executor: String,
     /// How it has ended. One that was given up is lost, though it may still run; see
     /// [`UnreachableRule`](crate::config::UnreachableRule).
@@ -134,6 +135,8 @@ pub(super) struct WorkState {
     pub(super) pauses: AgentPauses,
     /// How often a task was put back because its agent had not started it.
     pub(super) put_back: u64,
+    /// Why the cluster refuses this framework, if it does.
+    refused: Option<String>,
     /// Set when it is started.
     pub(super) kernel: Option<Kernel>,
     /// `None` once its engine has ended.
@@ -188,6 +191,7 @@ impl WorkQueue {
             chooser: Chooser::new(),
             hosts: hosts.map(|terms| HostLedger::new(terms, WorkQueue::HOST_TAGS)),
             pauses,
+            refused: None,
             put_back: 0,
             kernel: None,
             ends: Some(ends),
@@ -207,6 +211,7 @@ impl WorkQueue {
         }
         state.tasks.insert(task.tag, QueuedTask { task, rank, command, put_back: 0 });
         state.wait(task, rank);
+        state.fail_if_refused();
         Ok(())
     }
 
@@ -281,9 +286,11 @@ impl WorkQueue {
         let mut state = self.state();
         let ends =
             state.noticed(at, notice).into_iter().chain(state.refuse_without_hosts(at, notice));
-        for end in ends.collect::<Vec<_>>() {
-            // Nobody receives it if the receiver is gone.
-            let _is_received = state.ends.as_ref().map(|ends| ends.send(end));
+        let ends: Vec<TaskEnd> = ends.collect();
+        state.send(ends);
+        if let Notice::Refused { why } = notice {
+            state.refused = Some(why.clone());
+            state.fail_if_refused();
         }
     }
 
@@ -294,6 +301,21 @@ impl WorkQueue {
 }
 
 impl WorkState {
+    fn send(&self, ends: Vec<TaskEnd>) {
+        for end in ends {
+            // Nobody receives it if the receiver is gone.
+            let _is_received = self.ends.as_ref().map(|ends| ends.send(end));
+        }
+    }
+
+    /// Ends the tasks that wait if the cluster refuses the framework.
+    fn fail_if_refused(&mut self) {
+        if let Some(why) = self.refused.clone() {
+            let ends = self.fail_waiting(&why);
+            self.send(ends);
+        }
+    }
+
     fn wait(&mut self, task: Task, rank: u64) {
         self.waiting.entry(kind_of(&task)).or_default().insert((rank, task.tag));
     }
@@ -693,6 +715,23 @@ mod tests {
         assert!(queued.push(0, 0, 500));
         queued.update_as(&queued.offer("S1", 1.0)[0].1, TaskState::Dropped, lost);
         assert_eq!((queued.offer("S1", 1.0), queued.offer("S2", 1.0).len()), (vec![], 1));
+    }
+
+    /// Goal: if the cluster refuses the framework, what waits fails with the reason, and what is pushed later at once;
+    /// what is in flight keeps its own end. Method: a refusal with a task of each kind.
+    #[test]
+    fn nothing_waits_for_a_cluster_that_refuses() {
+        let queued = Queued::new(false, false);
+        assert!(queued.push(0, 0, 500));
+        let executor = queued.offer("S1", 0.5)[0].1.clone();
+        assert!(queued.push(1, 7, 500) && queued.push(2, 3, 500));
+        queued.noticed(Notice::Refused { why: "no".to_owned() });
+        assert!(queued.push(3, 0, 500));
+        let told = || queued.ends.try_iter().map(|it| (it.task.tag, it.executor, it.message));
+        let refused = |tag| (tag, String::new(), "no".to_owned());
+        assert_eq!(told().collect::<Vec<_>>(), [refused(2), refused(1), refused(3)]);
+        queued.update(&executor, Change::Ended(Fate::Finished));
+        assert_eq!(told().map(|end| end.0).collect::<Vec<_>>(), [0]);
     }
 
     /// Goal: a task that was to end isn't started again. Method: one that is dropped after it was told to be killed.

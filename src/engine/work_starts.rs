@@ -102,17 +102,19 @@ impl WorkState {
             return Vec::new();
         }
         let Some(why) = self.pauses.no_host_runs(at) else { return Vec::new() };
-        self.waiting.clear();
-        let refused = self.tasks.drain().map(|(_, QueuedTask { task, rank, .. })| TaskEnd {
-            task,
-            rank,
-            executor: String::new(),
-            fate: Fate::Failed,
-            message: why.clone(),
-            process: None,
-        });
-        let mut refused: Vec<TaskEnd> = refused.collect();
-        refused.sort_unstable_by_key(|end| (end.rank, end.task.tag));
-        refused
+        self.fail_waiting(&why)
+    }
+
+    /// Ends the tasks that wait, in their order: none of them will start, for this reason.
+    pub(super) fn fail_waiting(&mut self, why: &str) -> Vec<TaskEnd> {
+        let mut waiting: Vec<(u64, u64)> =
+            std::mem::take(&mut self.waiting).into_values().flatten().collect();
+        waiting.sort_unstable();
+        let ended = |(_, tag): (u64, u64)| {
+            let QueuedTask { task, rank, .. } = self.tasks.remove(&tag)?;
+            let (executor, message) = (String::new(), why.to_owned());
+            Some(TaskEnd { task, rank, executor, fate: Fate::Failed, message, process: None })
+        };
+        waiting.into_iter().filter_map(ended).collect()
     }
 }
