@@ -68,6 +68,7 @@ mod threads;
 pub(crate) mod trace;
 mod unreadable_offers;
 mod update;
+mod waiting_tasks;
 mod work_bounds;
 mod work_queue;
 mod work_starts;

@@ -1,7 +1,7 @@
 //! [`WorkQueue`]: a queue of tasks with their commands, for frameworks that need no chooser, launcher and observer of
 //! their own.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -12,14 +12,15 @@ use super::host_ledger::{BatchCaps, HostLedger, HostTerms};
 use super::notice::{Notice, Observer};
 use super::sync::{Mutex, MutexGuard, lock};
 use super::task_chooser::TaskChooser;
+use super::waiting_tasks::WaitingTasks;
 use super::{Engine, EngineOptions};
-use crate::config::{Placement, QueueId};
+use crate::config::Placement;
 use crate::error::Error;
 use crate::ids::ExecutorId;
 use crate::kernel::choosers::Chooser;
-use crate::kernel::{Change, Kernel, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, Unplaced};
+use crate::kernel::{Change, Kernel, Picks, QueuesLeft, Room, Rooms, Task, Unplaced};
 use crate::launch::{Command, LaunchContext, Launcher};
-use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::resources::Gpus;
 use crate::status::{Fate, ProcessReport};
 use crate::time::Timestamp;
 
@@ -123,8 +124,7 @@ pub struct WorkCounts {
 pub(super) struct WorkState {
     /// By tag: those that wait, and those that were picked and haven't ended.
     pub(super) tasks: HashMap<u64, QueuedTask>,
-    /// The ranks and tags of those that wait.
-    pub(super) waiting: BTreeMap<WorkKind, BTreeSet<(u64, u64)>>,
+    pub(super) waiting: WaitingTasks,
     /// The tasks that were launched, by executor.
     pub(super) launched: HashMap<String, LaunchedTask>,
     /// Executors that came back after they had been given up.
@@ -158,21 +158,6 @@ pub(super) struct LaunchedTask {
     pub(super) has_run: bool,
 }
 
-/// What tasks have in common that have room together: their queue, cores, memory and GPUs.
-pub(super) type WorkKind = (QueueId, MilliCpus, Mebibytes, Gpus);
-
-fn kind_of(task: &Task) -> WorkKind {
-    (task.queue, task.cores, task.memory, task.gpus)
-}
-
-/// How many tasks of a kind fit into what is left.
-fn fitting((_, cores, memory, gpus): WorkKind, left: ResourceSums) -> u64 {
-    let by = |left: u64, taken: u64| left.checked_div(taken).unwrap_or(u64::MAX);
-    by(left.cores.millis(), cores.millis())
-        .min(by(left.memory.get(), memory.get()))
-        .min(by(left.gpus.get().into(), gpus.get().into()))
-}
-
 impl WorkQueue {
     /// The first tag of a host. Those of tasks are below.
     pub const HOST_TAGS: u64 = 1 << 63;
@@ -184,7 +169,7 @@ impl WorkQueue {
         let pauses = hosts.as_ref().map(|_| AgentPauses::awaiting_hosts()).unwrap_or_default();
         let state = WorkState {
             tasks: HashMap::new(),
-            waiting: BTreeMap::new(),
+            waiting: WaitingTasks::default(),
             launched: HashMap::new(),
             returned: Vec::new(),
             gpus_picked: 0,
@@ -210,7 +195,7 @@ impl WorkQueue {
             return Err(Error::setting("task's tag", task.tag, allowed));
         }
         state.tasks.insert(task.tag, QueuedTask { task, rank, command, put_back: 0 });
-        state.wait(task, rank);
+        state.waiting.insert(&task, rank);
         state.fail_if_refused();
         Ok(())
     }
@@ -221,7 +206,7 @@ impl WorkQueue {
         let Some(QueuedTask { task, rank, .. }) = state.tasks.get(&tag).cloned() else {
             return false;
         };
-        let is_waiting = state.stop_waiting(&task, rank);
+        let is_waiting = state.waiting.remove(&task, rank);
         if is_waiting {
             state.tasks.remove(&tag);
         }
@@ -232,7 +217,7 @@ impl WorkQueue {
     #[must_use]
     pub fn counts(&self) -> WorkCounts {
         let state = self.state();
-        let waiting = state.waiting.values().map(BTreeSet::len).sum();
+        let waiting = state.waiting.len();
         WorkCounts { waiting, in_flight: state.tasks.len() - waiting, put_back: state.put_back }
     }
 
@@ -316,44 +301,6 @@ impl WorkState {
         }
     }
 
-    fn wait(&mut self, task: Task, rank: u64) {
-        self.waiting.entry(kind_of(&task)).or_default().insert((rank, task.tag));
-    }
-
-    /// A task doesn't wait any more. Returns whether it did.
-    fn stop_waiting(&mut self, task: &Task, rank: u64) -> bool {
-        let kind = kind_of(task);
-        let Some(alike) = self.waiting.get_mut(&kind) else { return false };
-        let is_waiting = alike.remove(&(rank, task.tag));
-        if alike.is_empty() {
-            self.waiting.remove(&kind);
-        }
-        is_waiting
-    }
-
-    /// The first tasks, in their order: of each kind as many as have room if others get none.
-    fn first(&self, rooms: &[Room], queues: &QueuesLeft) -> Vec<Task> {
-        let mut first = Vec::new();
-        let widest = rooms.iter().fold(ResourceSums::NONE, |most, it| most.max_of_each(it.left()));
-        for (kind, alike) in &self.waiting {
-            // There may be many kinds, of which few fit anywhere, and of each a few tasks.
-            let wanted = fitting(*kind, queues.room(kind.0)).min(alike.len() as u64);
-            let wanted = if fitting(*kind, widest) > 0 { wanted } else { 0 };
-            let mut most: u64 = 0;
-            for room in rooms {
-                if most >= wanted {
-                    break;
-                }
-                most = most.saturating_add(fitting(*kind, room.left()).min(room.tasks().into()));
-            }
-            let most = most.min(wanted);
-            first.extend(alike.iter().take(usize::try_from(most).unwrap_or(usize::MAX)));
-        }
-        first.sort_unstable();
-        let task = |(_, tag): &(u64, u64)| self.tasks.get(tag).map(|it| it.task);
-        first.iter().filter_map(task).collect()
-    }
-
     /// What the kernel's caps leave for a batch, as far as that is known before it is committed.
     fn caps(&self) -> BatchCaps {
         let Some(kernel) = &self.kernel else { return BatchCaps::default() };
@@ -369,12 +316,20 @@ impl WorkState {
         caps
     }
 
+    /// The first tasks that have room and that the caps admit, each after those before it. One that they don't admit
+    /// must not take a room, and the kernel would leave out all that are picked after it.
+    fn wanted(&self, rooms: &[Room], queues: &QueuesLeft, mut caps: BatchCaps) -> Vec<Task> {
+        let first = self.waiting.first(rooms, queues);
+        let tasks = first.iter().filter_map(|(_, tag)| self.tasks.get(tag)).map(|it| it.task);
+        tasks.filter(|task| caps.take(task.sums())).collect()
+    }
+
     pub(super) fn take_back(&mut self, tag: u64) {
         let _is_task = self.hosts.as_mut().map(|hosts| hosts.take_back(tag));
         let Some(QueuedTask { task, rank, .. }) = self.tasks.get(&tag) else { return };
         let (task, rank) = (*task, *rank);
         self.gpus_picked = self.gpus_picked.saturating_sub(task.gpus.get());
-        self.wait(task, rank);
+        self.waiting.insert(&task, rank);
     }
 
     fn noticed(&mut self, at: Timestamp, notice: &Notice) -> Option<TaskEnd> {
@@ -427,11 +382,10 @@ impl TaskChooser for WorkQueue {
         let caps = guard.caps();
         let state = &mut *guard;
         let mut choose = |list: &[Room], picks: &mut Picks| {
-            let is_wanted =
-                |room: &Room| state.waiting.keys().any(|kind| fitting(*kind, room.left()) > 0);
+            let is_wanted = |room: &Room| state.waiting.have_one_for(room);
             let open = state.pauses.open_rooms(rooms, list, is_wanted, now);
             let list = open.as_deref().unwrap_or(list);
-            let wanted = admitted(state.first(list, &queues), caps);
+            let wanted = state.wanted(list, &queues, caps);
             match consolidates {
                 true => state.chooser.consolidate(list, &wanted, picks),
                 false => state.chooser.round_robin(list, &wanted, picks),
@@ -444,7 +398,7 @@ impl TaskChooser for WorkQueue {
         guard.hosts = hosts;
         for pick in picks.iter() {
             let Some(rank) = guard.tasks.get(&pick.task.tag).map(|it| it.rank) else { continue };
-            guard.stop_waiting(&pick.task, rank);
+            guard.waiting.remove(&pick.task, rank);
             guard.gpus_picked = guard.gpus_picked.saturating_add(pick.task.gpus.get());
         }
     }
@@ -453,13 +407,6 @@ impl TaskChooser for WorkQueue {
         let mut state = self.state();
         unplaced.iter().for_each(|it| state.take_back(it.tag));
     }
-}
-
-/// The tasks that the caps admit, each after those before it. A task that they don't admit must not take a room, and
-/// the kernel would leave out all that are picked after it.
-fn admitted(mut tasks: Vec<Task>, mut caps: BatchCaps) -> Vec<Task> {
-    tasks.retain(|task| caps.take(task.sums()));
-    tasks
 }
 
 impl Launcher for WorkQueue {
@@ -506,6 +453,7 @@ impl fmt::Debug for WorkQueue {
 #[cfg(not(any(loom, shuttle)))]
 mod tests {
     use std::cell::Cell;
+    use std::collections::BTreeSet;
     use std::time::Duration;
 
     use proptest::collection::vec;
@@ -517,6 +465,7 @@ mod tests {
     use crate::ids::IdScheme;
     use crate::kernel::Decisions;
     use crate::offer::{Offer, Resource};
+    use crate::resources::{Mebibytes, MilliCpus};
     use crate::status::{StatusUpdate, TaskState, UpdateReason};
 
     /// A queue with a kernel and a handler, in place of an engine.

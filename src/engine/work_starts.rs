@@ -1,9 +1,8 @@
 //! What a [`WorkQueue`](super::WorkQueue) does with tasks that their agents never start, and with hosts that never run.
 
-use std::collections::BTreeSet;
-
 use super::agent_pauses::{EndedHost, UnstartedEnd};
 use super::notice::Notice;
+use super::waiting_tasks::RankedTag;
 use super::work_queue::{LaunchedTask, QueuedTask, TaskEnd, WorkState};
 use crate::kernel::Change;
 use crate::status::{Fate, TaskState};
@@ -97,8 +96,7 @@ impl WorkState {
     /// Ends the tasks that wait if none is in flight and no host will run.
     pub(super) fn refuse_without_hosts(&mut self, at: Timestamp, notice: &Notice) -> Vec<TaskEnd> {
         let is_end = matches!(notice, Notice::Updated { change: Change::Ended(_), .. });
-        let waiting = || self.waiting.values().map(BTreeSet::len).sum::<usize>();
-        if !is_end || self.hosts.is_none() || waiting() < self.tasks.len() {
+        if !is_end || self.hosts.is_none() || self.waiting.len() < self.tasks.len() {
             return Vec::new();
         }
         let Some(why) = self.pauses.no_host_runs(at) else { return Vec::new() };
@@ -107,14 +105,11 @@ impl WorkState {
 
     /// Ends the tasks that wait, in their order: none of them will start, for this reason.
     pub(super) fn fail_waiting(&mut self, why: &str) -> Vec<TaskEnd> {
-        let mut waiting: Vec<(u64, u64)> =
-            std::mem::take(&mut self.waiting).into_values().flatten().collect();
-        waiting.sort_unstable();
-        let ended = |(_, tag): (u64, u64)| {
+        let ended = |(_, tag): RankedTag| {
             let QueuedTask { task, rank, .. } = self.tasks.remove(&tag)?;
             let (executor, message) = (String::new(), why.to_owned());
             Some(TaskEnd { task, rank, executor, fate: Fate::Failed, message, process: None })
         };
-        waiting.into_iter().filter_map(ended).collect()
+        self.waiting.take().into_iter().filter_map(ended).collect()
     }
 }
