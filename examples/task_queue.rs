@@ -124,7 +124,8 @@ fn run(count: u64, kills: bool, place: &[String], host: Vec<String>) -> Result<O
                 is_finished[number] = true;
                 left -= 1;
                 if kills && left == count / 2 {
-                    kill(hosts.recv()?)?;
+                    let newest = hosts.try_iter().last();
+                    newest.map_or(Ok(()), kill)?;
                 }
                 continue;
             }

@@ -1,8 +1,9 @@
 //! Schedulers that are compared: each has its bench, and then they are timed in turn for the ratio.
 //!
 //! Criterion measures one bench after the other, seconds apart. On a machine that does other things, too, it may run
-//! twice as fast by then, and the ratio of two medians says little. So short samples are taken of all in turn, each
-//! round in the other direction, and the ratio is the median of the rounds' ratios.
+//! twice as fast by then, and the ratio of two medians says little. So short samples are taken of two in turn, the one,
+//! the other twice, the one: what the one before leaves in the caches is the same for both. The ratio of their sums is
+//! one of many, of which the median counts.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use criterion::{BenchmarkGroup, BenchmarkId};
 
 use super::figures::{self, Extent};
 
-/// How many times each is timed for the ratio.
+/// How many ratios are taken of two.
 const ROUNDS: usize = 101;
 /// How long a sample takes at least, its preparation included.
 const SAMPLE_MIN: Duration = Duration::from_millis(4);
@@ -45,22 +46,18 @@ pub(crate) fn in_turn(
 /// Prints the ratios, and keeps them for `benches/figures`.
 fn compare(group: &str, value: usize, compared: &mut [Compared<'_>]) {
     let turns: Vec<u64> = compared.iter_mut().map(|(_, time)| turns_of_a_sample(time)).collect();
-    let mut rounds: Vec<Vec<f64>> = Vec::with_capacity(ROUNDS);
-    for round in 0..ROUNDS {
-        let mut times = vec![0.0; compared.len()];
-        for step in 0..compared.len() {
-            let at = if round % 2 == 0 { step } else { compared.len() - 1 - step };
-            times[at] = compared[at].1(turns[at]).as_secs_f64() / turns[at] as f64;
-        }
-        rounds.push(times);
-    }
     let mut lines = String::new();
-    for (one, (name, _)) in compared.iter().enumerate() {
-        for (other, (baseline, _)) in compared.iter().enumerate().skip(one + 1) {
-            let mut ratios: Vec<f64> =
-                rounds.iter().map(|times| times[one] / times[other]).collect();
+    for one in 0..compared.len() {
+        for other in one + 1..compared.len() {
+            let mut sample = |at: usize| compared[at].1(turns[at]).as_secs_f64() / turns[at] as f64;
+            let mut ratio = |_| {
+                let [first, second, third, fourth] = [one, other, other, one].map(&mut sample);
+                (first + fourth) / (second + third)
+            };
+            let mut ratios: Vec<f64> = (0..ROUNDS).map(&mut ratio).collect();
             ratios.sort_unstable_by(f64::total_cmp);
             let [low, median, high] = [1, 2, 3].map(|quarter| ratios[(ROUNDS - 1) * quarter / 4]);
+            let (name, baseline) = (compared[one].0, compared[other].0);
             println!(
                 "{group}/{value}: {name} takes {median:.2} times as long as {baseline} (half: {low:.2} to {high:.2})"
             );
@@ -73,17 +70,18 @@ fn compare(group: &str, value: usize, compared: &mut [Compared<'_>]) {
     fs::write(folder.join(file), lines).expect("a file of ratios");
 }
 
-/// The least number of turns that takes long enough.
+/// The least number of turns that takes long enough, also a second time: the first may have been interrupted.
 fn turns_of_a_sample(time: &mut dyn FnMut(u64) -> Duration) -> u64 {
     let mut turns = 1;
-    loop {
+    let mut is_long = |turns| {
         let start = Instant::now();
         time(turns);
-        if start.elapsed() >= SAMPLE_MIN {
-            return turns;
-        }
+        start.elapsed() >= SAMPLE_MIN
+    };
+    while !(is_long(turns) && is_long(turns)) {
         turns *= 2;
     }
+    turns
 }
 
 fn folder() -> PathBuf {

@@ -19,11 +19,12 @@ fn run(count: u64, kills: bool) -> Outcome {
 /// Goal: all tasks finish, each that fails is started again, and no other. Method: 150 tasks, of which one fails once.
 #[test]
 fn each_task_finishes_once() {
-    let outcome = Outcome { attempts: 151, failed: 1, ..Outcome::default() };
-    assert_eq!(run(150, false), outcome);
+    let Outcome { attempts, failed, lost, put_back } = run(150, false);
+    // A machine that is busy may have no process for a task at the moment.
+    assert_eq!((attempts, failed, lost), (151 + put_back, 1, 0));
 }
 
-/// Goal: a host that is killed loses tasks, and these run again: each attempt has one end, and each task finishes once.
+/// Goal: whatever a host was doing that is killed, each attempt has one end, and each task finishes once.
 /// Method: a host is killed in the middle; the attempts are those that finished, failed, were lost, and were put back.
 #[test]
 fn a_killed_host_loses_no_task() {

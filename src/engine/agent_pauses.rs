@@ -178,6 +178,11 @@ impl AgentPauses {
     /// The host of an agent has failed before it ran.
     fn host_failed(&mut self, agent_id: &str, why: &str, now: Timestamp) {
         self.refused(agent_id, why, now);
+        if self.awaits_host {
+            // While its host was being started the agent had no room, for however long that took.
+            let seen = self.seen.entry(agent_id.to_owned()).or_insert(now);
+            *seen = now.max(*seen);
+        }
         if let Some(agent) = self.agents.get_mut(agent_id) {
             agent.host_failures = agent.host_failures.saturating_add(1);
         }
@@ -312,6 +317,11 @@ mod tests {
         let told = "no host of tasks has started on any agent: not found";
         assert_eq!(pauses.no_host_runs(at(61)).as_deref(), Some(told));
         assert_eq!(pauses.no_host_runs(at(361)), None, "none has room");
+        pauses.host_failed("S2", "no", at(361));
+        assert_eq!(
+            pauses.no_host_runs(at(361)).as_deref(),
+            Some("no host of tasks has started on any agent: no")
+        );
         pauses.agent_lost("S1");
         assert!(pauses.no_host_runs(at(300)).unwrap().ends_with(": no"));
         pauses.started("S2", true);

@@ -33,10 +33,10 @@ use crate::time::Timestamp;
 /// end are those whose ends the cluster had not told by then. Executors that the engine adopts from a former one are
 /// none of the queue's.
 ///
-/// A task that its agent never starts, because it drops it or because its host never runs, waits again, up to 16 times,
-/// and the agent gets no tasks for a [pause](AgentPauses). If no host has ever run and on each agent three have failed
-/// in a row, all tasks that wait fail with the reason: their ends name no [executor](TaskEnd::executor). So they do if
-/// the cluster [refuses](Notice::Refused) the framework. With an
+/// A task that its agent never starts, because it drops it or because its host never runs, waits again, up to 16 times;
+/// after that it ends as its agent says. The agent gets no tasks for a [pause](AgentPauses). If no host has ever run
+/// and on each agent three have failed in a row, all tasks that wait fail with the reason: their ends name no
+/// [executor](TaskEnd::executor). So they do if the cluster [refuses](Notice::Refused) the framework. With an
 /// [exclusion rule](crate::config::ExclusionRule) that excludes agents before that, as the default one does after two
 /// failures, tasks wait for the end of the exclusion instead; what an agent has no room on its disk for counts, too.
 ///
@@ -65,7 +65,8 @@ use crate::time::Timestamp;
 ///     let command = Command::new(vec!["true".to_owned()]);
 ///     queue.push(0, Task::new(tag, cores, memory), command)?;
 /// }
-/// let config = Config::builder().smallest_task(cores, memory).build()?;
+/// // That a task fails is no agent's fault: by default the second failure would exclude its agent for an hour.
+/// let config = Config::builder().smallest_task(cores, memory).exclusion(None).build()?;
 /// let kernel = Kernel::new(config, IdScheme::unique("work", 1)?);
 /// let cluster = LocalCluster::new(LocalConfig::new("local-cluster[1,2,1024]".parse()?))?;
 /// let engine = queue.start(kernel, Arc::new(cluster), EngineOptions::default(), Box::new(Unobserved))?;
@@ -127,7 +128,7 @@ pub(super) struct WorkState {
     pub(super) waiting: WaitingTasks,
     /// The tasks that were launched, by executor.
     pub(super) launched: HashMap<String, LaunchedTask>,
-    /// Executors that came back after they had been given up.
+    /// Executors that came back after they had been given up, until [`WorkQueue::end_surplus`] ends them.
     returned: Vec<String>,
     gpus_picked: u32,
     chooser: Chooser,
@@ -155,7 +156,8 @@ pub(super) struct QueuedTask {
 pub(super) struct LaunchedTask {
     pub(super) tag: u64,
     pub(super) agent_id: String,
-    pub(super) has_run: bool,
+    /// It was seen running, or was to end: however it ends, it isn't put back.
+    pub(super) has_own_end: bool,
 }
 
 impl WorkQueue {
@@ -184,7 +186,8 @@ impl WorkQueue {
         (Arc::new(WorkQueue { state: Mutex::new(state) }), received)
     }
 
-    /// Adds a task. May be called at any time, by any thread.
+    /// Adds a task. May be called at any time, by any thread. If the cluster has refused the framework, the task ends
+    /// at once.
     ///
     /// # Errors
     /// If a task of its tag waits or hasn't ended, or if the tag isn't below [`WorkQueue::HOST_TAGS`].
@@ -275,8 +278,9 @@ impl WorkQueue {
         state.send(ends);
         if let Notice::Refused { why } = notice {
             state.refused = Some(why.clone());
-            state.fail_if_refused();
         }
+        // What is put back would wait for ever.
+        state.fail_if_refused();
     }
 
     /// The engine has ended: there are no more ends.
@@ -340,7 +344,7 @@ impl WorkState {
             Notice::Placed(placed) => {
                 let tag = placed.tag.filter(|tag| self.tasks.contains_key(tag))?;
                 let agent_id = placed.agent_id.clone();
-                let launched = LaunchedTask { tag, agent_id, has_run: false };
+                let launched = LaunchedTask { tag, agent_id, has_own_end: false };
                 self.launched.insert(placed.executor.clone(), launched);
                 None
             }
@@ -406,6 +410,7 @@ impl TaskChooser for WorkQueue {
     fn unplaced(&self, unplaced: &[Unplaced]) {
         let mut state = self.state();
         unplaced.iter().for_each(|it| state.take_back(it.tag));
+        state.fail_if_refused();
     }
 }
 
@@ -463,7 +468,7 @@ mod tests {
     use crate::config::Config;
     use crate::engine::PlacedExecutor;
     use crate::ids::IdScheme;
-    use crate::kernel::Decisions;
+    use crate::kernel::{Decisions, Reason};
     use crate::offer::{Offer, Resource};
     use crate::resources::{Mebibytes, MilliCpus};
     use crate::status::{StatusUpdate, TaskState, UpdateReason};
@@ -666,8 +671,8 @@ mod tests {
         assert_eq!((queued.offer("S1", 1.0), queued.offer("S2", 1.0).len()), (vec![], 1));
     }
 
-    /// Goal: if the cluster refuses the framework, what waits fails with the reason, and what is pushed later at once;
-    /// what is in flight keeps its own end. Method: a refusal with a task of each kind.
+    /// Goal: if the cluster refuses the framework, what waits fails with the reason, and what is pushed, put back or
+    /// not placed later at once; what is in flight keeps its own end. Method: a refusal with a task of each kind.
     #[test]
     fn nothing_waits_for_a_cluster_that_refuses() {
         let queued = Queued::new(false, false);
@@ -681,6 +686,19 @@ mod tests {
         assert_eq!(told().collect::<Vec<_>>(), [refused(2), refused(1), refused(3)]);
         queued.update(&executor, Change::Ended(Fate::Finished));
         assert_eq!(told().map(|end| end.0).collect::<Vec<_>>(), [0]);
+
+        let queued = Queued::new(false, false);
+        assert!(queued.push(0, 0, 500) && queued.push(1, 0, 500));
+        let placed = queued.offer("S1", 1.0);
+        queued.noticed(Notice::Refused { why: "no".to_owned() });
+        queued.update_as(&placed[0].1, TaskState::Dropped, Change::Ended(Fate::Lost));
+        let unplaced = Unplaced { pick: 0, tag: placed[1].0, reason: Reason::Stopping };
+        queued.queue.unplaced(&[unplaced]);
+        let told = queued.ends.try_iter().map(|it| (it.task.tag, it.executor, it.message));
+        assert_eq!(
+            told.collect::<Vec<_>>(),
+            [0, 1].map(|tag| (tag, String::new(), "no".to_owned()))
+        );
     }
 
     /// Goal: a task that was to end isn't started again. Method: one that is dropped after it was told to be killed.

@@ -18,13 +18,13 @@ impl WorkState {
         match notice {
             Notice::Updated { executor, state: TaskState::Killing, .. } => {
                 if let Some(launched) = self.launched.get_mut(executor) {
-                    launched.has_run = true;
+                    launched.has_own_end = true;
                 }
                 false
             }
             Notice::Updated { executor, state: TaskState::Running, .. } => {
                 if let Some(launched) = self.launched.get_mut(executor) {
-                    launched.has_run = true;
+                    launched.has_own_end = true;
                     self.pauses.started(&launched.agent_id, false);
                 } else if let Some((_, agent_id)) =
                     self.hosts.as_ref().and_then(|hosts| hosts.host(executor))
@@ -73,7 +73,7 @@ impl WorkState {
         (end, why): (Option<UnstartedEnd>, &str),
         at: Timestamp,
     ) -> bool {
-        let Some(LaunchedTask { tag, agent_id, has_run: false }) = self.launched.get(executor)
+        let Some(LaunchedTask { tag, agent_id, has_own_end: false }) = self.launched.get(executor)
         else {
             return false;
         };

@@ -114,8 +114,25 @@ impl Framework {
     #[track_caller]
     pub(crate) fn wait_state(&self, executor: &str, state: TaskState) {
         eventually(PATIENCE, &format!("{executor} is {state:?}"), || {
-            let states = self.states(executor);
-            if states.last() == Some(&state) { Ok(()) } else { Err(format!("{states:?}")) }
+            let updates = self.updates(executor);
+            let told = || updates.iter().map(|it| (it.state, &*it.message)).collect::<Vec<_>>();
+            let is_last = updates.last().is_some_and(|update| update.state == state);
+            if is_last { Ok(()) } else { Err(format!("{:?}", told())) }
+        });
+    }
+
+    /// Waits until this many executors run, whichever they are.
+    #[track_caller]
+    pub(crate) fn wait_running(&self, count: usize) {
+        eventually(PATIENCE, &format!("{count} executors run"), || {
+            let mut last = std::collections::BTreeMap::new();
+            for event in self.events() {
+                if let Event::Update(Update { executor, state, message, .. }) = event {
+                    last.insert(executor, (state, message));
+                }
+            }
+            let running = last.values().filter(|(state, _)| *state == TaskState::Running);
+            if running.count() == count { Ok(()) } else { Err(format!("{last:?}")) }
         });
     }
 

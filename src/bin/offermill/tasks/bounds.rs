@@ -41,7 +41,7 @@ impl TaskQueue {
 
     /// Offers are suppressed, or are about to be.
     pub(crate) fn no_offers_wanted(&self) {
-        self.lock().offer_watch.stop();
+        self.lock().survey.stop();
     }
 
     /// The queues whose demand has changed, and whether they have some: tasks that are yet to start.

@@ -20,7 +20,7 @@ impl TaskChooser for TaskQueue {
         if state.is_stopping || state.failure.is_some() {
             return;
         }
-        state.offer_watch.look(now);
+        state.survey.offered(now);
         let mut queues = rooms.queues_left();
         for task in state.picked.values() {
             // If it is booked already, it takes its room twice until its launch is prepared. Nothing revives offers
@@ -32,7 +32,7 @@ impl TaskChooser for TaskQueue {
         for room in list.iter().filter(|room| room.tasks() > 0) {
             let Some(offer) = rooms.offer(room) else { continue };
             if state.agents.offered(offer.agent_id, offer.hostname, room.left()) {
-                state.offer_watch.restart(now);
+                state.survey.changed(now);
             }
         }
         let is_wanted = |room: &Room| state.ready.have_one_for(room);
@@ -66,7 +66,7 @@ impl TaskChooser for TaskQueue {
         }
         if !self.caps_left(state).take(self.list.least) {
             // The kernel declines all until something ends.
-            state.offer_watch.stop();
+            state.survey.stop();
         }
         if !state.write(&lines) {
             for pick in &*picks {

@@ -6,10 +6,10 @@
 //!                                               └► results.rs: a line before each attempt and at each end
 //! ```
 
+mod agent_survey;
 mod bounds;
 mod choose;
 pub(crate) mod demand;
-mod offer_watch;
 pub(crate) mod order;
 pub(crate) mod parse;
 pub(crate) mod queue;

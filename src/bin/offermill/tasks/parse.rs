@@ -134,7 +134,7 @@ fn from_object(
     let argv = command(value("command"))?;
     let mut task = plain(argv, line, defaults);
     if let Some(id) = value("id") {
-        task.id = id_text(id)?;
+        task.id = id_text("id", id)?;
     }
     if let Some(cores) = value("cores") {
         task.cores = cores_of("cores", &amount_text("cores", cores)?)?;
@@ -153,8 +153,10 @@ fn from_object(
     }
     if let Some(after) = value("after") {
         task.after = match after {
-            Value::Array(ids) => ids.iter().map(id_text).collect::<Result<_, _>>()?,
-            id => vec![id_text(id)?],
+            Value::Array(ids) => {
+                ids.iter().map(|id| id_text("after", id)).collect::<Result<_, _>>()?
+            }
+            id => vec![id_text("after", id)?],
         };
     }
     if let Some(queue) = value("queue") {
@@ -193,15 +195,15 @@ fn command(value: Option<&Value>) -> Result<Vec<String>, String> {
 }
 
 /// An id: a text, or a whole number.
-fn id_text(value: &Value) -> Result<String, String> {
+fn id_text(key: &str, value: &Value) -> Result<String, String> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Number(number) if number.is_u64() => number.to_string(),
-        other => return Err(must("id", other, "a text or a whole number")),
+        other => return Err(must(key, other, "a text or a whole number")),
     };
     if text.is_empty() || text.len() > ID_BYTES_MAX || text.chars().any(char::is_control) {
         let allowed = format!("of 1 to {ID_BYTES_MAX} bytes without control characters");
-        return Err(must("id", value, &allowed));
+        return Err(must(key, value, &allowed));
     }
     Ok(text)
 }

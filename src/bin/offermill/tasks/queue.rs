@@ -15,8 +15,8 @@ use offermill::{ProcessExit, ResourceSums, Task, Timestamp};
 use crate::model::end_cause::EndCause;
 use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
+use crate::tasks::agent_survey::AgentSurvey;
 use crate::tasks::demand::QueueDemand;
-use crate::tasks::offer_watch::OfferWatch;
 use crate::tasks::order::TaskList;
 use crate::tasks::quotas::TaskQuotas;
 use crate::tasks::ready::{ReadyTasks, SeenAgents, TaskSize};
@@ -60,7 +60,7 @@ pub(super) struct TaskQueueState {
     pub(super) ready: ReadyTasks,
     pub(super) agents: SeenAgents,
     pub(super) pauses: AgentPauses,
-    pub(super) offer_watch: OfferWatch,
+    pub(super) survey: AgentSurvey,
     pub(super) counts: TaskCounts,
     /// What the tasks in flight take.
     pub(super) taken: ResourceSums,
@@ -129,7 +129,7 @@ impl TaskQueue {
             ready: ReadyTasks::default(),
             agents: SeenAgents::default(),
             pauses: pauses.unwrap_or_default(),
-            offer_watch: OfferWatch::default(),
+            survey: AgentSurvey::default(),
             counts,
             taken: ResourceSums::NONE,
             demand: QueueDemand::new(&terms.queues, list.tasks.iter().map(|it| it.queue)),
@@ -758,6 +758,29 @@ mod tests {
         assert_eq!(refused(&queue, 100), 0, "it fits on the other");
         queue.agent_lost("S2", at(100));
         assert_eq!((refused(&queue, 129), refused(&queue, 130)), (0, 1));
+
+        // A lost agent is not forgotten while tasks may run there.
+        let folder = tempfile::tempdir().unwrap();
+        let mut queue = queue_of(folder.path(), None, &[r#"{"command": "true", "cores": 1.5}"#; 2]);
+        queue.terms.most.cores = MilliCpus::from_cores(8);
+        assert_eq!(pick_at(&queue, at(0)), [0]);
+        queue.agent_lost("S1", at(0));
+        assert_eq!(pick_on(&queue, "S2", 1.0, at(1)), [] as [u64; 0]);
+        assert_eq!(refused(&queue, 100), 0, "it fits where its like runs");
+        ended_in(&queue, 0);
+        assert_eq!(refused(&queue, 100), 1);
+    }
+
+    /// Goal: that an agent is lost begins no survey at a cap, where no offers come. Method: a task that fills the cap.
+    #[test]
+    fn a_lost_agent_begins_no_survey() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut queue = queue_of(folder.path(), None, &["true", "true"]);
+        queue.terms.tasks_max = 1;
+        assert_eq!(pick(&queue), [0]);
+        queue.agent_lost("S2", Timestamp::ORIGIN);
+        let later = Timestamp::ORIGIN.plus(Duration::from_secs(1000));
+        assert!(!queue.lock().survey.is_complete(later));
     }
 
     /// Goal: idle hosts don't keep tasks from running, and are kept otherwise. Method: a host whose task has ended,

@@ -124,9 +124,16 @@ struct SeenAgent {
     left: ResourceSums,
     /// The most that it has offered.
     most: ResourceSums,
+    /// It was reported lost, and has offered nothing since.
+    is_lost: bool,
 }
 
 impl SeenAgent {
+    /// Whether it may still be there: tasks on a lost agent may run, and it may come back with them.
+    fn is_there(&self) -> bool {
+        !self.is_lost || self.held != ResourceSums::NONE
+    }
+
     /// Whether a task of this size fits: into the most that the agent has offered, or if no task were there.
     fn has_room(&self, size: &TaskSize) -> bool {
         size.fitting(self.most) > 0 || size.fitting(self.held.saturating_add(self.left)) > 0
@@ -135,25 +142,28 @@ impl SeenAgent {
 
 impl SeenAgents {
     pub(super) fn is_empty(&self) -> bool {
-        self.agents.is_empty()
+        !self.agents.values().any(SeenAgent::is_there)
     }
 
     /// Records what an agent offers. Returns whether it is more than ever before.
     pub(super) fn offered(&mut self, agent_id: &str, host: &str, left: ResourceSums) -> bool {
         if !self.agents.contains_key(agent_id) {
             let (host, none) = (host.to_owned(), ResourceSums::NONE);
-            let fresh = SeenAgent { host, held: none, left: none, most: none };
+            let fresh = SeenAgent { host, held: none, left: none, most: none, is_lost: false };
             self.agents.insert(agent_id.to_owned(), fresh);
         }
         let Some(agent) = self.agents.get_mut(agent_id) else { return false };
-        agent.left = left;
+        (agent.left, agent.is_lost) = (left, false);
         let most = agent.most.max_of_each(left);
         std::mem::replace(&mut agent.most, most) != most
     }
 
-    /// An agent is lost, with what tasks have there.
+    /// An agent is lost. It isn't forgotten before the last task there has ended or was given up.
     pub(super) fn lost(&mut self, agent_id: &str) {
-        self.agents.remove(agent_id);
+        if let Some(agent) = self.agents.get_mut(agent_id) {
+            agent.is_lost = true;
+        }
+        self.agents.retain(|_, agent| agent.is_there());
     }
 
     /// Records that a task has taken this of an agent.
@@ -171,9 +181,13 @@ impl SeenAgents {
         }
     }
 
+    fn there(&self) -> impl Iterator<Item = &SeenAgent> {
+        self.agents.values().filter(|agent| agent.is_there())
+    }
+
     /// Whether some agent is large enough.
     fn have_room(&self, size: &TaskSize) -> bool {
-        self.agents.values().any(|agent| agent.has_room(size))
+        self.there().any(|agent| agent.has_room(size))
     }
 
     /// What the agent that lacks the least has, as in `the nearest agent, host-1, has 4 cores, 8192 MiB`. `None` if no
@@ -193,7 +207,7 @@ impl SeenAgents {
         let order = |a: &&SeenAgent, b: &&SeenAgent| {
             nearness(a).total_cmp(&nearness(b)).then(b.host.cmp(&a.host))
         };
-        let nearest = self.agents.values().max_by(order)?;
+        let nearest = self.there().max_by(order)?;
         let ResourceSums { cores, memory, gpus } = nearest.most;
         let gpus = if size.gpus > Gpus::ZERO { format!(", {gpus} GPUs") } else { String::new() };
         Some(format!("the nearest agent, {}, has {cores} cores, {memory}{gpus}", nearest.host))

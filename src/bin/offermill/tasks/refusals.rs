@@ -11,7 +11,7 @@ impl TaskQueue {
     pub(crate) fn refuse_too_large(&self, now: Timestamp) -> Vec<TaskEvent> {
         let mut guard = self.lock();
         let state = &mut *guard;
-        if !state.offer_watch.has_seen_all(now) || state.is_stopping {
+        if !state.survey.is_complete(now) || state.is_stopping {
             return Vec::new();
         }
         let mut events = Vec::new();

@@ -23,7 +23,7 @@ impl TaskQueue {
         let mut state = self.lock();
         state.pauses.agent_lost(agent_id);
         state.agents.lost(agent_id);
-        state.offer_watch.restart(now);
+        state.survey.changed(now);
     }
 
     /// Puts back a task whose attempt was never started, and has its agent get no tasks for a while. Returns what is to
