@@ -58,14 +58,14 @@ fn wait_until(is_so: impl Fn() -> bool) {
 }
 
 /// Goal: all tasks of a file run once, whatever their sizes, and the results say where their output is. Method: thirty
-/// commands, and one object with variables.
+/// commands, and one object with variables, of which one is the id's: that is not replaced.
 #[test]
 fn all_tasks_succeed() {
     let folder = Folder::new();
     let mut text: String = (1..=30).map(|number| format!("echo number {number}\n")).collect();
     text.push_str(
         r#"{"id": "own", "command": ["sh", "-c", "echo $A $OFFERMILL_TASK_ID $OFFERMILL_TASK_ATTEMPT"],
-            "cores": 0.5, "memory": "32m", "env": {"A": "b c"}}"#
+            "cores": 0.5, "memory": "32m", "env": {"A": "b c", "OFFERMILL_TASK_ID": "x"}}"#
             .replace('\n', "")
             .as_str(),
     );

@@ -141,8 +141,10 @@ fn executors_survive_the_connection() {
     assert_eq!(again.session, first.session);
     let held: Vec<_> = again.executors.iter().map(|it| (&*it.key.executor, it.state)).collect();
     assert_eq!(held, [("e1", running), ("e2", ReportedState::Failed)]);
-    let states: Vec<_> =
+    // Which of the two was seen running first is open; each has its own updates in order.
+    let mut states: Vec<_> =
         again.unacknowledged.iter().map(|it| (&*it.key.executor, it.state)).collect();
+    states.sort_by_key(|(executor, _)| *executor);
     let all = [
         ("e1", starting),
         ("e1", running),

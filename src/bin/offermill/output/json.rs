@@ -65,7 +65,7 @@ impl Renderer for JsonRenderer {
                 "executor_limit": config.executor_limit(),
                 "memory_mib": config.memory_taken().get(),
                 "until_finished": settings.until_finished,
-                "executor_failures_max": settings.failures_max,
+                "executor_failures_max": Some(settings.failures_max).filter(|most| *most < u64::MAX),
                 "shutdown_timeout_ms": millis(settings.shutdown_timeout),
                 "page": settings.page_url,
             }),

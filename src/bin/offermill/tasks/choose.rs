@@ -194,7 +194,7 @@ impl Launcher for TaskQueue {
             ("OFFERMILL_TASK_ATTEMPT".to_owned(), attempt.to_string()),
         ];
         // A later variable of a name replaces an earlier one.
-        let all = self.terms.variables.iter().chain(&own).chain(&task.env).cloned();
+        let all = self.terms.variables.iter().chain(&task.env).chain(&own).cloned();
         let variables: BTreeMap<String, String> = all.collect();
         let command =
             Command::new(task.argv.clone()).with_form(self.terms.form).with_environment(variables);
