@@ -19,7 +19,7 @@ const ROUNDS: usize = 101;
 /// How long a sample takes at least, its preparation included.
 const SAMPLE_MIN: Duration = Duration::from_millis(4);
 
-/// One of those that are compared: its name, and what times so many turns of it.
+/// One of those that are compared: its name, and what times a number of its turns.
 pub(crate) type Compared<'a> = (&'a str, &'a mut dyn FnMut(u64) -> Duration);
 
 /// Benches each in this group, and then takes the ratios of each to those after it, unless some of them weren't asked

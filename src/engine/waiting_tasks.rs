@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::QueueId;
+use crate::kernel::choosers::EqualTasks;
 use crate::kernel::{QueuesLeft, ResourceSums, Room, Task};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
@@ -22,12 +23,9 @@ fn kind_of(task: &Task) -> WorkKind {
     (task.queue, task.cores, task.memory, task.gpus)
 }
 
-/// How many tasks of a kind fit into what is left.
-fn fitting((_, cores, memory, gpus): WorkKind, left: ResourceSums) -> u64 {
-    let by = |left: u64, taken: u64| left.checked_div(taken).unwrap_or(u64::MAX);
-    by(left.cores.millis(), cores.millis())
-        .min(by(left.memory.get(), memory.get()))
-        .min(by(left.gpus.get().into(), gpus.get().into()))
+/// What a task of a kind takes.
+fn sums((_, cores, memory, gpus): WorkKind) -> ResourceSums {
+    ResourceSums { cores, memory, gpus }
 }
 
 impl WaitingTasks {
@@ -60,25 +58,16 @@ impl WaitingTasks {
 
     /// Whether any of them fits into a room.
     pub(super) fn have_one_for(&self, room: &Room) -> bool {
-        self.by_kind.keys().any(|kind| fitting(*kind, room.left()) > 0)
+        self.by_kind.keys().any(|kind| sums(*kind).times_in(room.left()) > 0)
     }
 
     /// The first ones, in their order: of each kind as many as have room if others get none.
     pub(super) fn first(&self, rooms: &[Room], queues: &QueuesLeft) -> Vec<RankedTag> {
-        let mut first = Vec::new();
-        let widest = rooms.iter().fold(ResourceSums::NONE, |most, it| most.max_of_each(it.left()));
+        let (mut first, fitting) = (Vec::new(), EqualTasks::new(rooms));
         for (kind, alike) in &self.by_kind {
-            // There may be many kinds, of which few fit anywhere, and of each a few tasks.
-            let wanted = fitting(*kind, queues.room(kind.0)).min(alike.len() as u64);
-            let wanted = if fitting(*kind, widest) > 0 { wanted } else { 0 };
-            let mut most: u64 = 0;
-            for room in rooms {
-                if most >= wanted {
-                    break;
-                }
-                most = most.saturating_add(fitting(*kind, room.left()).min(room.tasks().into()));
-            }
-            let most = most.min(wanted);
+            let each = sums(*kind);
+            let wanted = each.times_in(queues.room(kind.0)).min(alike.len() as u64);
+            let most = fitting.count(each, wanted);
             first.extend(alike.iter().take(usize::try_from(most).unwrap_or(usize::MAX)));
         }
         first.sort_unstable();

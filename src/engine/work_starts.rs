@@ -44,7 +44,7 @@ impl WorkState {
             } => {
                 let end = UnstartedEnd::of(*state, *reason, process.as_deref());
                 self.host_ended(executor, end, message, at);
-                self.put_back_unstarted(executor, (end, message), at)
+                self.put_back_unstarted(executor, end, message, at)
             }
             Notice::GivenUp { executor } => {
                 self.host_ended(executor, None, "", at);
@@ -70,7 +70,8 @@ impl WorkState {
     fn put_back_unstarted(
         &mut self,
         executor: &str,
-        (end, why): (Option<UnstartedEnd>, &str),
+        end: Option<UnstartedEnd>,
+        why: &str,
         at: Timestamp,
     ) -> bool {
         let Some(LaunchedTask { tag, agent_id, has_own_end: false }) = self.launched.get(executor)
@@ -96,7 +97,7 @@ impl WorkState {
     /// Ends the tasks that wait if none is in flight and no host will run.
     pub(super) fn refuse_without_hosts(&mut self, at: Timestamp, notice: &Notice) -> Vec<TaskEnd> {
         let is_end = matches!(notice, Notice::Updated { change: Change::Ended(_), .. });
-        if !is_end || self.hosts.is_none() || self.waiting.len() < self.tasks.len() {
+        if !is_end || self.waiting.len() < self.tasks.len() {
             return Vec::new();
         }
         let Some(why) = self.pauses.no_host_runs(at) else { return Vec::new() };

@@ -58,7 +58,7 @@ fn wait_until(is_so: impl Fn() -> bool) {
 }
 
 /// Goal: all tasks of a file run once, whatever their sizes, and the results say where their output is. Method: thirty
-/// commands, and one object with variables, of which one is the id's: that is not replaced.
+/// commands, and one object with variables, of which one would hide the task's id, and doesn't.
 #[test]
 fn all_tasks_succeed() {
     let folder = Folder::new();

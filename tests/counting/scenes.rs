@@ -76,16 +76,13 @@ impl Scene {
     pub(super) fn place(&mut self, size: Size, tasks: u64) -> Vec<Write> {
         let resources =
             [Resource::scalar("cpus", size.cores), Resource::scalar("mem", size.memory)];
-        let names: Vec<String> = (0..size.agents).map(|agent| format!("S{agent}")).collect();
-        let offers: Vec<Offer<'_>> =
-            names.iter().map(|name| Offer::new(name, name, name, &resources, &[])).collect();
         let task = |tag| Task::new(tag, MilliCpus::from_cores(1), Mebibytes::new(1));
         let tasks: Vec<Task> = (0..tasks).map(task).collect();
         let mut picks = Picks::new();
-        record_writes(|| {
-            let rooms = self.handler.propose(&offers, NOW);
+        self.answer(size.agents, &resources, |handler, offers, decisions| {
+            let rooms = handler.propose(offers, NOW);
             Chooser::new().round_robin(rooms.list(), &tasks, &mut picks);
-            rooms.commit(&picks, NOW, &mut self.decisions);
+            rooms.commit(&picks, NOW, decisions);
         })
     }
 
@@ -95,10 +92,22 @@ impl Scene {
         resources: &[Resource<'_>],
         now: Timestamp,
     ) -> Vec<Write> {
+        self.answer(agents, resources, |handler, offers, decisions| {
+            handler.resource_offers(offers, now, decisions);
+        })
+    }
+
+    /// Has `answer` answer one offer of each agent. Returns what that wrote.
+    fn answer(
+        &mut self,
+        agents: usize,
+        resources: &[Resource<'_>],
+        answer: impl FnOnce(&mut Handler, &[Offer<'_>], &mut Decisions),
+    ) -> Vec<Write> {
         let names: Vec<String> = (0..agents).map(|agent| format!("S{agent}")).collect();
         let offers: Vec<Offer<'_>> =
             names.iter().map(|name| Offer::new(name, name, name, resources, &[])).collect();
-        record_writes(|| self.handler.resource_offers(&offers, now, &mut self.decisions))
+        record_writes(|| answer(&mut self.handler, &offers, &mut self.decisions))
     }
 
     /// The executors that the last batch placed.
@@ -111,9 +120,7 @@ impl Scene {
     pub(super) fn warm_up(&mut self, size: Size) {
         for _ in 0..2 {
             self.offer(size, NOW);
-            for id in self.started() {
-                self.update(id, TaskState::Finished);
-            }
+            self.end_started();
         }
     }
 
@@ -121,10 +128,12 @@ impl Scene {
     pub(super) fn warm_up_tasks(&mut self, size: Size, tasks: u64) {
         for _ in 0..2 {
             self.place(size, tasks);
-            for id in self.started() {
-                self.update(id, TaskState::Finished);
-            }
+            self.end_started();
         }
+    }
+
+    fn end_started(&self) {
+        self.started().into_iter().for_each(|id| drop(self.update(id, TaskState::Finished)));
     }
 
     pub(super) fn update(&self, id: ExecutorId, state: TaskState) -> Vec<Write> {

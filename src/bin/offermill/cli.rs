@@ -92,7 +92,8 @@ const JSON_NOTES: &str = "\
   out_of_sight, returned, given_up, refused_return, ended, excluded, all_excluded,
   waiting, agent_lost, task (an attempt of it ended), demand, overflow, unreadable,
   call_failed, shuffle_registered, shuffle_failing, journal_ended, refused, limit,
-  queues, kill, answer, totals (each 10 s), stopping, summary (the last, except after a second Ctrl-C),
+  queues, kill, answer, totals (each 10 s), stopping, summary (the last, except after
+  a second Ctrl-C),
   left_out (the number of \"lines\" that were left out because they weren't read in time).
 Events of executors have \"executor\", \"agent_id\", \"host\", \"state\", \"cores\",
 \"memory_mib\", \"gpus\", \"port\" and \"message\"; \"placed\" has \"replaces\" too,

@@ -210,17 +210,17 @@ impl AgentSession {
             EventType::Kill => {
                 let kill = event.kill.as_ref().ok_or_else(without)?;
                 let reactions = self.tasks.kill(&kill.task_id.value, kill.kill_policy.as_ref());
-                self.react_to(reactions, Some(calls));
+                self.react(reactions, Some(calls));
             }
             EventType::Acknowledged => {
                 let uuid = &event.acknowledged.as_ref().ok_or_else(without)?.uuid;
                 let task = self.updates.acknowledge(uuid);
                 let starts = task.map(|task| self.tasks.acknowledged(&task)).unwrap_or_default();
-                self.react_to(starts, Some(calls));
+                self.react(starts, Some(calls));
             }
             EventType::Shutdown => {
                 let reactions = self.tasks.finish(self.agent.environment.shutdown_grace);
-                self.react_to(reactions, Some(calls));
+                self.react(reactions, Some(calls));
             }
             // There is nothing else to ask for.
             EventType::Message => calls.send(self.agent.message(self.tasks.list())),
@@ -242,7 +242,7 @@ impl AgentSession {
             let reaction = self.tasks.follow(report);
             if self.tasks.is_abandoned() {
                 let finish = self.tasks.finish(Duration::ZERO);
-                self.react_to(finish, None);
+                self.react(finish, None);
             }
             return reaction;
         }
@@ -252,21 +252,19 @@ impl AgentSession {
         self.tasks.anchor_end().filter(|_| !wait.is_zero())
     }
 
-    fn react_to(&mut self, reactions: Vec<Reaction>, calls: Option<&AgentCalls>) {
-        reactions.into_iter().for_each(|reaction| self.react(Some(reaction), calls));
-    }
-
-    fn react(&mut self, reaction: Option<Reaction>, calls: Option<&AgentCalls>) {
-        match reaction {
-            None | Some(Reaction::Wait) => {}
-            Some(Reaction::Request(request)) => {
-                // A loop that has ended has ended its tasks.
-                let _sent = self.to_tasks.send(HostMessage::Request(request));
-            }
-            Some(Reaction::Report(status)) => {
-                let update = self.updates.add(*status, Instant::now());
-                if let Some(calls) = calls {
-                    calls.send(self.agent.update(update));
+    fn react(&mut self, reactions: impl IntoIterator<Item = Reaction>, calls: Option<&AgentCalls>) {
+        for reaction in reactions {
+            match reaction {
+                Reaction::Wait => {}
+                Reaction::Request(request) => {
+                    // A loop that has ended has ended its tasks.
+                    let _sent = self.to_tasks.send(HostMessage::Request(request));
+                }
+                Reaction::Report(status) => {
+                    let update = self.updates.add(*status, Instant::now());
+                    if let Some(calls) = calls {
+                        calls.send(self.agent.update(update));
+                    }
                 }
             }
         }

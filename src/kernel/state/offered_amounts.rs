@@ -51,6 +51,15 @@ impl ResourceSums {
         self.each(other, u64::saturating_sub, u32::saturating_sub)
     }
 
+    /// Returns how many times these amounts fit into `left`; [`u64::MAX`] if all of them are zero.
+    #[must_use]
+    pub fn times_in(self, left: ResourceSums) -> u64 {
+        let by = |left: u64, taken: u64| left.checked_div(taken).unwrap_or(u64::MAX);
+        by(left.cores.millis(), self.cores.millis())
+            .min(by(left.memory.get(), self.memory.get()))
+            .min(by(left.gpus.get().into(), self.gpus.get().into()))
+    }
+
     /// Returns the larger of both for each kind.
     #[must_use]
     pub fn max_of_each(self, other: ResourceSums) -> ResourceSums {

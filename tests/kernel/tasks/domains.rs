@@ -75,8 +75,8 @@ fn rooms_are_in_the_domains_of_their_offers() {
     assert_eq!(decisions.executors(), 2);
 }
 
-/// Goal: tasks are spread over the zones of agents' fault domains, no two more than so many apart. Method: agents of
-/// three zones, of which one has room for one task and one for many, and tasks in batches, at most 1, 2 and 3 apart.
+/// Goal: tasks are spread over the zones of agents' fault domains, no two further apart than is asked. Method: agents
+/// of three zones, of which one has room for one task and one for many, at most 1, 2 and 3 apart.
 #[test]
 fn zones_stay_as_near_as_asked() {
     for apart in 1..=3 {

@@ -149,7 +149,7 @@ fn is_below(pid: u32, parent: u32) -> bool {
     pid == parent || status.lines().any(|line| line == format!("PPid:\t{parent}"))
 }
 
-/// Runs tasks to their ends, and does this once so many have finished. Returns what was told.
+/// Runs tasks to their ends. Once a quarter has finished, and once half has, a host is killed. Returns what was told.
 fn finish(mut queue: Queue, count: u64, log: &Path, cluster: &RealCluster) -> Told {
     let mut faults = vec![(count / 2, Fault::Host), (count / 4, Fault::Container)];
     let (mut finished, mut struck) = (BTreeSet::new(), Vec::new());

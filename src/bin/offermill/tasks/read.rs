@@ -24,10 +24,13 @@ pub(crate) fn read_tasks(name: &str, defaults: &TaskDefaults) -> Result<TaskList
         let tasks = read_lines("standard input", &mut io::stdin().lock(), defaults)?;
         return TaskList::new("standard input".to_owned(), tasks);
     }
-    let failed = |error: io::Error| format!("the tasks' file {name} can't be read: {error}");
-    let file = File::open(Path::new(name)).map_err(failed)?;
+    let file = File::open(Path::new(name)).map_err(|error| unreadable(name, &error))?;
     let read = |file: &File| read_lines(name, &mut BufReader::new(file), defaults);
     TaskList::new(name.to_owned(), read_at_rest(name, &file, read)?)
+}
+
+fn unreadable(name: &str, error: &io::Error) -> String {
+    format!("the tasks' file {name} can't be read: {error}")
 }
 
 /// Has `read` read a file.
@@ -39,9 +42,7 @@ fn read_at_rest<T>(
     file: &File,
     read: impl FnOnce(&File) -> Result<T, String>,
 ) -> Result<T, String> {
-    let metadata = || {
-        file.metadata().map_err(|error| format!("the tasks' file {name} can't be read: {error}"))
-    };
+    let metadata = || file.metadata().map_err(|error| unreadable(name, &error));
     let before = metadata()?;
     if before.is_dir() {
         return Err(format!("the tasks' file {name} is a folder"));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use offermill::choosers::EqualTasks;
 use offermill::config::QueueId;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{QueuesLeft, ResourceSums, Room};
@@ -33,12 +34,14 @@ impl TaskSize {
         }
     }
 
+    fn sums(&self) -> ResourceSums {
+        let TaskSize { cores, memory, gpus } = *self;
+        ResourceSums { cores, memory, gpus }
+    }
+
     /// How many tasks of this size fit into what is left.
     fn fitting(&self, left: ResourceSums) -> u64 {
-        let by = |left: u64, taken: u64| left.checked_div(taken).unwrap_or(u64::MAX);
-        by(left.cores.millis(), self.cores.millis())
-            .min(by(left.memory.get(), self.memory.get()))
-            .min(by(left.gpus.get().into(), self.gpus.get().into()))
+        self.sums().times_in(left)
     }
 }
 
@@ -70,20 +73,10 @@ impl ReadyTasks {
 
     /// The first tasks, in their order, of each queue and size that fits: as many as have room if others get none.
     pub(super) fn first(&self, rooms: &[Room], queues: &QueuesLeft) -> Vec<u32> {
-        let mut first = Vec::new();
-        let widest = rooms.iter().fold(ResourceSums::NONE, |most, it| most.max_of_each(it.left()));
+        let (mut first, fitting) = (Vec::new(), EqualTasks::new(rooms));
         for ((queue, size), tasks) in &self.by_kind {
-            // There may be many sizes, of which few fit anywhere, and of each a few tasks.
             let wanted = size.fitting(queues.room(*queue)).min(tasks.len() as u64);
-            let wanted = if size.fitting(widest) > 0 { wanted } else { 0 };
-            let mut most: u64 = 0;
-            for room in rooms {
-                if most >= wanted {
-                    break;
-                }
-                most = most.saturating_add(size.fitting(room.left()).min(room.tasks().into()));
-            }
-            let most = most.min(wanted);
+            let most = fitting.count(size.sums(), wanted);
             first.extend(tasks.iter().take(usize::try_from(most).unwrap_or(usize::MAX)));
         }
         first.sort_unstable();
@@ -142,7 +135,7 @@ impl SeenAgent {
 
 impl SeenAgents {
     pub(super) fn is_empty(&self) -> bool {
-        !self.agents.values().any(SeenAgent::is_there)
+        self.there().next().is_none()
     }
 
     /// Records what an agent offers. Returns whether it is more than ever before.

@@ -27,7 +27,7 @@ impl TaskQueue {
     pub(crate) fn refuse_without_hosts(&self, now: Timestamp) -> Vec<TaskEvent> {
         let mut guard = self.lock();
         let state = &mut *guard;
-        if state.is_stopping || state.hosts.is_none() || state.counts.running > 0 {
+        if state.is_stopping || state.counts.running > 0 {
             return Vec::new();
         }
         let Some(why) = state.pauses.no_host_runs(now) else { return Vec::new() };

@@ -34,11 +34,13 @@
 
 mod consolidate;
 mod domains;
+mod equal_tasks;
 mod gang;
 mod round_robin;
 mod spread;
 
 pub use domains::Domains;
+pub use equal_tasks::EqualTasks;
 pub use gang::{Gang, GangState};
 
 use super::picks::{Picks, Task};
