@@ -17,6 +17,14 @@ pub struct Memo {
     unmet: Option<Unmet>,
 }
 
+impl Memo {
+    /// Whether the last answer was that the constraint isn't met.
+    #[inline]
+    pub(crate) fn was_unmet(&self) -> bool {
+        self.unmet.is_some()
+    }
+}
+
 impl Constraint {
     /// Like [`Constraint::check`], but returns the result stored in `memo` if it still applies. Use one memo per agent.
     ///

@@ -167,7 +167,7 @@ impl AgentCache {
 
     /// Looks up the agents of these offers, for [`AgentCache::entry`], and prefetches their cells.
     pub(crate) fn locate(&mut self, offers: &[Offer<'_>], agents: &AgentTable) {
-        let AgentCache { known, cells, table, hasher, located, .. } = self;
+        let AgentCache { known, table, hasher, located, .. } = self;
         located.clear();
         if offers.len() <= AT_ONCE {
             self.locate_few(offers, agents);
@@ -180,18 +180,20 @@ impl AgentCache {
         }));
         // Only the last comparison decides. The other is cheap and loads what it needs.
         for (at, offer) in located.iter_mut().zip(offers) {
-            if let Some(cell) = cells.get(*at as usize).filter(|cell| **cell != NONE) {
-                agents.prefetch(*cell);
-            }
             let known = known.get(*at as usize);
             if !known.is_some_and(|known| known.id.ends_as(offer.agent_id.as_bytes())) {
                 *at = NONE;
             }
         }
         for (at, offer) in located.iter_mut().zip(offers) {
-            let known = known.get(*at as usize);
-            if known.is_none_or(|known| known.id.as_bytes() != offer.agent_id.as_bytes()) {
-                *at = NONE;
+            match known.get(*at as usize) {
+                Some(known) if known.id.as_bytes() == offer.agent_id.as_bytes() => {
+                    // The cell of an agent that doesn't meet the constraint isn't looked at.
+                    if !known.memo.was_unmet() && known.agent != AgentKey::NONE {
+                        agents.prefetch(known.agent.index());
+                    }
+                }
+                _ => *at = NONE,
             }
         }
     }

@@ -421,7 +421,13 @@ impl<'a, T: SlabCell> SlabCursor<'a, T> {
             }
             let next = (word & !u64::from(NONE)).wrapping_add(TAG_ONE) | u64::from(below);
             match head.compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Acquire) {
-                Ok(_) => return true,
+                Ok(_) => {
+                    // The next claim begins there: its line is asked for now. Relaxed: what is loaded isn't used.
+                    if let Some(next) = self.cells.get(self.offset(below)) {
+                        std::hint::black_box(next.next_free().load(Ordering::Relaxed));
+                    }
+                    return true;
+                }
                 Err(current) => word = current,
             }
             indices.truncate(start);
