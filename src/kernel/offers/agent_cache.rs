@@ -129,6 +129,8 @@ pub(crate) struct AgentCache {
     sweep_at: usize,
     /// The positions of the agents of the offers that were located last.
     located: Vec<u32>,
+    /// Whether the last batch recorded what agents offer; then the next one probably does, too.
+    records: bool,
 }
 
 impl AgentCache {
@@ -140,6 +142,7 @@ impl AgentCache {
             hasher: RandomState::default(),
             sweep_at: KEEP,
             located: Vec::new(),
+            records: false,
         }
     }
 
@@ -201,7 +204,7 @@ impl AgentCache {
     /// Looks up the agents of a few offers, all of which the processor works on at a time anyway.
     #[inline]
     fn locate_few(&mut self, offers: &[Offer<'_>], agents: &AgentTable) {
-        let AgentCache { known, cells, table, hasher, located, .. } = self;
+        let AgentCache { known, cells, table, hasher, located, records, .. } = self;
         for offer in offers {
             let id = offer.agent_id.as_bytes();
             let hash = hash(hasher, id);
@@ -209,6 +212,9 @@ impl AgentCache {
             let at = found.map_or(NONE, |place| place.at);
             if let Some(cell) = cells.get(at as usize).filter(|cell| **cell != NONE) {
                 agents.prefetch(*cell);
+                if *records {
+                    agents.prefetch_record(*cell);
+                }
             }
             let is_same = known.get(at as usize).is_some_and(|known| known.id.as_bytes() == id);
             located.push(if is_same { at } else { NONE });
@@ -230,6 +236,11 @@ impl AgentCache {
         let cached = &mut self.known[at as usize];
         cached.seen = seconds(now);
         (at, cached)
+    }
+
+    /// Called in each batch that has candidates: whether it records what agents offer.
+    pub(super) fn set_records(&mut self, records: bool) {
+        self.records = records;
     }
 
     /// Clears the batch numbers of all agents.

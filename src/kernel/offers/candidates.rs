@@ -443,6 +443,7 @@ impl CandidateSet {
                 Capacity::NONE
             }));
         }
+        agent_cache.set_records(!self.unrecorded.is_empty());
     }
 
     /// Whether no executor fits any candidate.

@@ -250,6 +250,7 @@ impl Core {
                 executor.publish(sequence);
             }
         }
+        cells.prefetch_next();
         Committed::Done(reached_cap)
     }
 

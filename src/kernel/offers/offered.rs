@@ -74,7 +74,8 @@ impl Core {
         } else {
             for some in candidates.unrecorded.chunks(PREFETCHED) {
                 for Unrecorded { candidate, .. } in some {
-                    self.agents.prefetch_record(candidates.list[*candidate as usize].agent);
+                    let agent = candidates.list[*candidate as usize].agent;
+                    self.agents.prefetch_record(agent.index());
                 }
                 for Unrecorded { candidate, offered, .. } in some {
                     self.record_agent(&batch, candidates, agent_cache, &[*candidate], *offered);

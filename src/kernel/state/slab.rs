@@ -84,6 +84,8 @@ pub(crate) struct SlabCursor<'a, T: SlabCell> {
     first: u32,
     cells: &'a [T],
     hints: &'a [T::Hint],
+    /// The cell that was below those claimed last, or [`NONE`].
+    next: u32,
 }
 
 /// Cells that are to be freed to one stack, linked through the cells themselves. Only the slab reads them.
@@ -151,7 +153,7 @@ impl<T: SlabCell> Slab<T> {
     /// For finding and claiming several cells.
     #[inline]
     pub(crate) fn cursor(&self) -> SlabCursor<'_, T> {
-        SlabCursor { slab: self, first: 0, cells: &[], hints: &[] }
+        SlabCursor { slab: self, first: 0, cells: &[], hints: &[], next: NONE }
     }
 
     fn segment(&self, segment: usize) -> Option<&Cells<T>> {
@@ -422,16 +424,27 @@ impl<'a, T: SlabCell> SlabCursor<'a, T> {
             let next = (word & !u64::from(NONE)).wrapping_add(TAG_ONE) | u64::from(below);
             match head.compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Acquire) {
                 Ok(_) => {
-                    // The next claim begins there: its line is asked for now. Relaxed: what is loaded isn't used.
-                    if let Some(next) = self.cells.get(self.offset(below)) {
-                        std::hint::black_box(next.next_free().load(Ordering::Relaxed));
-                    }
+                    self.next = below;
                     return true;
                 }
                 Err(current) => word = current,
             }
             indices.truncate(start);
             most = most.div_ceil(2);
+        }
+    }
+
+    /// Asks memory for the cell with which the next claim from the same stack begins, unless it lies in another segment.
+    /// To be called after the last read-modify-write: one that followed would wait for it.
+    #[inline]
+    pub(crate) fn prefetch_next(&self) {
+        // Models needn't try each order of a load that decides nothing.
+        if cfg!(all(loom, test)) {
+            return;
+        }
+        if let Some(next) = self.cells.get(self.offset(self.next)) {
+            // Relaxed: what is loaded isn't used.
+            std::hint::black_box(next.next_free().load(Ordering::Relaxed));
         }
     }
 
