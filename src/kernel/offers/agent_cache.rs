@@ -147,10 +147,15 @@ impl AgentCache {
     }
 
     /// Drops agents that were not seen for long, if there are many. Positions change.
+    #[inline]
     pub(crate) fn evict_stale(&mut self, now: Timestamp) {
-        if self.known.len() < self.sweep_at {
-            return;
+        if self.known.len() >= self.sweep_at {
+            self.sweep(now);
         }
+    }
+
+    #[cold]
+    fn sweep(&mut self, now: Timestamp) {
         let seconds = seconds(now);
         self.known.retain(|known| seconds.saturating_sub(known.seen) <= FORGET_AFTER);
         self.sweep_at = (self.known.len() * 2).max(KEEP);

@@ -362,7 +362,10 @@ impl CandidateSet {
                 self.list.push(Candidate::new(at, position));
             }
         }
-        self.compute_capacities(offers, policy, agent_cache, agents, now);
+        self.unrecorded.clear();
+        if !self.list.is_empty() {
+            self.compute_capacities(offers, policy, agent_cache, agents, now);
+        }
     }
 
     /// Whether a candidate's offers are to be recorded even if its agent's fingerprint is the recorded one.
@@ -394,7 +397,7 @@ impl CandidateSet {
         }
     }
 
-    /// Computes the capacity of each candidate.
+    /// Computes the capacity of each candidate; there is at least one.
     fn compute_capacities(
         &mut self,
         offers: &[Offer<'_>],
@@ -403,10 +406,6 @@ impl CandidateSet {
         agents: &AgentTable,
         now: Timestamp,
     ) {
-        self.unrecorded.clear();
-        if self.list.is_empty() {
-            return;
-        }
         // A loop of its own: it reads lines that other threads write, and the processor can wait for several of them at
         // a time.
         for candidate in &mut self.list {
