@@ -244,7 +244,7 @@ fn bad_files_are_refused() {
             "true\n{\"command\": \"x\", \"cores\": 64}",
             "line 2: task 2 takes 64 cores and 16 MiB; an agent of local-cluster[2,2,64] has 2 cores and 64 MiB",
         ),
-        ("{\"command\": \"x\", \"gpus\": 1}", "1 GPUs; an agent of"),
+        ("{\"command\": \"x\", \"gpus\": 1}", "1 GPU; an agent of"),
         ("{\"command\"", "line 1: it is no JSON object"),
     ] {
         let folder = Folder::new();

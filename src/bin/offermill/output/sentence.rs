@@ -21,7 +21,7 @@ use crate::output::queues::changes_sentence;
 use crate::output::stall::stall_sentence;
 use crate::output::tasks::{end_of_tasks, task_sentence};
 use crate::text::clock::short_time;
-use crate::text::format::{cores, count, passed};
+use crate::text::format::{count, passed};
 
 /// The sentence of an event, without its time.
 pub(crate) fn event_sentence(event: &RunEvent) -> String {
@@ -172,9 +172,9 @@ fn placement(record: &ExecutorRecord, how: &str, replaces: Option<&str>) -> Stri
     if let Some(replaced) = replaces {
         text.push_str(&format!(" in place of {replaced}"));
     }
-    text.push_str(&format!(": {}, {memory}", cores(resources.cores)));
+    text.push_str(&format!(": {:#}, {memory}", resources.cores));
     if gpus.get() > 0 {
-        text.push_str(&format!(", {}", count(u64::from(gpus.get()), "GPU")));
+        text.push_str(&format!(", {gpus:#}"));
     }
     if let Some(port) = port {
         text.push_str(&format!(", port {port}"));

@@ -132,8 +132,8 @@ fn notes(summary: &Summary<'_>) -> Vec<(String, String, Style)> {
         add(host, ends.clone(), plain());
     }
     if hosts.len() > AGENTS_LISTED_MAX {
-        let more = grouped((hosts.len() - AGENTS_LISTED_MAX) as u64);
-        add("…", format!("and {more} more agents"), plain());
+        let more = count((hosts.len() - AGENTS_LISTED_MAX) as u64, "more agent");
+        add("…", format!("and {more}"), plain());
     }
     if run_state.finished_before > 0 {
         let finished = grouped(run_state.finished_before);

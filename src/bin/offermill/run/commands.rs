@@ -224,7 +224,7 @@ impl Session {
         };
         let registered = MilliCpus::from_millis(millis);
         self.registered = Some(registered);
-        format!("{registered} cores registered; {}", self.sufficiency().sentence())
+        format!("{registered:#} registered; {}", self.sufficiency().sentence())
     }
 
     fn command_locality(&mut self, hosts: &[(String, u32)]) -> Detailed {

@@ -60,8 +60,8 @@ impl Sufficiency {
             ratio => format!("a share of {ratio} is required"),
         };
         match expected.millis() {
-            0 => format!("{verdict}: {registered} cores, and no number is expected{waited}"),
-            _ => format!("{verdict}: {registered} of {expected} cores, {share}{waited}"),
+            0 => format!("{verdict}: {registered:#}, and no number is expected{waited}"),
+            _ => format!("{verdict}: {registered} of {expected:#}, {share}{waited}"),
         }
     }
 }

@@ -224,7 +224,7 @@ fn amount_text(key: &str, value: &Value) -> Result<String, String> {
 pub(crate) fn cores_of(name: &str, text: &str) -> Result<MilliCpus, String> {
     let cores = parse_cores(name, text).map_err(|error| format!("has wrong cores: {error}"))?;
     if cores > EXECUTOR_CORES_MAX {
-        return Err(format!("asks for {cores} cores; at most {EXECUTOR_CORES_MAX} are possible"));
+        return Err(format!("asks for {cores:#}; at most {EXECUTOR_CORES_MAX} are possible"));
     }
     Ok(cores)
 }

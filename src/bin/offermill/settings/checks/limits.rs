@@ -13,7 +13,7 @@ pub(crate) fn check_caps(draft: &mut SettingsDraft, mut builder: ConfigBuilder) 
     {
         let name = draft.name_of("spark.cores.max");
         let other = draft.name_of("spark.executor.cores");
-        let allowed = format!("at least the {cores} cores of one executor ({other})");
+        let allowed = format!("at least the {cores:#} of one executor ({other})");
         draft.problems.push(format!("{name} is \"{cap}\", but must be {allowed}"));
         builder = builder.core_cap(None);
     }

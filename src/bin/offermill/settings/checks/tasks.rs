@@ -285,7 +285,7 @@ fn report_too_large(draft: &mut SettingsDraft, list: &TaskList, hosts: Option<&H
     let sentence = |task: &&TaskSpec| {
         let size = TaskSize::of(task).sentence();
         let (source, line, id) = (&list.source, task.line, &task.id);
-        let have = format!("{cores} cores and {memory}");
+        let have = format!("{cores:#} and {memory}");
         format!(
             "{source}, line {line}: task {id} takes {size}; an agent of {text} has {have}{beside}"
         )
@@ -294,7 +294,9 @@ fn report_too_large(draft: &mut SettingsDraft, list: &TaskList, hosts: Option<&H
         too_large.iter().take(TOO_LARGE_SHOWN_MAX).map(sentence).collect();
     if too_large.len() > TOO_LARGE_SHOWN_MAX {
         let more = too_large.len() - TOO_LARGE_SHOWN_MAX;
-        problems.push(format!("{}: {more} more tasks fit on no agent", list.source));
+        let verb = if more == 1 { "fits" } else { "fit" };
+        let more = count(more as u64, "more task");
+        problems.push(format!("{}: {more} {verb} on no agent", list.source));
     }
     draft.problems.extend(problems);
 }
