@@ -14,6 +14,7 @@ use super::{is_abandoned, parent};
 use crate::exit::ExitStatus;
 use crate::model::end_reason::EndReason;
 use crate::model::executor::ExecutorRecord;
+use crate::model::executor_kind::ExecutorKind;
 use crate::model::target::OnExit;
 use crate::model::unended::UnendedFate;
 use crate::output::sentence::{
@@ -66,8 +67,9 @@ impl Session {
         };
         let mut sentence = end_sentence(&reason);
         let records = self.run_state.records();
-        let records: Vec<&ExecutorRecord> =
-            records.filter(|record| unended.contains(&record.name)).collect();
+        let records = records.filter(|record| unended.contains(&record.name));
+        let records: Vec<(&ExecutorRecord, ExecutorKind)> =
+            records.map(|record| (record, self.run_state.kind_of(record))).collect();
         if !records.is_empty() {
             sentence.push_str(&format!("; {}", unended_sentence(fate, &records)));
         }
@@ -89,7 +91,12 @@ impl Session {
             counts: self.kernel.offer_counts(),
             stall: self.stall_watch.stall.as_ref(),
             declined: self.kernel.explain(now).declined,
-            cluster_use: self.cluster_use.at_end(&self.kernel, now),
+            cluster_use: self.cluster_use.at_end(
+                &self.kernel,
+                now,
+                self.run_state.agents_there(),
+                self.run_state.used_most,
+            ),
             sandboxes: &self.settings.target.sandboxes,
             tasks: self.tasks.as_ref().map(TaskRun::summary),
             shuffle,
@@ -173,7 +180,8 @@ impl Session {
         self.renderer.restore_terminal();
         // `exit` runs no destructors, so the socket files are removed here.
         drop(self.sockets.take());
-        remark(&at_once_sentence(&self.settings.target, &self.run_state.framework_id));
+        let living = self.run_state.living();
+        remark(&at_once_sentence(&self.settings.target, &self.run_state.framework_id, living));
         let _unread = self.output.map(|output| output.drain(AT_ONCE_TIMEOUT, || false));
         drain_remarks(AT_ONCE_TIMEOUT, || false);
         std::process::exit(i32::from(exit.code()))

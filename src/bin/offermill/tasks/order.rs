@@ -25,6 +25,11 @@ pub(crate) struct TaskList {
 }
 
 impl TaskList {
+    /// The tag of the first host: tasks have those before it.
+    pub(crate) fn first_host(&self) -> u64 {
+        self.tasks.len() as u64
+    }
+
     /// Finds out which task waits for which.
     ///
     /// # Errors

@@ -1,0 +1,32 @@
+//! What the executors of a run are, and where they are.
+
+use super::RunState;
+use crate::model::executor::ExecutorRecord;
+use crate::model::executor_kind::{ExecutorKind, KindCounts};
+
+impl RunState {
+    /// What an executor is.
+    pub(crate) fn kind_of(&self, record: &ExecutorRecord) -> ExecutorKind {
+        self.kind_of_tag(record.tag)
+    }
+
+    /// What an executor with this tag is.
+    pub(super) fn kind_of_tag(&self, tag: Option<u64>) -> ExecutorKind {
+        match (self.first_host, tag) {
+            (Some(first), Some(tag)) if tag >= first => ExecutorKind::Host,
+            (Some(_), _) => ExecutorKind::Task,
+            (None, _) => ExecutorKind::Executor,
+        }
+    }
+
+    /// How many executors of each kind are alive.
+    pub(crate) fn living(&self) -> KindCounts {
+        let living = self.records().filter(|record| !record.state.is_end());
+        KindCounts::of(living.map(|record| self.kind_of(record)))
+    }
+
+    /// How many of the agents that have had executors aren't lost.
+    pub(crate) fn agents_there(&self) -> usize {
+        self.agents.values().filter(|agent| !agent.is_lost).count()
+    }
+}
