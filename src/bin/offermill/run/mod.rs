@@ -10,6 +10,7 @@ mod finish;
 mod gather;
 mod inbox;
 mod listeners;
+mod named;
 mod parent;
 mod print_config;
 mod queues;

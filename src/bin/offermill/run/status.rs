@@ -166,7 +166,7 @@ impl Session {
     }
 
     /// As in `running on agent-1 for 12 s, cores 1, 512 MiB, idle for 3 s`, or `unreachable on agent-1 since 13:05:12
-    /// UTC (19 s), given up at 13:10:12 UTC, cores 1, 512 MiB`.
+    /// UTC (19 s), given up at 13:10:12 UTC, cores 1, 512 MiB, task lint`.
     fn about(&self, record: &ExecutorRecord) -> String {
         let now = self.clock.now();
         let ExecutorRecord { host, state, resources, .. } = record;
@@ -180,6 +180,12 @@ impl Session {
         let idle_since = self.allocation.as_ref().and_then(|it| it.idle_since(&record.name));
         if let Some(since) = idle_since {
             let _infallible = write!(text, ", idle for {}", age(now.since(since)));
+        }
+        if let Some(tasks) = &self.tasks {
+            match tasks.queue().id_of(record) {
+                Some(id) => text.push_str(&format!(", task {id}")),
+                None => text.push_str(", host of tasks"),
+            }
         }
         text
     }
@@ -201,6 +207,7 @@ impl Session {
             let allocation = self.allocation.as_ref();
             let idle = allocation.and_then(|it| it.idle_since(&record.name));
             body["idle_ms"] = json!(idle.map(|since| json::millis(now.since(since))));
+            body["task"] = json!(self.tasks.as_ref().and_then(|it| it.queue().id_of(record)));
             body
         });
         let list: Vec<Value> = list.collect();

@@ -13,8 +13,10 @@ use crate::model::event::RunEvent;
 use crate::model::executor::ExecutorRecord;
 use crate::model::target::SandboxPlace;
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
+use crate::output::remark;
 use crate::output::tasks::TaskSummary;
 use crate::settings::RunSettings;
+use crate::tasks::attempt_index::AttemptIndex;
 use crate::tasks::queue::TaskQueue;
 
 /// How long no task must be ready before offers are suppressed. Until then the ends of others bring offers for those
@@ -31,13 +33,21 @@ pub(super) struct TaskRun {
     is_suppressed: bool,
     /// The first tasks that failed.
     failed: Vec<TaskEvent>,
+    /// `None` before the run is registered, and if sandboxes aren't on this machine.
+    index: Option<AttemptIndex>,
 }
 
 impl TaskRun {
     /// The tasks of these settings, if they have some.
     pub(super) fn of(settings: &RunSettings) -> Option<TaskRun> {
         let queue = Arc::clone(settings.executors.tasks()?);
-        Some(TaskRun { queue, idle_since: None, is_suppressed: false, failed: Vec::new() })
+        Some(TaskRun {
+            queue,
+            idle_since: None,
+            is_suppressed: false,
+            failed: Vec::new(),
+            index: None,
+        })
     }
 
     /// The queue of all tasks.
@@ -83,6 +93,7 @@ impl Session {
     /// Tells the tasks what became of an executor. Returns whether the event is about nothing but a task, which has an
     /// event of its own.
     pub(super) fn follow_tasks(&mut self, at: Timestamp, event: &RunEvent) -> bool {
+        self.index_attempts(event);
         let Some(tasks) = &self.tasks else { return false };
         if let RunEvent::Running(record)
         | RunEvent::Ending(record)
@@ -125,6 +136,27 @@ impl Session {
         };
         self.publish_tasks(at, events);
         is_told
+    }
+
+    /// Writes down which executor is which task, if their sandboxes are on this machine.
+    fn index_attempts(&mut self, event: &RunEvent) {
+        let Some(tasks) = &mut self.tasks else { return };
+        let written = match (event, &self.settings.target.sandboxes, &mut tasks.index) {
+            (RunEvent::Registered { framework_id, .. }, SandboxPlace::Here(folder), None) => {
+                AttemptIndex::create(folder, framework_id).map(|index| tasks.index = Some(index))
+            }
+            (RunEvent::Placed { record, .. }, _, Some(index)) => match tasks.queue.id_of(record) {
+                Some(id) => index.add(id, &record.name),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        };
+        if let Err(error) = written {
+            tasks.index = None;
+            remark(&format!(
+                "`offermill logs` won't find all tasks of this run by their ids: {error}"
+            ));
+        }
     }
 
     /// Does what depends on the time: demand, tasks that fit nowhere, and the end.
