@@ -13,27 +13,8 @@ use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
 use crate::settings::master::ClusterKind;
 use crate::settings::sources::SettingSource;
+use crate::settings::unused_keys::SPARK_ONLY;
 use crate::settings::values::executors::{ExecutorProgram, SAMPLE};
-
-/// The keys that apply to Spark's executors only.
-const SPARK_ONLY: &[&str] = &[
-    "spark.driver.host",
-    "spark.driver.port",
-    "spark.app.id",
-    "offermill.spark.hostname",
-    "spark.mesos.executor.home",
-    "spark.executor.uri",
-    "spark.executor.extraClassPath",
-    "spark.executor.extraLibraryPath",
-    "spark.executor.defaultJavaOptions",
-    "spark.executor.extraJavaOptions",
-    "offermill.spark.moduleOptions",
-    "spark.task.cpus",
-    "offermill.spark.user",
-    "spark.authenticate.secret",
-    "spark.kubernetes.executor.podNamePrefix",
-    "spark.kubernetes.resource.type",
-];
 
 /// The program of the executors. Reports a program that can't be started.
 pub(crate) fn executor_program(
