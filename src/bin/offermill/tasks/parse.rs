@@ -44,8 +44,7 @@ pub(crate) fn parse_line(
         return Err("contains a zero byte, which no command can have".to_owned());
     }
     let task = if is_object(text) {
-        let object: TaskObject =
-            serde_json::from_str(text).map_err(|error| format!("is no JSON object: {error}"))?;
+        let object: TaskObject = serde_json::from_str(text).map_err(|error| no_object(&error))?;
         if let Some(key) = object.twice {
             return Err(format!("has the key {key:?} twice"));
         }
@@ -215,6 +214,17 @@ fn amount_text(key: &str, value: &Value) -> Result<String, String> {
         Value::Number(number) => Ok(number.to_string()),
         other => Err(must(key, other, "a number, or a text with one")),
     }
+}
+
+/// Why a line is no object, without the number of the line, which is that within the text.
+fn no_object(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let what = match text.rsplit_once(" at line ") {
+        _ if error.is_eof() => "it ends too early",
+        Some((what, _)) => what,
+        None => &text,
+    };
+    format!("is no JSON object: {what}, at column {}", error.column())
 }
 
 /// Parses the cores of a task.

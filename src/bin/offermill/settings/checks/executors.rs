@@ -89,7 +89,8 @@ fn spark_executors(draft: &mut SettingsDraft) -> Option<ExecutorProgram> {
             Some(ExecutorProgram::Spark { executor: Box::new(executor), log_links })
         }
         Ok(None) if !spark::has_driver(draft) => {
-            let sentence = "there is no command for executors: give one after \"--\", or --spark-driver for Spark's";
+            let sentence = "there is no command for executors: give one after \"--\", or --spark-driver for Spark's, \
+                            or --tasks FILE";
             draft.problems.push(sentence.to_owned());
             None
         }

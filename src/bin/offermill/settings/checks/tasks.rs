@@ -60,6 +60,8 @@ pub(crate) fn task_program(
 ) -> Option<ExecutorProgram> {
     read_total_memory(arguments, draft);
     refuse_conflicts(draft);
+    // Until their sizes are known, no cap is too low.
+    draft.executor_cores = ExecutorCores::Fixed(MilliCpus::from_millis(1));
     let defaults = defaults(arguments).map_err(|why| draft.problems.push(why)).ok()?;
     let results = match (&arguments.results, name) {
         (Some(results), _) => results.clone(),
@@ -230,7 +232,7 @@ fn refuse_conflicts(draft: &mut SettingsDraft) {
             "Kubernetes places pods itself; use local agents, Mesos or a standalone master",
         ));
     }
-    if draft.allocation.enabled {
+    if std::mem::take(&mut draft.allocation.enabled) {
         conflicts.push(("spark.dynamicAllocation.enabled", "tasks themselves are the load"));
     }
     if draft.mesos.framework_id_file.is_some() {
