@@ -141,8 +141,8 @@ fn wait_for_output(folder: &Folder, ids: &[&str]) {
     }
 }
 
-/// Goal: tasks in flight are ended by their ids, which counts as a failure; a number is an id, not an executor's number;
-/// one that isn't in flight is told with what it does; the status names tasks and hosts; output is followed by the id
+/// Goal: tasks in flight are ended by their ids, which counts as a failure; a number is an id, not an executor's
+/// number; one that isn't in flight is told with what it does; the status names tasks and hosts; output is followed by the id
 /// of a task to its end. Method: tasks with numbers that executors have, of which one is retried, one waits and one
 /// has ended; with and without hosts.
 #[test]
@@ -251,8 +251,8 @@ fn short_runs_use_what_was_offered() {
     }
 }
 
-/// Goal: `--print-config` shows the flags of tasks and the settings that tasks use, and those that were given in vain as
-/// such; with `--json` all. Method: a run of tasks with some of each; the same with hosts; a run of executors.
+/// Goal: `--print-config` shows the flags of tasks and the settings that tasks use, and those that were given in vain
+/// as such; with `--json` all. Method: a run of tasks with some of each; the same with hosts; a run of executors.
 #[test]
 fn settings_of_tasks_are_shown() {
     let folder = Folder::new();

@@ -41,8 +41,7 @@ impl ClusterUse {
         mut self,
         kernel: &Kernel,
         now: Timestamp,
-        agents_used: usize,
-        used_most: ResourceSums,
+        (agents_used, used_most): (usize, ResourceSums),
     ) -> ClusterUse {
         self.read(kernel, now);
         self.agents = self.agents.max(agents_used);
@@ -103,9 +102,9 @@ mod tests {
         assert_eq!(polled(3_000), (2, 6), "the most stays");
     }
 
-    /// Goal: in a run of less than a second nothing is used that wasn't offered. Method: a poll before there are offers;
-    /// an agent that offers four cores, of which later offers lack what is used, read when it gets its first executor
-    /// and not; a last reading that shows no agent at all.
+    /// Goal: in a run of less than a second nothing is used that wasn't offered. Method: a poll before there are
+    /// offers; an agent that offers four cores, of which later offers lack what is used, read when it gets its first
+    /// executor and not; a last reading that shows no agent at all.
     #[test]
     fn what_is_used_was_offered() {
         let used =
@@ -120,11 +119,11 @@ mod tests {
                 cluster_use.poll_new_agent(&kernel, at(6));
             }
             offer(&kernel, "S1", 1.0, 15);
-            let end = cluster_use.at_end(&kernel, at(300), 1, used(3));
+            let end = cluster_use.at_end(&kernel, at(300), (1, used(3)));
             assert_eq!(seen(&end), expected);
         }
         let kernel = Kernel::new(Config::builder().build().unwrap(), IdScheme::plain());
-        let end = ClusterUse::default().at_end(&kernel, Timestamp::ORIGIN, 2, used(3));
+        let end = ClusterUse::default().at_end(&kernel, Timestamp::ORIGIN, (2, used(3)));
         assert_eq!(seen(&end), (2, 3));
     }
 }

@@ -10,7 +10,6 @@ use crate::model::event::RunEvent;
 use crate::model::executor::{
     AgentExclusion, AgentRecord, ExecutorRecord, ExecutorState, StateCounts, is_short_for,
 };
-use crate::model::executor_kind::ExecutorKind;
 use crate::model::target::OnExit;
 use crate::text::clock::time_of;
 
@@ -331,22 +330,6 @@ impl RunState {
         self.records.insert(self.next_number, record.clone());
         self.next_number += 1;
         record
-    }
-
-    /// Counts an executor in this state on its agent, if it has one.
-    fn count_on_agent(
-        &mut self,
-        agent_id: &str,
-        host: &str,
-        state: ExecutorState,
-        kind: ExecutorKind,
-    ) {
-        if agent_id.is_empty() {
-            return;
-        }
-        let agent = self.agents.entry(agent_id.to_owned()).or_default();
-        host.clone_into(&mut agent.host);
-        agent.counts_of(kind).for_each(|counts| counts[state as usize] += 1);
     }
 
     fn updated(

@@ -130,8 +130,8 @@ fn report_key(stall: &Stall) -> ReportKey {
     (explanation.wanted, reasons, unconnected.is_none(), unstarted, delays.denied.is_some())
 }
 
-/// The nearest miss, if it is an agent's. A cap that was reached once is not what the run waits for, and that no task was
-/// picked says nothing of an agent.
+/// The nearest miss, if it is an agent's. A cap that was reached once is not what the run waits for, and that no task
+/// was picked says nothing of an agent.
 pub(crate) fn relevant_miss(declined: &Declined) -> Option<(ReasonKind, &Miss)> {
     let is_relevant =
         |miss: &&Miss| miss.agent_id.is_some() && declined.kind != ReasonKind::NotPicked;

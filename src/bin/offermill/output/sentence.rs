@@ -433,11 +433,8 @@ mod tests {
     use super::*;
     use crate::model::executor::ExecutorState;
 
-    /// Goal: the sentence about an unreachable executor says until when it is waited for. Method: with an end and a
-    /// message, and without.
-    #[test]
-    fn an_unreachable_executor_has_a_time() {
-        let record = |message: &str| ExecutorRecord {
+    fn record(message: &str) -> ExecutorRecord {
+        ExecutorRecord {
             name: "etl-1".to_owned(),
             agent_id: "S1".to_owned(),
             host: "agent-1".to_owned(),
@@ -457,7 +454,13 @@ mod tests {
             unstarted: None,
             replaced_by: None,
             is_counted: false,
-        };
+        }
+    }
+
+    /// Goal: the sentence about an unreachable executor says until when it is waited for. Method: with an end and a
+    /// message, and without.
+    #[test]
+    fn an_unreachable_executor_has_a_time() {
         let at = Some(UNIX_EPOCH + Duration::from_secs(951_782_400));
         assert_eq!(
             unreachable(&record("lost"), at),
@@ -466,6 +469,32 @@ mod tests {
         assert_eq!(
             unreachable(&record(""), None),
             "etl-1 unreachable on agent-1, replaced when its end is known"
+        );
+    }
+
+    /// Goal: what had not ended in time is called what it is, in reach or not. Method: tasks and a host, of which one
+    /// task is unreachable; an executor.
+    #[test]
+    fn what_had_not_ended_is_named() {
+        let reached = ExecutorRecord { state: ExecutorState::Running, ..record("") };
+        let away = record("");
+        let of_tasks = [
+            (&reached, ExecutorKind::Task),
+            (&reached, ExecutorKind::Host),
+            (&away, ExecutorKind::Task),
+        ];
+        assert_eq!(
+            unended_sentence(UnendedFate::Killed, &of_tasks),
+            "2 tasks and 1 host had not ended in time and had to be killed"
+        );
+        assert_eq!(
+            unended_sentence(UnendedFate::TornDown, &of_tasks),
+            "1 task and 1 host had not ended in time, and the master ends them with the framework; \
+             1 task unreachable on agent-1, and the master ends them if their agents return"
+        );
+        assert_eq!(
+            unended_sentence(UnendedFate::Killed, &[(&reached, ExecutorKind::Executor)]),
+            "1 executor had not ended in time and had to be killed"
         );
     }
 }

@@ -66,10 +66,7 @@ impl Session {
             OnExit::Kept(_) => UnendedFate::TornDown,
         };
         let mut sentence = end_sentence(&reason);
-        let records = self.run_state.records();
-        let records = records.filter(|record| unended.contains(&record.name));
-        let records: Vec<(&ExecutorRecord, ExecutorKind)> =
-            records.map(|record| (record, self.run_state.kind_of(record))).collect();
+        let records = self.records_of(&unended);
         if !records.is_empty() {
             sentence.push_str(&format!("; {}", unended_sentence(fate, &records)));
         }
@@ -78,6 +75,7 @@ impl Session {
             sentence.push_str(&format!("; {}", not_torn_down_sentence(target, id, why)));
         }
         let now = self.clock.now();
+        let used = (self.run_state.agents_there(), self.run_state.used_most);
         let shuffle = self.shuffle.json();
         self.shuffle.stop();
         let summary = Summary {
@@ -91,12 +89,7 @@ impl Session {
             counts: self.kernel.offer_counts(),
             stall: self.stall_watch.stall.as_ref(),
             declined: self.kernel.explain(now).declined,
-            cluster_use: self.cluster_use.at_end(
-                &self.kernel,
-                now,
-                self.run_state.agents_there(),
-                self.run_state.used_most,
-            ),
+            cluster_use: self.cluster_use.at_end(&self.kernel, now, used),
             sandboxes: &self.settings.target.sandboxes,
             tasks: self.tasks.as_ref().map(TaskRun::summary),
             shuffle,
@@ -105,6 +98,12 @@ impl Session {
         self.drain_output(shown, has_signal, inbox);
         self.finish_replies(inbox);
         exit
+    }
+
+    /// The records of the executors with these names, each with what it is.
+    fn records_of(&self, names: &HashSet<String>) -> Vec<(&ExecutorRecord, ExecutorKind)> {
+        let records = self.run_state.records().filter(|record| names.contains(&record.name));
+        records.map(|record| (record, self.run_state.kind_of(record))).collect()
     }
 
     fn exit_status(&self, reason: &EndReason, drained: bool) -> ExitStatus {

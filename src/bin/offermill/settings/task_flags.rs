@@ -102,8 +102,8 @@ mod tests {
     use super::*;
     use crate::settings::table;
 
-    /// Goal: each key that tasks don't use is that of an option, so that a misspelt one is noticed, and what they use is
-    /// not among them. Method: all options, and some keys.
+    /// Goal: each key that tasks don't use is that of an option, so that a misspelt one is noticed, and what they use
+    /// is not among them. Method: all options, and some keys.
     #[test]
     fn unused_keys_are_those_of_options() {
         let specs = table::specs();

@@ -1,7 +1,7 @@
-//! What the executors of a run are, and where they are.
+//! What the executors of a run are, and how many are on which agents.
 
 use super::RunState;
-use crate::model::executor::ExecutorRecord;
+use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::executor_kind::{ExecutorKind, KindCounts};
 
 impl RunState {
@@ -17,6 +17,22 @@ impl RunState {
             (Some(_), _) => ExecutorKind::Task,
             (None, _) => ExecutorKind::Executor,
         }
+    }
+
+    /// Counts an executor in this state on its agent, if it has one.
+    pub(super) fn count_on_agent(
+        &mut self,
+        agent_id: &str,
+        host: &str,
+        state: ExecutorState,
+        kind: ExecutorKind,
+    ) {
+        if agent_id.is_empty() {
+            return;
+        }
+        let agent = self.agents.entry(agent_id.to_owned()).or_default();
+        host.clone_into(&mut agent.host);
+        agent.counts_of(kind).for_each(|counts| counts[state as usize] += 1);
     }
 
     /// How many executors of each kind are alive.
