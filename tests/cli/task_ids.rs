@@ -142,9 +142,9 @@ fn wait_for_output(folder: &Folder, ids: &[&str]) {
 }
 
 /// Goal: tasks in flight are ended by their ids, which counts as a failure; a number is an id, not an executor's
-/// number; one that isn't in flight is told with what it does; the status names tasks and hosts; output is followed by the id
-/// of a task to its end. Method: tasks with numbers that executors have, of which one is retried, one waits and one
-/// has ended; with and without hosts.
+/// number; one that isn't in flight is told with what it does; the status names tasks and hosts; output is followed by
+/// the id of a task to its end. Method: tasks with numbers that executors have, of which one is retried, one waits and
+/// one has ended; with and without hosts.
 #[test]
 fn tasks_are_ended_by_their_ids() {
     for form in FORMS {
