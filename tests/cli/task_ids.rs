@@ -156,9 +156,12 @@ fn tasks_are_ended_by_their_ids() {
         wait_for_output(&folder, &["3", "b"]);
         let (code, status) = ctl(&folder, &["status"]);
         assert!(code == Some(0) && status.contains(", task 3\n"), "{status}");
+        let counts = "\ntasks       0 of 3 tasks ended; 2 running, 1 waiting\n";
+        assert!(status.contains(counts), "{status}");
         assert_eq!(status.contains(", host of tasks"), !form.is_empty(), "{status}");
         let (_, status) = ctl(&folder, &["status", "json"]);
         let status: Value = serde_json::from_str(&status).unwrap();
+        assert_eq!((&status["tasks"]["all"], &status["tasks"]["running"]), (&3.into(), &2.into()));
         let tasks = status["living"].as_array().unwrap().iter().map(|it| it["task"].clone());
         let tasks: Vec<Value> = tasks.filter(|task| !task.is_null()).collect();
         assert!(tasks.len() == 2 && tasks.contains(&"b".into()), "{status}");

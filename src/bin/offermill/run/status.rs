@@ -16,6 +16,7 @@ use crate::output::json;
 use crate::output::lines;
 use crate::output::sentence::limit_text;
 use crate::output::stall::stall_sentence;
+use crate::output::tasks::{counts_object, progress_sentence};
 use crate::settings::Readiness;
 use crate::text::clock::{rfc3339, short_time, time_of};
 use crate::text::format::{age, core_number, count, grouped, printable};
@@ -115,8 +116,13 @@ impl Session {
         let mut line = |head: &str, rest: &str| {
             let _infallible = write!(text, "\n{} {}", padded(head, HEAD_COLUMNS), printable(rest));
         };
-        line("executors", &lines::states(&self.run_state));
-        line("limit", &self.limit_text());
+        match &self.tasks {
+            Some(tasks) => line("tasks", &progress_sentence(&tasks.counts())),
+            None => {
+                line("executors", &lines::states(&self.run_state));
+                line("limit", &self.limit_text());
+            }
+        }
         let taken = self.cores_taken();
         let expected = self.kernel.cores_expected();
         line(
@@ -126,7 +132,9 @@ impl Session {
                 _ => format!("{taken} of {expected} taken"),
             },
         );
-        line("registered", &self.sufficiency().sentence());
+        if self.tasks.is_none() {
+            line("registered", &self.sufficiency().sentence());
+        }
         line("cluster", &capacity_sentence(&self.kernel.capacity(self.clock.now())));
         if let Some(allocation) = &self.allocation {
             line(
@@ -236,6 +244,7 @@ impl Session {
             "ran_ms": json::millis(self.ran()),
             "stopping": self.stopping.as_ref().map(StopProgress::object),
             "executors": json::states(&self.run_state),
+            "tasks": self.tasks.as_ref().map(|tasks| counts_object(&tasks.counts())),
             "limit": self.kernel.executor_limit(),
             "cores": cores(self.cores_taken()),
             "cores_expected": cores(self.kernel.cores_expected()),
