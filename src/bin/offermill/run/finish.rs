@@ -39,6 +39,7 @@ impl Session {
         if let Some(event) = self.call_failures.flush() {
             self.publish(self.clock.now(), event);
         }
+        self.tasks.iter_mut().for_each(TaskRun::finish_index);
         let unended = self.unended(end);
         let reason = self.end_reason.take().unwrap_or(EndReason::Signal("no signal"));
         let target = &self.settings.target;

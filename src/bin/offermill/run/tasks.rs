@@ -1,6 +1,7 @@
 //! The tasks of a run (`--tasks`): what becomes of them with their executors, what they want of the cluster, and when
 //! the run is over.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,9 @@ use crate::tasks::queue::TaskQueue;
 const IDLE_AFTER: Duration = Duration::from_secs(2);
 /// The most failed tasks that the summary names.
 const FAILED_SHOWN_MAX: usize = 20;
+
+/// The longest time that the end waits for the index of attempts.
+const INDEX_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The tasks of a session.
 pub(super) struct TaskRun {
@@ -80,6 +84,15 @@ impl TaskRun {
         }
     }
 
+    /// Ends the index of attempts.
+    pub(super) fn finish_index(&mut self) {
+        if let Some(index) = self.index.take()
+            && let Err(error) = index.finish(INDEX_TIMEOUT)
+        {
+            remark_on_index(&error);
+        }
+    }
+
     /// The exit code: that of the run, unless it is that all went well and some task has not succeeded.
     pub(super) fn exit(&self, exit: ExitStatus) -> ExitStatus {
         match exit {
@@ -87,6 +100,10 @@ impl TaskRun {
             exit => exit,
         }
     }
+}
+
+fn remark_on_index(error: &io::Error) {
+    remark(&format!("`offermill logs` won't find all tasks of this run by their ids: {error}"));
 }
 
 impl Session {
@@ -143,7 +160,7 @@ impl Session {
         let Some(tasks) = &mut self.tasks else { return };
         let written = match (event, &self.settings.target.sandboxes, &mut tasks.index) {
             (RunEvent::Registered { framework_id, .. }, SandboxPlace::Here(folder), None) => {
-                AttemptIndex::create(folder, framework_id).map(|index| tasks.index = Some(index))
+                AttemptIndex::start(folder, framework_id).map(|index| tasks.index = Some(index))
             }
             (RunEvent::Placed { record, .. }, _, Some(index)) => match tasks.queue.id_of(record) {
                 Some(id) => index.add(id, &record.name),
@@ -153,9 +170,7 @@ impl Session {
         };
         if let Err(error) = written {
             tasks.index = None;
-            remark(&format!(
-                "`offermill logs` won't find all tasks of this run by their ids: {error}"
-            ));
+            remark_on_index(&error);
         }
     }
 

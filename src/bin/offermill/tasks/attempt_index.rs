@@ -4,6 +4,9 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread;
+use std::time::Duration;
 
 use offermill::private_files::PrivateFolder;
 use serde::{Deserialize, Serialize};
@@ -12,6 +15,9 @@ use serde::{Deserialize, Serialize};
 const FILE: &str = "tasks";
 /// The longest line that is read, in bytes. An id has fewer, even with all its characters escaped.
 const LINE_BYTES_MAX: u64 = 8 << 10;
+
+/// How many attempts may wait to be written.
+const WAITING_MAX: usize = 10_000;
 
 /// An attempt of a task.
 #[derive(Debug, Serialize, Deserialize)]
@@ -22,30 +28,71 @@ pub(crate) struct IndexedAttempt {
     pub(crate) executor: String,
 }
 
-/// Writes the index.
+/// The index of a run that goes on. A thread of its own writes it: a file system may hang.
 #[derive(Debug)]
-pub(crate) struct AttemptIndex(File);
+pub(crate) struct AttemptIndex {
+    attempts: SyncSender<IndexedAttempt>,
+    /// How the thread has ended.
+    ended: Receiver<io::Result<()>>,
+}
 
 impl AttemptIndex {
-    /// Creates the index of a run in the folder of all runs' sandboxes.
+    /// Starts to write the index of a run, in the folder of all runs' sandboxes.
     ///
     /// # Errors
-    /// If it can't be created, or is there.
-    pub(crate) fn create(sandboxes: &Path, run: &str) -> io::Result<AttemptIndex> {
-        let run = PrivateFolder::open_existing(sandboxes)?.existing_subfolder(run)?;
-        run.create_file(FILE).map(AttemptIndex)
+    /// If no thread can be started.
+    pub(crate) fn start(sandboxes: &Path, run: &str) -> io::Result<AttemptIndex> {
+        let (sandboxes, run) = (sandboxes.to_owned(), run.to_owned());
+        let (attempts, waiting) = sync_channel(WAITING_MAX);
+        let (end, ended) = sync_channel(1);
+        let write = move || {
+            let written = create(&sandboxes, &run).and_then(|file| write_all(file, &waiting));
+            // Before attempts are refused, so that whoever adds one finds the reason.
+            let _gone = end.send(written);
+            drop(waiting);
+        };
+        thread::Builder::new().name("offermill-index".to_owned()).spawn(write)?;
+        Ok(AttemptIndex { attempts, ended })
     }
 
-    /// Adds an attempt.
+    /// Adds an attempt. Doesn't wait until it is written.
     ///
     /// # Errors
-    /// If it can't be written. A part of it may be written then, so that no other can be added.
-    pub(crate) fn add(&mut self, id: &str, executor: &str) -> io::Result<()> {
+    /// If earlier ones couldn't be written, or are not written in time. Then no other can be added.
+    pub(crate) fn add(&self, id: &str, executor: &str) -> io::Result<()> {
         let attempt = IndexedAttempt { id: id.to_owned(), executor: executor.to_owned() };
+        self.attempts.try_send(attempt).map_err(|error| match error {
+            TrySendError::Full(_) => io::Error::other("it isn't written in time"),
+            TrySendError::Disconnected(_) => match self.ended.try_recv() {
+                Ok(Err(error)) => error,
+                _ => io::Error::other("its thread has ended"),
+            },
+        })
+    }
+
+    /// Waits until all is written, but no longer than this.
+    ///
+    /// # Errors
+    /// If something couldn't be written, or isn't in time.
+    pub(crate) fn finish(self, timeout: Duration) -> io::Result<()> {
+        drop(self.attempts);
+        let ended = self.ended.recv_timeout(timeout);
+        ended.unwrap_or_else(|_| Err(io::Error::other("it isn't written in time")))
+    }
+}
+
+fn create(sandboxes: &Path, run: &str) -> io::Result<File> {
+    PrivateFolder::open_existing(sandboxes)?.existing_subfolder(run)?.create_file(FILE)
+}
+
+/// Writes attempts as they come, until no more can come.
+fn write_all(mut file: File, attempts: &Receiver<IndexedAttempt>) -> io::Result<()> {
+    while let Ok(attempt) = attempts.recv() {
         let mut line = serde_json::to_vec(&attempt)?;
         line.push(b'\n');
-        self.0.write_all(&line)
+        file.write_all(&line)?;
     }
+    Ok(())
 }
 
 /// Calls `found` with each attempt in the index of a run, whose folder is given. Returns false if the run has none: its
@@ -80,6 +127,9 @@ pub(crate) fn read_attempts(
 mod tests {
     use super::*;
 
+    /// Far longer than any step here takes.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
     /// Goal: attempts are read as they were written, whatever their ids, and half a line is none. Method: ids of all
     /// kinds, and the longest one of characters that are escaped; half a line; a run without index.
     #[test]
@@ -88,15 +138,52 @@ mod tests {
         let sandboxes = PrivateFolder::open(folder.path()).unwrap();
         let run = sandboxes.create_folder("local-1-1").unwrap();
         assert!(!read_attempts(&run, |attempt| panic!("{attempt:?}")).unwrap());
-        let mut index = AttemptIndex::create(folder.path(), "local-1-1").unwrap();
+        let index = AttemptIndex::start(folder.path(), "local-1-1").unwrap();
         let longest = "\"".repeat(1024);
         let ids = ["lint", "7", "a b/../c", "\u{1f980}", &longest, "lint"];
         ids.iter().for_each(|id| index.add(id, &format!("{}-0.0", id.len())).unwrap());
-        index.0.write_all(br#"{"id":"un"#).unwrap();
+        index.finish(PATIENCE).unwrap();
+        let name = run.path().join(FILE);
+        let mut file = File::options().append(true).open(name).unwrap();
+        file.write_all(br#"{"id":"un"#).unwrap();
         let mut read = Vec::new();
         assert!(read_attempts(&run, |attempt| read.push((attempt.id, attempt.executor))).unwrap());
         let expected = ids.map(|id| (id.to_owned(), format!("{}-0.0", id.len())));
         assert_eq!(read, expected);
-        assert!(AttemptIndex::create(folder.path(), "local-1-1").is_err(), "it is there");
+    }
+
+    /// Goal: an index that can't be written says why, when something is added or at the end, and nobody waits for one
+    /// that hangs. Method: a run that has an index already; a pipe in the place of a file, which nobody reads.
+    #[test]
+    fn what_is_not_written_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let sandboxes = PrivateFolder::open(folder.path()).unwrap();
+        let run = sandboxes.create_folder("local-1-1").unwrap();
+        run.create_file(FILE).unwrap();
+        let index = AttemptIndex::start(folder.path(), "local-1-1").unwrap();
+        let why = loop {
+            if let Err(error) = index.add("a", "a-0.0") {
+                break error;
+            }
+        };
+        // The thread may have been slower than all that can wait.
+        let is_expected = |error: &io::Error| error.kind() == ErrorKind::AlreadyExists;
+        assert!(is_expected(&why) || is_expected(&index.finish(PATIENCE).unwrap_err()), "{why}");
+
+        let (reader, writer) = io::pipe().unwrap();
+        let (attempts, waiting) = sync_channel(WAITING_MAX);
+        let (end, ended) = sync_channel(1);
+        let file = File::from(std::os::fd::OwnedFd::from(writer));
+        thread::spawn(move || end.send(write_all(file, &waiting)));
+        let index = AttemptIndex { attempts, ended };
+        let long = "x".repeat(200);
+        let why = loop {
+            if let Err(error) = index.add(&long, &long) {
+                break error;
+            }
+        };
+        assert_eq!(why.to_string(), "it isn't written in time");
+        assert!(index.finish(Duration::ZERO).is_err());
+        drop(reader);
     }
 }
