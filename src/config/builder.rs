@@ -386,13 +386,13 @@ impl ConfigBuilder {
             && cap < least
             && !self.config.compatibility.idle_allowed
         {
-            let allowed = format!("at least the {least} cores of one executor");
+            let allowed = format!("at least the {least:#} of one executor");
             return Err(Error::setting("total executor cores", cap, allowed));
         }
         if let ExecutorGpus::Exactly(gpus) = self.config.executor_gpus
             && gpus > self.config.gpu_cap
         {
-            let allowed = format!("at most the cap of {} GPUs", self.config.gpu_cap);
+            let allowed = format!("at most the cap of {:#}", self.config.gpu_cap);
             return Err(Error::setting("executor GPUs", gpus, allowed));
         }
         if let Some(limit) = self.config.executor_limit

@@ -41,7 +41,7 @@ fn never_starts(task: &Task, host: Option<ResourceSums>, config: &Config) -> Opt
     }
     if let Some(cap) = config.core_cap().filter(|cap| both.cores > *cap) {
         return Some(format!(
-            "{with_host}it takes {} cores; all executors have at most {cap}",
+            "{with_host}it takes {:#}; all executors have at most {cap}",
             both.cores
         ));
     }
@@ -49,8 +49,7 @@ fn never_starts(task: &Task, host: Option<ResourceSums>, config: &Config) -> Opt
         return Some(format!("{with_host}it takes {}; all queues have at most {cap}", both.memory));
     }
     let cap = config.gpu_cap();
-    (own.gpus > cap)
-        .then(|| format!("it takes {} GPUs; all executors have at most {cap}", own.gpus))
+    (own.gpus > cap).then(|| format!("it takes {:#}; all executors have at most {cap}", own.gpus))
 }
 
 /// Why a queue never has room for what takes this, as the rest of a sentence; `None` if it may.
@@ -58,7 +57,7 @@ fn beyond_queue(taken: ResourceSums, queues: &Queues, queue: QueueId) -> Option<
     let bounds = queues.bounds(queue);
     if taken.cores > bounds.cores {
         let (cores, most) = (taken.cores, bounds.cores);
-        return Some(format!("takes {cores} cores; its queue has at most {most}"));
+        return Some(format!("takes {cores:#}; its queue has at most {most}"));
     }
     let is_too_much = !queues.is_empty() && taken.memory > bounds.memory;
     is_too_much.then(|| format!("takes {}; its queue has at most {}", taken.memory, bounds.memory))
@@ -124,6 +123,6 @@ mod tests {
         }
         let task = Task { gpus: Gpus::new(1), ..Task::new(0, cores(1000), Mebibytes::new(64)) };
         let config = Config::builder().build().unwrap();
-        assert!(never_starts(&task, None, &config).unwrap().contains("1 GPUs"));
+        assert!(never_starts(&task, None, &config).unwrap().contains("takes 1 GPU;"));
     }
 }

@@ -361,7 +361,7 @@ impl Reason {
             Reason::QueueCores { most, held, asked, .. } => {
                 write!(
                     f,
-                    "queue {queue} has reached its maximum of {most} cores: {held} held, {asked} asked"
+                    "queue {queue} has reached its maximum of {most:#}: {held} held, {asked} asked"
                 )
             }
             Reason::QueueMemory { most, held, asked, .. } => {
@@ -410,12 +410,13 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::ConstraintUnmet(unmet) => write!(f, "constraint unmet: {}", unmet.mismatch),
+            Reason::ExecutorLimit { limit: 1 } => f.write_str("limit of 1 executor reached"),
             Reason::ExecutorLimit { limit } => write!(f, "limit of {limit} executors reached"),
             Reason::CoreCap { cap, acquired, asked } => {
-                write!(f, "core cap reached: {acquired} of {cap} cores taken, {asked} asked")
+                write!(f, "core cap reached: {acquired} of {cap:#} taken, {asked} asked")
             }
             Reason::GpuCap { cap, acquired, asked } => {
-                write!(f, "GPU cap reached: {acquired} of {cap} GPUs taken, {asked} asked")
+                write!(f, "GPU cap reached: {acquired} of {cap:#} taken, {asked} asked")
             }
             Reason::AgentExcluded { until: Timestamp::MAX } => {
                 f.write_str("agent excluded for ever")
@@ -430,11 +431,11 @@ impl fmt::Display for Reason {
             Reason::AgentMaintenance { begins_in } => {
                 write!(f, "agent under maintenance in {} s", begins_in.as_secs())
             }
-            Reason::Cpus { asked, offered } => write!(f, "{offered} of {asked} cores"),
+            Reason::Cpus { asked, offered } => write!(f, "{offered} of {asked:#}"),
             Reason::Memory { asked, offered } => {
                 write!(f, "memory {} of {} MiB", offered.get(), asked.get())
             }
-            Reason::Gpus { asked, offered } => write!(f, "{offered} of {asked} GPUs"),
+            Reason::Gpus { asked, offered } => write!(f, "{offered} of {asked:#}"),
             Reason::Port { port } => write!(f, "port {port} is not offered"),
             Reason::Locality { until } => write!(f, "other hosts are wanted until {until}"),
             Reason::QueueCores { queue, .. }

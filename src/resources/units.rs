@@ -143,9 +143,14 @@ impl MilliCpus {
 }
 
 impl fmt::Display for MilliCpus {
-    /// Prints cores as `2` or `0.5`.
+    /// Prints cores as `2` or `0.5`; with `{:#}` as `2 cores`, `0.5 cores` or `1 core`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_thousandths(f, self.0)
+        write_thousandths(f, self.0)?;
+        match (f.alternate(), self.0) {
+            (false, _) => Ok(()),
+            (true, 1000) => f.write_str(" core"),
+            (true, _) => f.write_str(" cores"),
+        }
     }
 }
 
@@ -200,8 +205,13 @@ impl Gpus {
 }
 
 impl fmt::Display for Gpus {
+    /// Prints GPUs as `2`; with `{:#}` as `2 GPUs` or `1 GPU`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        match (f.alternate(), self.0) {
+            (false, _) => self.0.fmt(f),
+            (true, 1) => f.write_str("1 GPU"),
+            (true, _) => write!(f, "{} GPUs", self.0),
+        }
     }
 }
 
@@ -233,6 +243,16 @@ mod tests {
         assert_eq!(Scalar::from_f64_lenient(f64::NAN), Scalar::ZERO);
         assert_eq!(Scalar::from_f64_lenient(-4.0), Scalar::ZERO);
         assert_eq!(Scalar::from_f64_lenient(1e300), Scalar::MAX);
+    }
+
+    /// Goal: amounts name their unit where that is asked for, in the singular for one. Method: none, a part, one, two.
+    #[test]
+    fn amounts_name_their_units() {
+        let cores = [0, 500, 1000, 2000].map(MilliCpus::from_millis);
+        let texts = cores.map(|cores| format!("{cores} {cores:#}"));
+        assert_eq!(texts, ["0 0 cores", "0.5 0.5 cores", "1 1 core", "2 2 cores"]);
+        let texts = [0, 1, 2].map(|gpus| format!("{0} {0:#}", Gpus::new(gpus)));
+        assert_eq!(texts, ["0 0 GPUs", "1 1 GPU", "2 2 GPUs"]);
     }
 
     /// Goal: rounding without a library rounds as one with it. Method: numbers near thousandths and halves of them, and

@@ -150,7 +150,7 @@ fn maxima_are_changed_while_tasks_run() {
         assert_eq!((&queue["cores"], &queue["max_cores"]), (&json!(3.0), &json!(1.0)));
         let (_, listing) = changed.ctl(&[]);
         let line = listing.lines().find(|line| line.starts_with("q ")).unwrap();
-        let expected = "q           3 of at most 1 cores; 48 MiB; 3 tasks running, 5 waiting";
+        let expected = "q           3 of at most 1 core; 48 MiB; 3 tasks running, 5 waiting";
         assert_eq!(line, expected, "{listing}");
         for (gate, running, waiting) in [("gate-0", 2, 5), ("gate-1", 1, 5), ("gate-2", 1, 4)] {
             changed.open(gate);

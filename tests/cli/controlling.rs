@@ -454,7 +454,7 @@ fn registered_cores_and_wanted_hosts_count() {
     let answer = client.request("registered 1");
     assert_eq!(
         answer,
-        "ok: 1 cores registered; not sufficient yet: 1 of 4 cores, a share of 0.5 is required"
+        "ok: 1 core registered; not sufficient yet: 1 of 4 cores, a share of 0.5 is required"
     );
     assert_eq!(client.status()["sufficient"], false);
     assert!(client.request("registered +1").contains("; sufficient: 2 of 4 cores"));

@@ -48,7 +48,7 @@ fn fine_grained_spark_would_have_decided_the_same() {
     assert_eq!((ended.code, &*ended.errors), (Some(0), ""), "{}", ended.output);
     // For readers of the log.
     println!("{}", ended.output);
-    let told = "42 scenarios, 4193 answers compared (";
+    let told = "42 scenarios, 4 193 answers compared (";
     let rest = ended.output.strip_prefix(told).unwrap_or_else(|| panic!("{}", ended.output));
     assert!(rest.contains(" to the byte), no difference\n"), "{rest}");
 }

@@ -64,11 +64,11 @@ fn spark_would_have_decided_the_same() {
     );
     // For readers of the log.
     println!("{}", ended.output);
-    let told = "100 scenarios, 15827 answers compared (";
+    let told = "100 scenarios, 15 827 answers compared (";
     let rest = ended.output.strip_prefix(told).unwrap_or_else(|| panic!("{}", ended.output));
     let (alike, rest) = rest.split_once(" to the byte), ").unwrap();
     // All but accepts, whose commands are quoted differently.
-    assert!(alike.parse::<u32>().unwrap() >= 15_133, "{alike}");
+    assert!(alike.replace(' ', "").parse::<u32>().unwrap() >= 15_133, "{alike}");
     let ended_early = "9 scenarios compared only up to where Spark threw an exception or received an update for a task \
                        that wasn't on that agent\n";
     assert_eq!(rest, format!("no difference\n{ended_early}"));
@@ -245,7 +245,7 @@ fn what_is_no_scenario_is_refused() {
             &["good.jsonl", "--expect", "empty.jsonl"],
             "empty.jsonl:1: no complete line, expected an answer",
         ),
-        (&["good.jsonl", "good.jsonl", "--expect", "x"], "--expect is given 1 times, expected 2"),
+        (&["good.jsonl", "good.jsonl", "--expect", "x"], "--expect is given 1 time, expected 2"),
         (&["bare", "--expect", "good.jsonl"], "no scenario in it"),
     ] {
         let ended = finish(&folder, &[&["replay"], files].concat());

@@ -65,7 +65,7 @@ fn the_hosts_of_a_large_cluster_are_one_command() {
         .collect();
     let answer =
         ask(&mut run, &mut input, &format!("limit 1 locality {} agent-1=1", hosts.join(" ")));
-    assert_eq!(answer["answer"], "limit 0 -> 1; executors start on 10001 hosts if possible");
+    assert_eq!(answer["answer"], "limit 0 -> 1; executors start on 10 001 hosts if possible");
     assert_eq!(answer["detail"]["hosts"].as_array().unwrap().len(), 10_001);
     assert_eq!(run.event_named("placed")["host"], "agent-1");
     ask(&mut run, &mut input, "stop");

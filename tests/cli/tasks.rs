@@ -229,7 +229,7 @@ fn bad_files_are_refused() {
         ("{\"command\": \"x\", \"color\": 1}", "unknown key \"color\""),
         (
             "{\"id\": \"a\", \"command\": \"x\", \"after\": \"b\"}",
-            "it is after \"b\", which no task is",
+            "it is after \"b\", which is the id of no task",
         ),
         (
             "{\"id\": \"1\", \"command\": \"x\"}\n{\"id\": 1, \"command\": \"x\"}",
@@ -244,8 +244,9 @@ fn bad_files_are_refused() {
             "true\n{\"command\": \"x\", \"cores\": 64}",
             "line 2: task 2 takes 64 cores and 16 MiB; an agent of local-cluster[2,2,64] has 2 cores and 64 MiB",
         ),
-        ("{\"command\": \"x\", \"gpus\": 1}", "1 GPUs; an agent of"),
-        ("{\"command\"", "line 1: it is no JSON object"),
+        ("{\"command\": \"x\", \"gpus\": 1}", "1 GPU; an agent of"),
+        ("true\n{\"command\"", "line 2: it is no JSON object: it ends too early, at column 10"),
+        ("{\"command\" 1}", "line 1: it is no JSON object: expected `:`, at column 12"),
     ] {
         let folder = Folder::new();
         let ended = run_tasks(&folder, text, &[]);
@@ -273,10 +274,21 @@ fn other_modes_are_refused() {
         (&["--master", "k8s://https://localhost:1"], "doesn't go with --tasks: Kubernetes"),
         (&["--results", "/nowhere/file"], "the results file /nowhere/file can't be used"),
         (&["--task-cores", "0"], "--task-cores: it has wrong cores"),
+        (
+            &["--num-executors", "0"],
+            "--num-executors is \"0\", but must be at least 1 with --tasks",
+        ),
+        (
+            &["--total-executor-cores", "0.5"],
+            "line 1: it takes 1 core; --total-executor-cores is 0.5",
+        ),
     ] {
         let ended = finish(&folder, &flags("tasks", more));
         assert_eq!(ended.code, Some(2), "{more:?}: {}{}", ended.output, ended.errors);
         assert!(ended.errors.contains(expected), "{expected}: {}", ended.errors);
+        let mistakes = ended.errors.lines().filter(|line| line.starts_with("offermill: ")).count();
+        // Runs on Kubernetes need more than the other cases have.
+        assert!(mistakes <= 1 || expected.ends_with("Kubernetes"), "{}", ended.errors);
     }
     let ended = finish(&folder, &flags("gpus", &["-c", "spark.mesos.gpus.max=1"]));
     let expected = "gpus, line 1: it takes 2 GPUs; spark.mesos.gpus.max is 1";

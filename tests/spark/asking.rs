@@ -30,12 +30,15 @@ fn write_drafts(folder: &Path, seed: u64, count: u64, draft: fn(&str, u64) -> Ve
     }
 }
 
-/// Plays random drafts to Spark and to Offermill, in a folder of this name; seeded by `OFFERMILL_SEED`, or by the
-/// clock.
-fn ask(name: &str, count: u64, draft: fn(&str, u64) -> Vec<String>) {
+/// How many scenarios are played by default.
+const SCENARIOS: u64 = 300;
+
+/// Plays random drafts to Spark and to Offermill, in a folder of this name: as many as `count`, or
+/// `OFFERMILL_SCENARIOS`; seeded by `OFFERMILL_SEED`, or by the clock.
+fn ask(name: &str, count: Option<u64>, draft: fn(&str, u64) -> Vec<String>) {
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let seed = number("OFFERMILL_SEED").unwrap_or(clock);
-    let count = number("OFFERMILL_SCENARIOS").unwrap_or(count);
+    let count = count.or_else(|| number("OFFERMILL_SCENARIOS")).unwrap_or(SCENARIOS);
     println!("OFFERMILL_SEED={seed} OFFERMILL_SCENARIOS={count}");
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let [drafts, scenarios, answers] =
@@ -65,13 +68,14 @@ fn ask(name: &str, count: u64, draft: fn(&str, u64) -> Vec<String>) {
 #[test]
 #[ignore = "needs Java and Spark: .ci/spark"]
 fn spark_itself_answers_as_offermill_does() {
-    ask("asking", 300, drafts::draft);
+    ask("asking", None, drafts::draft);
 }
 
-/// Goal: so do those of the fine-grained mode, in which Spark places tasks on offers. Method: as above, 200 by default,
-/// with Spark's fine-grained backend and its own scheduler of tasks, which doesn't shuffle offers here.
+/// Goal: so do those of the fine-grained mode, in which Spark places tasks on offers. Method: as above, with Spark's
+/// fine-grained backend and its own scheduler of tasks, which doesn't shuffle offers here; `OFFERMILL_TASK_SCENARIOS`
+/// of them, if that is set.
 #[test]
 #[ignore = "needs Java and Spark: .ci/spark"]
 fn fine_grained_spark_answers_as_offermill_does() {
-    ask("asking-fine-grained", 200, fine_grained::draft);
+    ask("asking-fine-grained", number("OFFERMILL_TASK_SCENARIOS"), fine_grained::draft);
 }

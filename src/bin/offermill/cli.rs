@@ -28,6 +28,10 @@ Examples:
         --total-executor-cores 2 --executor-cores 1 --executor-memory 512m \\
         -- ./worker --id {{EXECUTOR_ID}}
 
+  The tasks of a file, each once, as many at a time as fit; and what one of them printed:
+    offermill run --master 'local-cluster[2,2,2048]' --tasks build.tasks
+    offermill logs lint
+
   With the settings of a Spark installation, events as JSON:
     offermill run --properties-file conf/spark-defaults.conf --json -- ./worker
 
@@ -137,7 +141,7 @@ pub(crate) struct Arguments {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Action {
-    /// Run a command as executors
+    /// Run a command as executors, or the tasks of a file
     #[command(after_help = format!("{RUN_NOTES}\n\n{EXAMPLES}\n{}", exit::HELP))]
     #[command(after_long_help = run_long_help())]
     Run(Box<RunArguments>),
@@ -145,7 +149,7 @@ pub(crate) enum Action {
     Ctl(CtlArguments),
     /// Delete what a killed run has left behind on Kubernetes
     Clean(CleanArguments),
-    /// Print what an executor on a local agent has printed
+    /// Print what an executor or a task on a local agent has printed
     Logs(LogsArguments),
     /// Run the master of a standalone cluster
     Master(MasterArguments),

@@ -446,7 +446,7 @@ fn check_launch(launch: &LaunchRequest) -> Result<(), String> {
     } else if launch.amounts == CpuMemory::default() {
         Err("asks for neither cores nor memory".to_owned())
     } else if launch.gpus > Gpus::ZERO {
-        Err(format!("asks for {} GPUs, and none were offered", launch.gpus))
+        Err(format!("asks for {:#}, and none were offered", launch.gpus))
     } else {
         Ok(())
     }

@@ -65,7 +65,7 @@ impl OpenOffer {
     pub(crate) fn allocate(&mut self, amounts: CpuMemory, port: Option<u16>) -> Result<(), String> {
         if !self.amounts.covers(amounts) {
             return Err(format!(
-                "asks for {} cores and {} where {} cores and {} are left of the offer",
+                "asks for {:#} and {} where {:#} and {} are left of the offer",
                 amounts.cores, amounts.memory, self.amounts.cores, self.amounts.memory
             ));
         }

@@ -97,19 +97,19 @@ impl ClusterLack {
                 format!("no agent has met the constraint in {offers} offers")
             }
             ClusterLack::Cores { asked, largest, .. } => {
-                of(format!("{asked} cores"), largest.to_string())
+                of(format!("{asked:#}"), largest.to_string())
             }
             ClusterLack::Memory { asked, largest, .. } => {
                 of(asked.to_string(), largest.to_string())
             }
             ClusterLack::Gpus { asked, largest, .. } => {
-                of(format!("{asked} GPUs"), largest.to_string())
+                of(format!("{asked:#}"), largest.to_string())
             }
             ClusterLack::Together { asked: ResourceSums { cores, memory, gpus } } => match *gpus {
-                Gpus::ZERO => format!("no agent has both {cores} cores and {memory} for executors"),
-                _ => format!(
-                    "no agent has {cores} cores, {memory} and {gpus} GPUs together for executors"
-                ),
+                Gpus::ZERO => format!("no agent has both {cores:#} and {memory} for executors"),
+                _ => {
+                    format!("no agent has {cores:#}, {memory} and {gpus:#} together for executors")
+                }
             },
         }
     }

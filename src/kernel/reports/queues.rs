@@ -82,8 +82,8 @@ impl fmt::Display for QueueUse {
     /// For example `14 of at most 16 cores, at least 4; 28672 MiB of at most 32768 MiB`, without the name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.max_cores {
-            Some(most) => write!(f, "{} of at most {most} cores", self.cores)?,
-            None => write!(f, "{} cores", self.cores)?,
+            Some(most) => write!(f, "{} of at most {most:#}", self.cores)?,
+            None => write!(f, "{:#}", self.cores)?,
         }
         if self.guaranteed_cores > MilliCpus::ZERO {
             write!(f, ", {} guaranteed", self.guaranteed_cores)?;

@@ -294,9 +294,9 @@ const KEPT: [Row; 19] = [
     ("nearest misses in an explanation", "dropped: they were found under the old settings", || {
         let mut fixture = Fixture::new(&before());
         fixture.offer(&[OfferData::new("S1", 0.5, 900.0)], 0);
-        assert!(fixture.kernel.explain(at(0)).to_string().contains("0.5 of 1 cores"));
+        assert!(fixture.kernel.explain(at(0)).to_string().contains("0.5 of 1 core"));
         reconfigure(&fixture, &other());
-        assert!(!fixture.kernel.explain(at(0)).to_string().contains("0.5 of 1 cores"));
+        assert!(!fixture.kernel.explain(at(0)).to_string().contains("0.5 of 1 core"));
     }),
     ("refusals that were sent", "undone by a revive, which becomes due", || {
         let mut fixture = Fixture::new(&before());

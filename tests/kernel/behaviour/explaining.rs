@@ -53,9 +53,9 @@ fn it_reads_well() {
     fixture.offer(&[OfferData::new("S9", 1.0, 4096.0)], 65_000);
     fixture.kernel.poll_demand(at(65_000));
     let said = lines(&fixture, 65_000);
-    assert_eq!(said[0], "nothing more is wanted: limit of 1 executors reached");
+    assert_eq!(said[0], "nothing more is wanted: limit of 1 executor reached");
     assert!(said[1].ends_with("7 in all, the last just now, suppressed"), "{said:?}");
-    let limited = "1 offer, the last: limit of 1 executors reached, just now";
+    let limited = "1 offer, the last: limit of 1 executor reached, just now";
     assert!(said.iter().any(|line| line.ends_with(limited)), "{said:?}");
     fixture.kernel.set_executor_limit(None).unwrap();
     let said = lines(&fixture, 4_000_000);

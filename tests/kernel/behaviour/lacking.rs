@@ -87,7 +87,7 @@ fn a_constraint_that_none_meets_is_named() {
     fixture.offer(&[west("S1"), OfferData::new("S2", 1.0, 100.0)], 1_000);
     assert_eq!(lacks(&fixture, 1_000), ["no agent has met the constraint in 3 offers"]);
     fixture.offer(&[OfferData::new("S3", 0.5, 100.0).in_zone("east")], 2_000);
-    let cores = "no agent has 1 cores for executors, the largest has 0.5 (agent S3)";
+    let cores = "no agent has 1 core for executors, the largest has 0.5 (agent S3)";
     assert_eq!(lacks(&fixture, 3_000), [cores]);
 }
 
@@ -119,7 +119,7 @@ fn an_agent_that_may_have_more_is_waited_for() {
     fixture.offer(&[small()], 3_000);
     assert!(lacks(&fixture, 3_000).is_empty(), "the size of what ended isn't known");
     fixture.offer(&[OfferData::new("S1", 0.75, 8900.0)], 4_000);
-    let lack = "no agent has 1 cores for executors, the largest has 0.75 (agent S1)";
+    let lack = "no agent has 1 core for executors, the largest has 0.75 (agent S1)";
     assert_eq!(lacks(&fixture, 4_000), [lack], "it was offered again");
 
     let mut fixture = Fixture::new(&Setup::default());
@@ -127,7 +127,7 @@ fn an_agent_that_may_have_more_is_waited_for() {
     fixture.offer(&[large(), small()], 1_000);
     assert!(lacks(&fixture, 1_000).is_empty(), "it is suspect");
     fixture.offer(&[small()], 11_000);
-    let lack = "no agent has 1 cores for executors, the largest has 0.5 (agent S2)";
+    let lack = "no agent has 1 core for executors, the largest has 0.5 (agent S2)";
     assert_eq!(lacks(&fixture, 11_000), [lack], "nothing withholds it, and it isn't offered");
 
     let rule = offermill::config::ExclusionRule { failures: 1, ..Default::default() };
@@ -203,7 +203,7 @@ fn an_old_picture_is_told() {
         lend(&batch, |offers| handler.resource_offers(offers, at(now), &mut Decisions::new()));
         kernel.explain(at(now)).to_string()
     };
-    let lack = "cluster        no agent has 1 cores for executors, the largest has 0.5 (agent S1)";
+    let lack = "cluster        no agent has 1 core for executors, the largest has 0.5 (agent S1)";
     assert!(offer(1_000).lines().any(|line| line == lack), "{}", offer(1_000));
     let aged = format!("{lack}, as of 7 s ago");
     assert!(offer(8_000).lines().any(|line| line == aged), "{}", offer(8_000));

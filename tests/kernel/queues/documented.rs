@@ -89,7 +89,7 @@ fn guarantees_are_kept_free() {
     let (other, web) = (QueueId::DEFAULT, QueueId::new(1));
     let (placed, unplaced) = place(&kernel, &[(other, 5, 1), (other, 1, 1), (web, 1, 1)]);
     assert_eq!((placed.len(), unplaced[0].1), (2, Reason::QueueGuarantees { queue: other }));
-    assert_eq!(kernel.queues()[1].to_string(), "1 cores, 3 guaranteed; 1 MiB");
+    assert_eq!(kernel.queues()[1].to_string(), "1 core, 3 guaranteed; 1 MiB");
     kernel.set_queue_demand(web, false);
     assert_eq!(place(&kernel, &[(other, 2, 1)]).0.len(), 1);
     kernel.set_queue_demand(web, true);

@@ -13,7 +13,8 @@ limit N locality HOST=N...
                      the same, and set where executors start, as \"locality\" does
 kill NAME...         ask executors to end: those that are alive; the reply names the
                      rest. The limit stays, so others replace them unless it is
-                     lowered before
+                     lowered before. Of a run of tasks, NAME may be the id of a task
+                     that is in flight, whose attempt then has failed
 status               print the state of the run and what the cluster has; ends with an
                      empty line
 status json          the same as one line of JSON
@@ -37,7 +38,9 @@ queues NAME:BOUND=VALUE,...;NAME:...
 stop                 stop the run, like Ctrl-C
 help                 print this; ends with an empty line
 quit                 close the connection
-NAME is an executor's id, the part of it after the last \"-\", or its number.";
+NAME is an executor's id, the part of it after the last \"-\", or its number. In a run of
+tasks it is first an executor's whole id, then the id of a task; a number alone is always
+the id of a task, and what \"status\" lists has both.";
 
 /// What the commands to a master are.
 pub(crate) const MASTER_COMMANDS: &str = concat!(

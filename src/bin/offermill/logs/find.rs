@@ -1,6 +1,7 @@
-//! Finds the sandbox of an executor in a work folder: `sandboxes/<run>/<agent>/<executor>/`.
+//! Finds the sandbox of an executor or a task in a work folder: `sandboxes/<run>/<agent>/<executor>/`.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
@@ -8,17 +9,19 @@ use offermill::private_files::PrivateFolder;
 
 use crate::model::executor::is_short_for;
 use crate::output::sentence::list;
+use crate::tasks::attempt_index::read_attempts;
 use crate::text::format::{count, shortened};
 
-/// The sandbox of the executor with this name; or of the one of whose name it is a short form, in the latest run that
-/// has such a one.
+/// The sandbox that a text names. First of all it is an executor's whole name, which is unique among all runs. Else
+/// the latest run decides that has a task with this id, or an executor of whose name this is a short form; in a run of
+/// tasks ids come first, and a number alone is always an id.
 ///
 /// # Errors
 /// With a sentence if there is none, or several.
 pub(super) fn find_sandbox(
     work_dir: &Path,
     run: Option<&str>,
-    executor: &str,
+    text: &str,
 ) -> Result<PrivateFolder, String> {
     let sandboxes = open_sandboxes(work_dir)?;
     let unreadable =
@@ -36,26 +39,69 @@ pub(super) fn find_sandbox(
         return Err(format!("there is no run {:?} in {at}: {known}", shortened(run)));
     }
     runs.retain(|known| run.is_none_or(|run| known == run));
-    // Whole names are unique among all runs.
-    let matches: [fn(&str, &str) -> bool; 2] = [|text, name| name == text, is_short_for];
-    for is_it in matches {
-        for run in &runs {
-            let Ok(run) = sandboxes.existing_subfolder(run) else { continue };
-            match &executors(&run, |name| is_it(executor, name))[..] {
-                [] => {}
-                [(agent, name)] => {
-                    let agent = run.existing_subfolder(agent);
-                    let sandbox = agent.and_then(|agent| agent.existing_subfolder(name));
-                    return sandbox.map_err(|error| format!("{name} can't be read: {error}"));
-                }
-                [(_, first), (_, second), ..] => {
-                    let (executor, at) = (shortened(executor), run.path().display());
-                    return Err(format!("{executor:?} may be {first} or {second}, both in {at}"));
-                }
-            }
+    let folders = || runs.iter().filter_map(|run| sandboxes.existing_subfolder(run).ok());
+    for run in folders() {
+        if let Some(sandbox) = in_run(&run, text, |name| name == text)? {
+            return Ok(sandbox);
         }
     }
-    Err(not_found(&sandboxes, &runs, executor))
+    for run in folders() {
+        let mut latest = None;
+        let attempts = read_attempts(&run, |attempt| {
+            if attempt.id == text {
+                latest = Some(attempt.executor);
+            }
+        });
+        let is_of_tasks = attempts.map_err(|error| {
+            format!("the index of tasks in {} can't be read: {error}", run.path().display())
+        })?;
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+        let sandbox = match latest {
+            Some(executor) => {
+                let sandbox = in_run(&run, text, |name| name == executor)?;
+                Some(sandbox.ok_or_else(|| without_sandbox(&run, text, &executor))?)
+            }
+            None if is_of_tasks && is_number => None,
+            None => in_run(&run, text, |name| is_short_for(text, name))?,
+        };
+        if let Some(sandbox) = sandbox {
+            return Ok(sandbox);
+        }
+    }
+    let runs: Vec<PrivateFolder> = folders().collect();
+    Err(not_found(&sandboxes, &runs, text))
+}
+
+/// The sandbox of the one executor of a run for whose name `is_it` returns true; `None` if there is none.
+///
+/// # Errors
+/// With a sentence if there are several, or if it can't be read.
+fn in_run(
+    run: &PrivateFolder,
+    text: &str,
+    is_it: impl Fn(&str) -> bool,
+) -> Result<Option<PrivateFolder>, String> {
+    match &executors(run, is_it)[..] {
+        [] => Ok(None),
+        [(agent, name)] => {
+            let agent = run.existing_subfolder(agent);
+            let sandbox = agent.and_then(|agent| agent.existing_subfolder(name));
+            sandbox.map(Some).map_err(|error| format!("{name} can't be read: {error}"))
+        }
+        [(_, first), (_, second), ..] => {
+            let (text, at) = (shortened(text), run.path().display());
+            Err(format!("{text:?} may be {first} or {second}, both in {at}"))
+        }
+    }
+}
+
+/// Why a task whose attempt was placed has no sandbox.
+fn without_sandbox(run: &PrivateFolder, id: &str, executor: &str) -> String {
+    let at = run.path().display();
+    format!(
+        "task {} was placed as {executor}, which has no sandbox in {at}: it hasn't started there, or was removed",
+        shortened(id)
+    )
 }
 
 /// The folder of all runs' sandboxes.
@@ -92,17 +138,33 @@ fn age_key(run: &str) -> (u64, String) {
     (start.unwrap_or(0), run.to_owned())
 }
 
-fn not_found(sandboxes: &PrivateFolder, runs: &[String], executor: &str) -> String {
-    let latest = runs.iter().find_map(|run| sandboxes.existing_subfolder(run).ok());
+fn not_found(sandboxes: &PrivateFolder, runs: &[PrivateFolder], text: &str) -> String {
+    let mut ids: Vec<String> = Vec::new();
+    let mut seen = HashSet::new();
+    let latest = runs.first();
+    let is_of_tasks = latest.is_some_and(|run| {
+        // An unreadable index was reported before.
+        let read = read_attempts(run, |attempt| {
+            if seen.insert(attempt.id.clone()) {
+                ids.push(attempt.id);
+            }
+        });
+        read.unwrap_or(false)
+    });
     let mut names: Vec<String> =
         latest.iter().flat_map(|run| executors(run, |_| true)).map(|(_, name)| name).collect();
     names.sort_unstable();
-    let known = match names.is_empty() {
-        true => String::new(),
-        false => format!("; the latest one has {}", list(&names)),
+    let (what, known) = match is_of_tasks {
+        true => ("no task or executor", ids),
+        false => ("no executor", names),
     };
-    let executor = shortened(executor);
+    let known = match (known.is_empty(), is_of_tasks) {
+        (true, _) => String::new(),
+        (false, true) => format!("; in the latest one these tasks have started: {}", list(&known)),
+        (false, false) => format!("; the latest one has {}", list(&known)),
+    };
+    let text = shortened(text);
     let at = sandboxes.path().display();
     let runs = count(runs.len() as u64, "run");
-    format!("no executor {executor:?} in the sandboxes of {runs} in {at}{known}")
+    format!("{what} {text:?} in the sandboxes of {runs} in {at}{known}")
 }

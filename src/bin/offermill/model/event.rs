@@ -6,6 +6,7 @@ use offermill::spark::shuffle::ShuffleEvent;
 use offermill::{DemandCall, Timestamp};
 
 use crate::model::executor::{AgentExclusion, ExecutorRecord, ExecutorState};
+use crate::model::executor_kind::KindCounts;
 use crate::model::queue::BoundChange;
 use crate::model::reply::{CommandAnswer, ControlReply};
 use crate::model::target::OnExit;
@@ -89,7 +90,7 @@ pub(crate) enum RunEvent {
     /// A command from standard input got its reply.
     Answered(CommandAnswer),
     /// The run stops.
-    Stopping { why: String, timeout: Duration, executors: usize, by_signal: bool },
+    Stopping { why: String, timeout: Duration, living: KindCounts, by_signal: bool },
 }
 
 /// How severe an event is.

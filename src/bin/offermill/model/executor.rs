@@ -7,6 +7,7 @@ use offermill::resources::ExecutorResources;
 use offermill::{ProcessReport, Timestamp};
 
 use crate::model::end_cause::EndCause;
+use crate::model::executor_kind::ExecutorKind;
 
 /// An executor of the run.
 #[derive(Clone, Debug)]
@@ -109,17 +110,31 @@ impl ExecutorRecord {
     }
 }
 
+/// How many executors are in each state, by the state's number.
+pub(crate) type StateCounts = [u64; ExecutorState::ALL.len()];
+
 /// An agent on which executors were placed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AgentRecord {
     pub(crate) host: String,
-    pub(crate) counts: [u64; ExecutorState::ALL.len()],
+    pub(crate) counts: StateCounts,
+    /// Those of `counts` that are hosts of tasks.
+    pub(crate) hosts: StateCounts,
     pub(crate) last_failure: String,
     pub(crate) exclusions: Vec<AgentExclusion>,
     pub(crate) is_lost: bool,
 }
 
 impl AgentRecord {
+    /// The counts that an executor of this kind is in.
+    pub(crate) fn counts_of(
+        &mut self,
+        kind: ExecutorKind,
+    ) -> impl Iterator<Item = &mut StateCounts> {
+        let hosts = (kind == ExecutorKind::Host).then_some(&mut self.hosts);
+        [&mut self.counts].into_iter().chain(hosts)
+    }
+
     /// How many of its executors are in this state.
     pub(crate) fn count(&self, state: ExecutorState) -> u64 {
         self.counts[state as usize]

@@ -7,6 +7,7 @@ pub(crate) mod end_cause;
 pub(crate) mod end_reason;
 pub(crate) mod event;
 pub(crate) mod executor;
+pub(crate) mod executor_kind;
 pub(crate) mod failures;
 pub(crate) mod figures;
 pub(crate) mod history;

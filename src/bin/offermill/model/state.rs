@@ -8,11 +8,12 @@ use offermill::{Change, Fate, ProcessReport, ResourceSums, TaskState, Timestamp}
 
 use crate::model::event::RunEvent;
 use crate::model::executor::{
-    AgentExclusion, AgentRecord, ExecutorRecord, ExecutorState, is_short_for,
+    AgentExclusion, AgentRecord, ExecutorRecord, ExecutorState, StateCounts, is_short_for,
 };
 use crate::model::target::OnExit;
 use crate::text::clock::time_of;
 
+mod kinds;
 mod late_binding;
 mod reports;
 
@@ -33,7 +34,7 @@ pub(crate) struct RunState {
     records: BTreeMap<u64, ExecutorRecord>,
     by_name: HashMap<String, u64>,
     next_number: u64,
-    counts: [u64; ExecutorState::ALL.len()],
+    counts: StateCounts,
     /// The numbers of ended executors, oldest first.
     ended: VecDeque<u64>,
     /// How many ended executors have no record any more.
@@ -65,6 +66,8 @@ pub(crate) struct RunState {
     counted_before: u64,
     /// The address of all executors, if agents are on this machine. Else it is their agent's host name.
     pub(crate) local_address: Option<String>,
+    /// If executors are tasks, from which tag on they are hosts of tasks.
+    pub(crate) first_host: Option<u64>,
 }
 
 /// Why a text names no single executor.
@@ -110,6 +113,7 @@ impl RunState {
             denials: 0,
             counted_before: 0,
             local_address: None,
+            first_host: None,
         }
     }
 
@@ -295,7 +299,8 @@ impl RunState {
     /// Inserts the record of a new executor.
     fn insert(&mut self, at: Timestamp, placed: PlacedExecutor) -> ExecutorRecord {
         let PlacedExecutor { executor, agent_id, hostname, resources, tag, .. } = placed;
-        self.count_on_agent(&agent_id, &hostname, ExecutorState::Starting);
+        let kind = self.kind_of_tag(tag);
+        self.count_on_agent(&agent_id, &hostname, ExecutorState::Starting, kind);
         self.counts[ExecutorState::Starting as usize] += 1;
         self.peak = self.peak.max(self.alive());
         let address = self.local_address.clone().unwrap_or_else(|| hostname.clone());
@@ -325,16 +330,6 @@ impl RunState {
         self.records.insert(self.next_number, record.clone());
         self.next_number += 1;
         record
-    }
-
-    /// Counts an executor in this state on its agent, if it has one.
-    fn count_on_agent(&mut self, agent_id: &str, host: &str, state: ExecutorState) {
-        if agent_id.is_empty() {
-            return;
-        }
-        let agent = self.agents.entry(agent_id.to_owned()).or_default();
-        host.clone_into(&mut agent.host);
-        agent.counts[state as usize] += 1;
     }
 
     fn updated(
@@ -389,12 +384,14 @@ impl RunState {
         message: Option<String>,
     ) -> Option<ExecutorRecord> {
         let number = *self.by_name.get(executor)?;
+        let kind = self.kind_of(self.records.get(&number)?);
         let record = self.records.get_mut(&number)?;
         if record.state == state || record.state.is_end() {
             return None;
         }
         let mut agent = self.agents.get_mut(&record.agent_id);
-        for counts in agent.iter_mut().map(|agent| &mut agent.counts).chain([&mut self.counts]) {
+        let on_agent = agent.iter_mut().flat_map(|agent| agent.counts_of(kind));
+        for counts in on_agent.chain([&mut self.counts]) {
             counts[record.state as usize] -= 1;
             counts[state as usize] += 1;
         }

@@ -130,8 +130,11 @@ fn report_key(stall: &Stall) -> ReportKey {
     (explanation.wanted, reasons, unconnected.is_none(), unstarted, delays.denied.is_some())
 }
 
-/// The nearest miss, if it is an agent's. A cap that was reached once is not what the run waits for.
+/// The nearest miss, if it is an agent's. A cap that was reached once is not what the run waits for, and that no task
+/// was picked says nothing of an agent.
 pub(crate) fn relevant_miss(declined: &Declined) -> Option<(ReasonKind, &Miss)> {
-    let miss = declined.nearest.as_ref().filter(|miss| miss.agent_id.is_some())?;
+    let is_relevant =
+        |miss: &&Miss| miss.agent_id.is_some() && declined.kind != ReasonKind::NotPicked;
+    let miss = declined.nearest.as_ref().filter(is_relevant)?;
     Some((declined.kind, miss))
 }

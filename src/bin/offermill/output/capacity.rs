@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::model::cluster_use::ClusterUse;
 use crate::text::clock::rfc3339;
-use crate::text::format::{core_number, cores, count};
+use crate::text::format::{core_number, count};
 
 /// The most agents that are listed.
 const AGENTS_LISTED_MAX: usize = 1_000;
@@ -46,12 +46,12 @@ pub(crate) fn use_sentence(cluster_use: &ClusterUse, used_most: ResourceSums) ->
 
 /// As in `4 cores, 8192 MiB, 2 GPUs`; GPUs are left out if there are none.
 fn amounts(sums: ResourceSums) -> String {
-    let ResourceSums { cores: number, memory, gpus } = sums;
+    let ResourceSums { cores, memory, gpus } = sums;
     let gpus = match gpus {
         Gpus::ZERO => String::new(),
-        gpus => format!(", {}", count(u64::from(gpus.get()), "GPU")),
+        gpus => format!(", {gpus:#}"),
     };
-    format!("{}, {memory}{gpus}", cores(number))
+    format!("{cores:#}, {memory}{gpus}")
 }
 
 /// The object of what the cluster has.

@@ -240,9 +240,9 @@ fn body(event: &RunEvent) -> (&'static str, Value) {
             ("kill", json!({ "executors": executors, "why": why }))
         }
         RunEvent::Answered(answer) => ("answer", answer_body(answer)),
-        RunEvent::Stopping { why, timeout, executors, .. } => {
+        RunEvent::Stopping { why, timeout, living, .. } => {
             let timeout = millis(*timeout);
-            ("stopping", json!({ "why": why, "timeout_ms": timeout, "executors": executors }))
+            ("stopping", json!({ "why": why, "timeout_ms": timeout, "executors": living.all() }))
         }
     }
 }

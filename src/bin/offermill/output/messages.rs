@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::exit::ExitStatus;
-use crate::text::format::{grouped, printable_json};
+use crate::text::format::{count, printable_json};
 use crate::text::stdout::{Bounds, Rank, Writer};
 use crate::text::styled::StyledText;
 
@@ -99,8 +99,6 @@ pub(super) fn write_remark(line: &str) {
 
 /// As in `2 lines are left out here`.
 pub(crate) fn left_out(lines: u64) -> String {
-    match lines {
-        1 => "1 line is left out here".to_owned(),
-        _ => format!("{} lines are left out here", grouped(lines)),
-    }
+    let verb = if lines == 1 { "is" } else { "are" };
+    format!("{} {verb} left out here", count(lines, "line"))
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod capacity;
 pub(crate) mod json;
+pub(crate) mod kinds;
 pub(crate) mod lines;
 pub(crate) mod log;
 mod messages;

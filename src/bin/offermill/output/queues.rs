@@ -19,10 +19,7 @@ pub(crate) fn queues_text(queues: &[QueueInfo]) -> String {
         let newline = if text.is_empty() { "" } else { "\n" };
         let name = padded(&taken.name, NAME_COLUMNS);
         let hosts = if *hosts > 0 { format!("; {}", count(*hosts, "host")) } else { String::new() };
-        let running = match running {
-            1 => "1 task".to_owned(),
-            running => format!("{} tasks", grouped(*running)),
-        };
+        let running = count(*running, "task");
         let waiting = grouped(*waiting);
         let _infallible =
             write!(text, "{newline}{name} {taken}; {running} running, {waiting} waiting{hosts}");

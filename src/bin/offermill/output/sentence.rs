@@ -13,15 +13,17 @@ use offermill::spark::shuffle::ShuffleEvent;
 use crate::model::end_reason::{EndReason, ParentEnd};
 use crate::model::event::RunEvent;
 use crate::model::executor::{AgentExclusion, ExecutorRecord};
+use crate::model::executor_kind::{ExecutorKind, KindCounts};
 use crate::model::reply::ControlReply;
 use crate::model::state::FindError;
 use crate::model::target::{OnExit, RunTarget};
 use crate::model::unended::{UnendedFate, is_unreachable};
+use crate::output::kinds::{counted_kinds, kinds};
 use crate::output::queues::changes_sentence;
 use crate::output::stall::stall_sentence;
 use crate::output::tasks::{end_of_tasks, task_sentence};
 use crate::text::clock::short_time;
-use crate::text::format::{cores, count, passed};
+use crate::text::format::{count, passed};
 
 /// The sentence of an event, without its time.
 pub(crate) fn event_sentence(event: &RunEvent) -> String {
@@ -87,8 +89,8 @@ pub(crate) fn event_sentence(event: &RunEvent) -> String {
         }
         RunEvent::Task(event) => task_sentence(event),
         RunEvent::Answered(answer) => reply_sentence(&answer.reply),
-        RunEvent::Stopping { why, timeout, executors, by_signal } => {
-            stopping(why, *timeout, *executors, *by_signal)
+        RunEvent::Stopping { why, timeout, living, by_signal } => {
+            stopping(why, *timeout, *living, *by_signal)
         }
     }
 }
@@ -172,9 +174,9 @@ fn placement(record: &ExecutorRecord, how: &str, replaces: Option<&str>) -> Stri
     if let Some(replaced) = replaces {
         text.push_str(&format!(" in place of {replaced}"));
     }
-    text.push_str(&format!(": {}, {memory}", cores(resources.cores)));
+    text.push_str(&format!(": {:#}, {memory}", resources.cores));
     if gpus.get() > 0 {
-        text.push_str(&format!(", {}", count(u64::from(gpus.get()), "GPU")));
+        text.push_str(&format!(", {gpus:#}"));
     }
     if let Some(port) = port {
         text.push_str(&format!(", port {port}"));
@@ -202,18 +204,18 @@ fn unreachable(record: &ExecutorRecord, given_up_at: Option<SystemTime>) -> Stri
     format!("{name} unreachable on {host}, {until}{colon}{message}")
 }
 
-fn stopping(why: &str, timeout: Duration, executors: usize, by_signal: bool) -> String {
-    if executors == 0 || timeout.is_zero() {
+fn stopping(why: &str, timeout: Duration, living: KindCounts, by_signal: bool) -> String {
+    if living.all() == 0 || timeout.is_zero() {
         return format!("stopping: {why}");
     }
     let timeout = format_duration(timeout);
-    let executors = count(executors as u64, "executor");
+    let living = counted_kinds(living);
     if by_signal {
         return format!(
-            "stopping: waiting up to {timeout} for {executors}, Ctrl-C again to end at once"
+            "stopping: waiting up to {timeout} for {living}, Ctrl-C again to end at once"
         );
     }
-    format!("stopping: {why}; waiting up to {timeout} for {executors}, Ctrl-C to end at once")
+    format!("stopping: {why}; waiting up to {timeout} for {living}, Ctrl-C to end at once")
 }
 
 /// As in `agent-1 excluded after 2 failures until 13:05:12 UTC (1 h)`.
@@ -290,22 +292,30 @@ pub(crate) fn find_error_sentence(error: &FindError) -> String {
     }
 }
 
+/// The sentence of a text that names neither a task nor an executor of a run of tasks.
+pub(crate) fn no_task_sentence(text: &str) -> String {
+    format!("no task has the id {text:?}, and no living executor that name")
+}
+
 /// The message if a second signal ends the run at once.
-pub(crate) fn at_once_sentence(target: &RunTarget, framework_id: &str) -> String {
+pub(crate) fn at_once_sentence(
+    target: &RunTarget,
+    framework_id: &str,
+    living: KindCounts,
+) -> String {
+    let who = kinds(living);
     match target.on_exit {
         OnExit::Kept(_) | OnExit::Left if framework_id.is_empty() => "ended at once".to_owned(),
         OnExit::Left => format!(
             "ended at once; the pods of {framework_id} stay until the next run of this name takes them over{}",
             how_to_end(target, framework_id)
         ),
-        OnExit::Killed => "ended at once, executors are killed".to_owned(),
-        OnExit::Kept(Duration::ZERO) => {
-            "ended at once; the master ends the executors when it misses this framework, now \
-             (see --failover-timeout)"
-                .to_owned()
-        }
+        OnExit::Killed => format!("ended at once, {who} are killed"),
+        OnExit::Kept(Duration::ZERO) => format!(
+            "ended at once; the master ends the {who} when it misses this framework, now (see --failover-timeout)"
+        ),
         OnExit::Kept(timeout) => format!(
-            "ended at once; executors run on until the master has missed the framework {} for \
+            "ended at once; {who} run on until the master has missed the framework {} for \
              {}{}",
             framework_id,
             format_duration(timeout),
@@ -366,8 +376,11 @@ fn how_to_end(target: &RunTarget, framework_id: &str) -> String {
 }
 
 /// What became of executors that had not ended within the shutdown timeout.
-pub(crate) fn unended_sentence(fate: UnendedFate, executors: &[&ExecutorRecord]) -> String {
-    let all = count(executors.len() as u64, "executor");
+pub(crate) fn unended_sentence(
+    fate: UnendedFate,
+    executors: &[(&ExecutorRecord, ExecutorKind)],
+) -> String {
+    let all = counted_kinds(KindCounts::of(executors.iter().map(|(_, kind)| *kind)));
     match fate {
         UnendedFate::Killed => format!("{all} had not ended in time and had to be killed"),
         UnendedFate::Left => format!("{all} had not ended in time and may run on, left behind"),
@@ -386,18 +399,24 @@ pub(crate) fn unended_sentence(fate: UnendedFate, executors: &[&ExecutorRecord])
 }
 
 /// What becomes of executors whose agents are in reach, and of the others.
-fn by_reach(executors: &[&ExecutorRecord], [reached_end, away_end]: [&str; 2]) -> String {
-    let is_away = |record: &&&ExecutorRecord| is_unreachable(record.state);
-    let hosts: BTreeSet<&str> =
-        executors.iter().filter(is_away).map(|record| &*record.host).collect();
-    let away = executors.iter().filter(is_away).count();
+fn by_reach(
+    executors: &[(&ExecutorRecord, ExecutorKind)],
+    [reached_end, away_end]: [&str; 2],
+) -> String {
+    let of = |is_away: bool| {
+        let all = executors.iter();
+        all.filter(move |(record, _)| is_unreachable(record.state) == is_away)
+    };
+    let kinds_of = |is_away: bool| KindCounts::of(of(is_away).map(|(_, kind)| *kind));
+    let hosts: BTreeSet<&str> = of(true).map(|(record, _)| &*record.host).collect();
+    let (reached, away) = (kinds_of(false), kinds_of(true));
     let mut sentences = Vec::new();
-    if executors.len() > away {
-        let reached = count((executors.len() - away) as u64, "executor");
+    if reached.all() > 0 {
+        let reached = counted_kinds(reached);
         sentences.push(format!("{reached} had not ended in time, and {reached_end}"));
     }
-    if away > 0 {
-        let away = count(away as u64, "executor");
+    if away.all() > 0 {
+        let away = counted_kinds(away);
         let hosts: Vec<String> = hosts.into_iter().map(str::to_owned).collect();
         let hosts = list(&hosts);
         sentences.push(format!("{away} unreachable on {hosts}, and {away_end}"));
@@ -414,11 +433,8 @@ mod tests {
     use super::*;
     use crate::model::executor::ExecutorState;
 
-    /// Goal: the sentence about an unreachable executor says until when it is waited for. Method: with an end and a
-    /// message, and without.
-    #[test]
-    fn an_unreachable_executor_has_a_time() {
-        let record = |message: &str| ExecutorRecord {
+    fn record(message: &str) -> ExecutorRecord {
+        ExecutorRecord {
             name: "etl-1".to_owned(),
             agent_id: "S1".to_owned(),
             host: "agent-1".to_owned(),
@@ -438,7 +454,13 @@ mod tests {
             unstarted: None,
             replaced_by: None,
             is_counted: false,
-        };
+        }
+    }
+
+    /// Goal: the sentence about an unreachable executor says until when it is waited for. Method: with an end and a
+    /// message, and without.
+    #[test]
+    fn an_unreachable_executor_has_a_time() {
         let at = Some(UNIX_EPOCH + Duration::from_secs(951_782_400));
         assert_eq!(
             unreachable(&record("lost"), at),
@@ -447,6 +469,32 @@ mod tests {
         assert_eq!(
             unreachable(&record(""), None),
             "etl-1 unreachable on agent-1, replaced when its end is known"
+        );
+    }
+
+    /// Goal: what had not ended in time is called what it is, in reach or not. Method: tasks and a host, of which one
+    /// task is unreachable; an executor.
+    #[test]
+    fn what_had_not_ended_is_named() {
+        let reached = ExecutorRecord { state: ExecutorState::Running, ..record("") };
+        let away = record("");
+        let of_tasks = [
+            (&reached, ExecutorKind::Task),
+            (&reached, ExecutorKind::Host),
+            (&away, ExecutorKind::Task),
+        ];
+        assert_eq!(
+            unended_sentence(UnendedFate::Killed, &of_tasks),
+            "2 tasks and 1 host had not ended in time and had to be killed"
+        );
+        assert_eq!(
+            unended_sentence(UnendedFate::TornDown, &of_tasks),
+            "1 task and 1 host had not ended in time, and the master ends them with the framework; \
+             1 task unreachable on agent-1, and the master ends them if their agents return"
+        );
+        assert_eq!(
+            unended_sentence(UnendedFate::Killed, &[(&reached, ExecutorKind::Executor)]),
+            "1 executor had not ended in time and had to be killed"
         );
     }
 }

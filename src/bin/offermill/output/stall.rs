@@ -79,7 +79,7 @@ fn lack_sentence(lack: &ClusterLack) -> String {
     }
 }
 
-/// As in `38 too few cores, nearest agent-1: 0.5 of 1 cores, 2 s before the end`.
+/// As in `38 too few cores, nearest agent-1: 0.5 of 1 core, 2 s before the end`.
 pub(crate) fn declined_sentence(declined: &Declined, end: Timestamp) -> String {
     let offers = grouped(declined.offers);
     let kind = declined.kind.as_str();
@@ -91,7 +91,7 @@ pub(crate) fn declined_sentence(declined: &Declined, end: Timestamp) -> String {
     format!("{offers} {kind}{}", nearest.unwrap_or_default())
 }
 
-/// As in `agent-1: 0.5 of 1 cores`.
+/// As in `agent-1: 0.5 of 1 core`.
 fn about(miss: &Miss) -> String {
     let why = miss.why();
     let kind = miss.reason.kind().as_str();

@@ -9,7 +9,7 @@ use offermill::{Declined, OfferCounts};
 use crate::exit::ExitStatus;
 use crate::model::cluster_use::ClusterUse;
 use crate::model::executor::{
-    AgentExclusion, AgentRecord, ExecutorRecord, ExecutorState, short_name,
+    AgentExclusion, AgentRecord, ExecutorRecord, ExecutorState, StateCounts, short_name,
 };
 use crate::model::state::RunState;
 use crate::model::target::SandboxPlace;
@@ -132,14 +132,15 @@ fn notes(summary: &Summary<'_>) -> Vec<(String, String, Style)> {
         add(host, ends.clone(), plain());
     }
     if hosts.len() > AGENTS_LISTED_MAX {
-        let more = grouped((hosts.len() - AGENTS_LISTED_MAX) as u64);
-        add("…", format!("and {more} more agents"), plain());
+        let more = count((hosts.len() - AGENTS_LISTED_MAX) as u64, "more agent");
+        add("…", format!("and {more}"), plain());
     }
     if run_state.finished_before > 0 {
         let finished = grouped(run_state.finished_before);
         add("before", format!("{finished} finished in a former run"), plain());
     }
-    if run_state.replaced > 0 {
+    // Tasks say themselves what was started again.
+    if run_state.replaced > 0 && summary.tasks.is_none() {
         add("replaced", count(run_state.replaced, "executor"), plain());
     }
     if run_state.denials > 0 {
@@ -220,29 +221,57 @@ fn listed<'a>(summary: &Summary<'a>) -> Vec<&'a ExecutorRecord> {
     failed.into_iter().rev().chain(succeeded).take(LISTED_MAX).collect()
 }
 
-/// For each host, how its executors ended: `2 finished, 1 failed`.
+/// For each host name, how its executors ended: `2 finished, 1 failed`. Of tasks the hosts come last: `9 finished; 1
+/// host`.
 fn by_host(summary: &Summary<'_>) -> BTreeMap<String, String> {
-    let mut hosts: BTreeMap<String, [u64; ExecutorState::ALL.len()]> = BTreeMap::new();
-    for AgentRecord { host, counts, .. } in summary.run_state.agents.values() {
-        let sums = hosts.entry(host.clone()).or_default();
-        sums.iter_mut().zip(counts).for_each(|(sum, more)| *sum += more);
-    }
-    let text = |counts: [u64; ExecutorState::ALL.len()]| {
-        let mut ends = Vec::new();
-        let mut unended: BTreeMap<&str, u64> = BTreeMap::new();
-        for state in ExecutorState::ALL {
-            let number = counts[state as usize];
-            if number > 0 && !state.is_end() {
-                *unended.entry(summary.unended_fate.of(state)).or_default() += number;
-            } else if number > 0 {
-                ends.push(format!("{} {}", grouped(number), state.as_str()));
-            }
+    let mut names: BTreeMap<String, [StateCounts; 2]> = BTreeMap::new();
+    for AgentRecord { host, counts, hosts, .. } in summary.run_state.agents.values() {
+        let sums = names.entry(host.clone()).or_default();
+        for state in ExecutorState::ALL.map(|state| state as usize) {
+            sums[0][state] += counts[state] - hosts[state];
+            sums[1][state] += hosts[state];
         }
-        let unended = unended.into_iter();
-        ends.extend(unended.map(|(fate, number)| format!("{} {fate}", grouped(number))));
-        ends.join(", ")
+    }
+    let text = |[counts, hosts]: [StateCounts; 2]| {
+        let mut text = ends(summary, counts);
+        let hosts = ends_of_hosts(summary, hosts);
+        if !text.is_empty() && !hosts.is_empty() {
+            text.push_str("; ");
+        }
+        text + &hosts
     };
-    hosts.into_iter().map(|(host, counts)| (host, text(counts))).collect()
+    names.into_iter().map(|(host, counts)| (host, text(counts))).collect()
+}
+
+/// As in `2 finished, 1 failed`.
+fn ends(summary: &Summary<'_>, counts: StateCounts) -> String {
+    let mut ends = Vec::new();
+    let mut unended: BTreeMap<&str, u64> = BTreeMap::new();
+    for state in ExecutorState::ALL {
+        let number = counts[state as usize];
+        if number > 0 && !state.is_end() {
+            *unended.entry(summary.unended_fate.of(state)).or_default() += number;
+        } else if number > 0 {
+            ends.push(format!("{} {}", grouped(number), state.as_str()));
+        }
+    }
+    let unended = unended.into_iter();
+    ends.extend(unended.map(|(fate, number)| format!("{} {fate}", grouped(number))));
+    ends.join(", ")
+}
+
+/// As in `2 hosts`, or `2 hosts, 1 failed`. That one has finished or was ended is as it should be.
+fn ends_of_hosts(summary: &Summary<'_>, mut counts: StateCounts) -> String {
+    let hosts: u64 = counts.iter().sum();
+    if hosts == 0 {
+        return String::new();
+    }
+    for state in [ExecutorState::Finished, ExecutorState::Killed] {
+        counts[state as usize] = 0;
+    }
+    let others = ends(summary, counts);
+    let comma = if others.is_empty() { "" } else { ", " };
+    format!("{}{comma}{others}", count(hosts, "host"))
 }
 
 /// Where executors' output is: a heading and a text per line.

@@ -179,7 +179,9 @@ fn states(view: &RunView<'_>) -> StyledText {
     let excluded = view.run_state.excluded(view.now);
     if excluded > 0 {
         let text = match view.settings.target.agents {
-            Some(AgentCounts { all, .. }) => format!("{excluded} of {all} agents excluded"),
+            Some(AgentCounts { all, .. }) => {
+                format!("{excluded} of {} excluded", count(all as u64, "agent"))
+            }
             None => format!("{} excluded", count(excluded as u64, "agent")),
         };
         parts.push((text, Style::new().red()));

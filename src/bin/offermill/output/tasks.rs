@@ -71,14 +71,14 @@ pub(crate) fn counts_object(counts: &TaskCounts) -> Value {
 
 /// As in `120 of 10 000 tasks ended: 118 succeeded, 2 failed; 8 running, 9 872 waiting`.
 pub(crate) fn progress_sentence(counts: &TaskCounts) -> String {
-    let (ended, all) = (grouped(counts.ended()), grouped(counts.all));
+    let (ended, all) = (grouped(counts.ended()), count(counts.all, "task"));
     let mut parts = vec![(counts.before, "succeeded before"), (counts.succeeded, "succeeded")];
     parts.extend([(counts.failed, "failed"), (counts.skipped, "skipped")]);
     let ends = join(&parts);
     let rest = join(&[(counts.running, "running"), (counts.waiting(), "waiting")]);
     let colon = if ends.is_empty() { "" } else { ": " };
     let semicolon = if rest.is_empty() { "" } else { "; " };
-    format!("{ended} of {all} tasks ended{colon}{ends}{semicolon}{rest}")
+    format!("{ended} of {all} ended{colon}{ends}{semicolon}{rest}")
 }
 
 /// Those of the numbers that aren't 0, with their words.

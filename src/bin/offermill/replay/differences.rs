@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::shell_words::split_words;
 use crate::scenario::answer::{AgentLine, PieceLine};
 use crate::scenario::{AcceptLine, CallKind, ClosingLine, DeclineLine, TaskLine, line};
+use crate::text::format::count;
 
 /// The difference below which numbers are equal: Spark adds doubles, the kernel adds thousandths.
 const NEAR: f64 = 1e-3;
@@ -77,7 +78,13 @@ fn call_name(call: &CallKind) -> String {
         }
         CallKind::Decline(decline) => format!("decline {}", decline.offer),
         CallKind::Shown { agents } => {
-            let agents = agents.iter().map(|(agent, cores)| format!("{cores} cores of {agent}"));
+            // An answer that was written by hand may have a number below zero.
+            let cores = |cores: i32| match u64::try_from(cores) {
+                Ok(cores) => count(cores, "core"),
+                Err(_) => format!("{cores} cores"),
+            };
+            let agents =
+                agents.iter().map(|(agent, shown)| format!("{} of {agent}", cores(*shown)));
             format!("shown {}", agents.collect::<Vec<String>>().join(" + "))
         }
         CallKind::Revive => "revive".to_owned(),
@@ -329,7 +336,7 @@ fn list_agents(agents: &BTreeMap<String, AgentLine>) -> String {
         tasks.sort_unstable();
         let is_listed = *failures > 0 || !tasks.is_empty() || !executor.is_empty();
         let tasks = tasks.join(" ");
-        is_listed.then(|| format!("{id}: {executor}{failures} failures, tasks {tasks}"))
+        is_listed.then(|| format!("{id}: {executor}{}, tasks {tasks}", count(*failures, "failure")))
     };
     let lines: Vec<String> = agents.iter().filter_map(describe).collect();
     format!("({})", lines.join("; "))

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::text::format::count;
+
 /// A scenario file, and the file of expected answers.
 #[derive(Debug)]
 pub(super) struct ReplayInput {
@@ -24,8 +26,8 @@ pub(super) fn inputs(
     let shared = expected.first().filter(|path| expected.len() == 1 && path.is_dir());
     if !expected.is_empty() && shared.is_none() && expected.len() != scenarios.len() {
         return Err(format!(
-            "--expect is given {} times, expected {}: one for each FILE",
-            expected.len(),
+            "--expect is given {}, expected {}: one for each FILE",
+            count(expected.len() as u64, "time"),
             scenarios.len()
         ));
     }

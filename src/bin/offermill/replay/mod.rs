@@ -70,7 +70,7 @@ use crate::scenario::{
     AnswerLine, CallKind, ClosingLine, CompatibilityLine, InitLine, ScenarioEvent, ScenarioHead,
     StateAfter, line,
 };
-use crate::text::format::count;
+use crate::text::format::{count, grouped};
 use crate::text::styled::StyledText;
 
 use arguments::{Compat, ReplayArguments};
@@ -364,13 +364,12 @@ impl ComparisonTotals {
             cut,
             identical,
         } = self;
+        let whose = if *unreadable == 1 { "it or its" } else { "they or their" };
         let left_out = match unreadable {
             0 => String::new(),
-            1 => "1 scenario not compared: it or its expected answers can't be read\n".to_owned(),
-            many => {
-                format!(
-                    "{many} scenarios not compared: they or their expected answers can't be read\n"
-                )
+            number => {
+                let scenarios = count(*number, "scenario");
+                format!("{scenarios} not compared: {whose} expected answers can't be read\n")
             }
         };
         if *scenarios == 0 {
@@ -383,6 +382,7 @@ impl ComparisonTotals {
         };
         let scenarios = count(*scenarios, "scenario");
         let answers = count(*answers, "answer");
+        let identical = grouped(*identical);
         let mut text =
             format!("{scenarios}, {answers} compared ({identical} to the byte), {differ}\n");
         if *defects > 0 {

@@ -13,7 +13,9 @@ use crate::control::request::{AnswerLabel, ControlRequest};
 use crate::model::end_reason::EndReason;
 use crate::model::event::RunEvent;
 use crate::model::executor::ExecutorRecord;
+use crate::model::executor_kind::KindCounts;
 use crate::model::reply::{CommandAnswer, CommandOutcome, ControlReply};
+use crate::output::kinds::counted_kinds;
 use crate::output::sentence::{find_error_sentence, limit_change, limit_text, list};
 use crate::text::format::count;
 
@@ -151,16 +153,20 @@ impl Session {
         // An executor that is named twice is asked once.
         let mut asked = BTreeSet::new();
         let mut rest = BTreeMap::new();
+        let tasks = self.find_tasks(names);
+        let mut kinds = Vec::new();
         for name in names {
-            match self.run_state.find(name) {
-                Ok(record) => {
-                    asked.insert(record.name.clone());
+            match self.find_named(name, tasks.as_ref()) {
+                Ok(record) if asked.insert(record.name.clone()) => {
+                    kinds.push(self.run_state.kind_of(record));
                 }
-                Err(error) => {
-                    rest.insert(name.clone(), find_error_sentence(&error));
+                Ok(_) => {}
+                Err(why) => {
+                    rest.insert(name.clone(), why);
                 }
             }
         }
+        let kinds = KindCounts::of(kinds.into_iter());
         let whys: Vec<Value> =
             rest.iter().map(|(name, why)| json!({ "executor": name, "why": why })).collect();
         let detail = json!({ "asked": asked, "rest": whys });
@@ -177,9 +183,17 @@ impl Session {
             ),
         };
         self.kill(ids.collect(), why.to_owned());
-        let executors = count(asked.len() as u64, "executor");
-        let limit = limit_text(self.kernel.executor_limit());
-        let mut text = format!("{executors} {how}, the limit stays {limit}");
+        let mut text = format!("{} {how}", counted_kinds(kinds));
+        match self.tasks {
+            None => {
+                let limit = limit_text(self.kernel.executor_limit());
+                text.push_str(&format!(", the limit stays {limit}"));
+            }
+            Some(_) if kinds.tasks > 0 => {
+                text.push_str(", which counts as a failure");
+            }
+            Some(_) => {}
+        }
         if !rest.is_empty() {
             let names: Vec<String> = rest.into_keys().collect();
             text.push_str(&format!("; not asked: {}", list(&names)));
@@ -224,7 +238,7 @@ impl Session {
         };
         let registered = MilliCpus::from_millis(millis);
         self.registered = Some(registered);
-        format!("{registered} cores registered; {}", self.sufficiency().sentence())
+        format!("{registered:#} registered; {}", self.sufficiency().sentence())
     }
 
     fn command_locality(&mut self, hosts: &[(String, u32)]) -> Detailed {

@@ -14,6 +14,7 @@ use super::{is_abandoned, parent};
 use crate::exit::ExitStatus;
 use crate::model::end_reason::EndReason;
 use crate::model::executor::ExecutorRecord;
+use crate::model::executor_kind::ExecutorKind;
 use crate::model::target::OnExit;
 use crate::model::unended::UnendedFate;
 use crate::output::sentence::{
@@ -38,6 +39,7 @@ impl Session {
         if let Some(event) = self.call_failures.flush() {
             self.publish(self.clock.now(), event);
         }
+        self.tasks.iter_mut().for_each(TaskRun::finish_index);
         let unended = self.unended(end);
         let reason = self.end_reason.take().unwrap_or(EndReason::Signal("no signal"));
         let target = &self.settings.target;
@@ -65,9 +67,7 @@ impl Session {
             OnExit::Kept(_) => UnendedFate::TornDown,
         };
         let mut sentence = end_sentence(&reason);
-        let records = self.run_state.records();
-        let records: Vec<&ExecutorRecord> =
-            records.filter(|record| unended.contains(&record.name)).collect();
+        let records = self.records_of(&unended);
         if !records.is_empty() {
             sentence.push_str(&format!("; {}", unended_sentence(fate, &records)));
         }
@@ -76,6 +76,7 @@ impl Session {
             sentence.push_str(&format!("; {}", not_torn_down_sentence(target, id, why)));
         }
         let now = self.clock.now();
+        let used = (self.run_state.agents_there(), self.run_state.used_most);
         let shuffle = self.shuffle.json();
         self.shuffle.stop();
         let summary = Summary {
@@ -89,7 +90,7 @@ impl Session {
             counts: self.kernel.offer_counts(),
             stall: self.stall_watch.stall.as_ref(),
             declined: self.kernel.explain(now).declined,
-            cluster_use: self.cluster_use.at_end(&self.kernel, now),
+            cluster_use: self.cluster_use.at_end(&self.kernel, now, used),
             sandboxes: &self.settings.target.sandboxes,
             tasks: self.tasks.as_ref().map(TaskRun::summary),
             shuffle,
@@ -98,6 +99,12 @@ impl Session {
         self.drain_output(shown, has_signal, inbox);
         self.finish_replies(inbox);
         exit
+    }
+
+    /// The records of the executors with these names, each with what it is.
+    fn records_of(&self, names: &HashSet<String>) -> Vec<(&ExecutorRecord, ExecutorKind)> {
+        let records = self.run_state.records().filter(|record| names.contains(&record.name));
+        records.map(|record| (record, self.run_state.kind_of(record))).collect()
     }
 
     fn exit_status(&self, reason: &EndReason, drained: bool) -> ExitStatus {
@@ -173,7 +180,8 @@ impl Session {
         self.renderer.restore_terminal();
         // `exit` runs no destructors, so the socket files are removed here.
         drop(self.sockets.take());
-        remark(&at_once_sentence(&self.settings.target, &self.run_state.framework_id));
+        let living = self.run_state.living();
+        remark(&at_once_sentence(&self.settings.target, &self.run_state.framework_id, living));
         let _unread = self.output.map(|output| output.drain(AT_ONCE_TIMEOUT, || false));
         drain_remarks(AT_ONCE_TIMEOUT, || false);
         std::process::exit(i32::from(exit.code()))

@@ -10,6 +10,7 @@ mod finish;
 mod gather;
 mod inbox;
 mod listeners;
+mod named;
 mod parent;
 mod print_config;
 mod queues;
@@ -192,6 +193,7 @@ fn start(
     );
     run_state.local_address =
         settings.target.local_names.as_ref().map(|names| names.address.clone());
+    run_state.first_host = settings.executors.tasks().map(|queue| queue.list().first_host());
     let session = Session {
         run_state,
         clock: engine.clock(),
@@ -297,7 +299,11 @@ impl Session {
     }
 
     fn apply_notice(&mut self, at: Timestamp, notice: Notice) {
+        let agents = self.run_state.agents.len();
         let Some(event) = self.run_state.apply(at, notice) else { return };
+        if self.run_state.agents.len() > agents {
+            self.cluster_use.poll_new_agent(&self.kernel, self.clock.now());
+        }
         self.shuffle.apply(&event);
         let end_reason = match &event {
             RunEvent::Refused { why } if self.end_reason.is_some() => {
@@ -444,7 +450,7 @@ impl Session {
             }
             _ => self.settings.shutdown_timeout,
         };
-        let executors = usize::try_from(self.run_state.alive()).unwrap_or(usize::MAX);
+        let living = self.run_state.living();
         let why = match reason {
             // An event with the whole reason was shown just before.
             EndReason::Refused(_) => "the cluster is not available".to_owned(),
@@ -457,8 +463,9 @@ impl Session {
         let by_signal = matches!(reason, EndReason::Signal(_));
         self.end_reason = Some(reason);
         let at = self.clock.now();
+        let executors = living.all();
         self.stopping = Some(StopProgress { why: why.clone(), at, timeout, executors });
-        self.publish(at, RunEvent::Stopping { why, timeout, executors, by_signal });
+        self.publish(at, RunEvent::Stopping { why, timeout, living, by_signal });
         let sender = self.sender.clone();
         let shut_down = move || {
             let Shutdown { executors, unfinished, .. } = engine.shutdown(timeout);

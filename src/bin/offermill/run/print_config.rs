@@ -16,6 +16,8 @@ use crate::settings::master::ClusterKind;
 use crate::settings::option::{DefaultValue, OptionSpec};
 use crate::settings::redact::Redaction;
 use crate::settings::sources::{SettingSource, Sourced, VARIABLES};
+use crate::settings::task_flags::{TaskFlag, is_unused_by_tasks, task_flags};
+use crate::text::format::count;
 use crate::text::styled::{StyledText, padded};
 
 /// The widest that the column of values gets. Longer values stick out.
@@ -31,8 +33,17 @@ struct ShownSetting {
     place: Option<String>,
     /// The older key under which it was given.
     alias: Option<String>,
-    /// Whether it applies to the cluster of the run.
-    applies: bool,
+    usage: SettingUse,
+}
+
+/// Whether a run uses a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SettingUse {
+    Used,
+    /// It doesn't apply to the cluster of the run.
+    NotOnCluster,
+    /// Tasks don't use it.
+    NotByTasks,
 }
 
 /// Prints all settings; or, if settings are invalid, all problems. Starts nothing and creates no file.
@@ -47,14 +58,68 @@ pub(crate) fn print_config(arguments: &RunArguments) -> ExitStatus {
     let shows_values = arguments.show_values;
     let specs = draft.specs().iter();
     let options = specs.flat_map(|spec| shown(spec, &draft, &settings, shows_values));
-    let all: Vec<ShownSetting> = options.chain(startup_settings(&draft)).collect();
+    let flags = shown_task_flags(arguments);
+    let mut all: Vec<ShownSetting> =
+        flags.chain(options).chain(startup_settings(&draft, &settings)).collect();
     let printed = match arguments.json {
         true => print_json(&objects(&all)),
-        false => print_result(&table(&all, &settings.target.master)),
+        false => {
+            if arguments.tasks.is_some() {
+                leave_out_unused(&mut all);
+            }
+            print_result(&table(&all, &settings.target.master))
+        }
     };
     match printed {
         PrintOutcome::Failed => ExitStatus::OutputClosed,
         PrintOutcome::Written | PrintOutcome::Closed => ExitStatus::Done,
+    }
+}
+
+/// The flags of tasks, which have no keys, if there are tasks; those of hosts only if there are hosts.
+fn shown_task_flags(arguments: &RunArguments) -> impl Iterator<Item = ShownSetting> {
+    let file = arguments.tasks.as_ref().map(|name| TaskFlag {
+        name: "--tasks",
+        given: Some(name.clone()),
+        default: String::new(),
+        is_of_hosts: false,
+    });
+    let others = file.is_some().then(|| task_flags(arguments));
+    let all = file.into_iter().chain(others.into_iter().flatten());
+    let has_hosts = arguments.task_hosts;
+    all.filter(move |flag| has_hosts || !flag.is_of_hosts).map(|flag| ShownSetting {
+        key: flag.name.to_owned(),
+        source: if flag.given.is_some() { SettingSource::Flag } else { SettingSource::Default },
+        place: flag.given.is_some().then(|| flag.name.to_owned()),
+        value: flag.given.unwrap_or(flag.default),
+        alias: None,
+        usage: SettingUse::Used,
+    })
+}
+
+/// Whether a run uses the settings of an option.
+fn usage(spec: &OptionSpec, draft: &SettingsDraft, settings: &RunSettings) -> SettingUse {
+    let is_for_tasks = settings.executors.tasks().is_some();
+    if is_for_tasks && is_unused_by_tasks(spec.key, settings.exclusion.is_some()) {
+        SettingUse::NotByTasks
+    } else if draft.is_inapplicable(spec) {
+        SettingUse::NotOnCluster
+    } else {
+        SettingUse::Used
+    }
+}
+
+/// Leaves out the defaults that a run of tasks doesn't use, and says so.
+fn leave_out_unused(all: &mut Vec<ShownSetting>) {
+    let before = all.len();
+    all.retain(|it| it.usage == SettingUse::Used || it.source != SettingSource::Default);
+    let left_out = (before - all.len()) as u64;
+    if left_out > 0 {
+        let settings = count(left_out, "setting");
+        let verb = if left_out == 1 { "is" } else { "are" };
+        remark(&format!(
+            "{settings} that this run of tasks doesn't use, such as executor cores, {verb} left out; --json has all"
+        ));
     }
 }
 
@@ -65,7 +130,7 @@ fn shown(
     settings: &RunSettings,
     shows_values: bool,
 ) -> Vec<ShownSetting> {
-    let applies = !draft.is_inapplicable(spec);
+    let usage = usage(spec, draft, settings);
     let of_given = |given: &Sourced| {
         let alias = given.name.split(' ').next().filter(|name| *name != given.key);
         let is_alias = alias.is_some_and(|name| spec.aliases.contains(&name));
@@ -75,7 +140,7 @@ fn shown(
             source: given.source,
             place: given.place.clone(),
             alias: alias.filter(|_| is_alias).map(str::to_owned),
-            applies,
+            usage,
         }
     };
     let given: Vec<ShownSetting> = draft.given_for(spec).map(of_given).collect();
@@ -83,6 +148,8 @@ fn shown(
         return given;
     }
     let value = match spec.default {
+        // With tasks it follows from them.
+        _ if spec.key == "spark.mesos.gpus.max" => settings.config.gpu_cap().to_string(),
         _ if spec.is_secret => "unset".to_owned(),
         DefaultValue::Text("") => "none".to_owned(),
         DefaultValue::Text(text) => text.to_owned(),
@@ -96,14 +163,21 @@ fn shown(
         source: SettingSource::Default,
         place: None,
         alias: None,
-        applies,
+        usage,
     }]
 }
 
 /// The settings that Spark's executors need to start and that are no options here.
-fn startup_settings(draft: &SettingsDraft) -> impl Iterator<Item = ShownSetting> {
+fn startup_settings(
+    draft: &SettingsDraft,
+    settings: &RunSettings,
+) -> impl Iterator<Item = ShownSetting> {
+    let usage = match settings.executors.tasks() {
+        Some(_) => SettingUse::NotByTasks,
+        None => SettingUse::Used,
+    };
     let others = draft.startup.values().filter(|it| draft.specs().matching(&it.key).is_none());
-    others.map(|given| ShownSetting {
+    others.map(move |given| ShownSetting {
         key: given.key.clone(),
         value: match draft.redaction.hides_key(&given.key) {
             true => "set".to_owned(),
@@ -112,7 +186,7 @@ fn startup_settings(draft: &SettingsDraft) -> impl Iterator<Item = ShownSetting>
         source: given.source,
         place: given.place.clone(),
         alias: None,
-        applies: true,
+        usage,
     })
 }
 
@@ -152,7 +226,10 @@ fn derived(key: &str, draft: &SettingsDraft, settings: &RunSettings) -> Option<S
         }
         "spark.mesos.rejectOfferDurationForUnmetConstraints" => duration(refuse.unmet_constraint),
         "spark.mesos.rejectOfferDurationForReachedMaxCores" => duration(refuse.reached_cap),
-        "spark.executor.maxNumFailures" => settings.failures_max.to_string(),
+        "spark.executor.maxNumFailures" => match settings.failures_max {
+            u64::MAX => "no limit".to_owned(),
+            most => most.to_string(),
+        },
         "spark.dynamicAllocation.initialExecutors" => draft.allocation.initial.to_string(),
         "spark.dynamicAllocation.sustainedSchedulerBacklogTimeout" => {
             duration(draft.allocation.sustained_timeout)
@@ -208,13 +285,16 @@ fn table(all: &[ShownSetting], master: &str) -> StyledText {
     let values = all.iter().map(|shown| columns(&shown.value));
     let value_columns = values.filter(|columns| *columns <= VALUE_COLUMNS_MAX).max().unwrap_or(0);
     let line = |shown: &ShownSetting| {
-        let inapplicable =
-            if shown.applies { String::new() } else { format!(" (not on {master})") };
+        let unused = match shown.usage {
+            SettingUse::Used => String::new(),
+            SettingUse::NotOnCluster => format!(" (not on {master})"),
+            SettingUse::NotByTasks => " (not used by tasks)".to_owned(),
+        };
         let ShownSetting { key, value, .. } = shown;
         let origin = shown.origin();
         let key = padded(key, key_columns);
         let value = padded(value, value_columns);
-        format!("{key}  {value}  {origin}{inapplicable}\n")
+        format!("{key}  {value}  {origin}{unused}\n")
     };
     StyledText::lines(&all.iter().map(line).collect::<String>())
 }
@@ -227,7 +307,7 @@ fn objects(all: &[ShownSetting]) -> String {
             "origin": shown.kind(),
             "place": shown.place,
             "alias": shown.alias,
-            "counts": shown.applies,
+            "counts": shown.usage == SettingUse::Used,
         });
         format!("{object}\n")
     };

@@ -20,7 +20,7 @@ pub(super) struct StopProgress {
     /// How long executors have.
     pub(super) timeout: Duration,
     /// How many executors had not ended.
-    pub(super) executors: usize,
+    pub(super) executors: u64,
 }
 
 impl StopProgress {

@@ -16,6 +16,7 @@ use crate::output::json;
 use crate::output::lines;
 use crate::output::sentence::limit_text;
 use crate::output::stall::stall_sentence;
+use crate::output::tasks::{counts_object, progress_sentence};
 use crate::settings::Readiness;
 use crate::text::clock::{rfc3339, short_time, time_of};
 use crate::text::format::{age, core_number, count, grouped, printable};
@@ -60,8 +61,8 @@ impl Sufficiency {
             ratio => format!("a share of {ratio} is required"),
         };
         match expected.millis() {
-            0 => format!("{verdict}: {registered} cores, and no number is expected{waited}"),
-            _ => format!("{verdict}: {registered} of {expected} cores, {share}{waited}"),
+            0 => format!("{verdict}: {registered:#}, and no number is expected{waited}"),
+            _ => format!("{verdict}: {registered} of {expected:#}, {share}{waited}"),
         }
     }
 }
@@ -115,8 +116,13 @@ impl Session {
         let mut line = |head: &str, rest: &str| {
             let _infallible = write!(text, "\n{} {}", padded(head, HEAD_COLUMNS), printable(rest));
         };
-        line("executors", &lines::states(&self.run_state));
-        line("limit", &self.limit_text());
+        match &self.tasks {
+            Some(tasks) => line("tasks", &progress_sentence(&tasks.counts())),
+            None => {
+                line("executors", &lines::states(&self.run_state));
+                line("limit", &self.limit_text());
+            }
+        }
         let taken = self.cores_taken();
         let expected = self.kernel.cores_expected();
         line(
@@ -126,7 +132,9 @@ impl Session {
                 _ => format!("{taken} of {expected} taken"),
             },
         );
-        line("registered", &self.sufficiency().sentence());
+        if self.tasks.is_none() {
+            line("registered", &self.sufficiency().sentence());
+        }
         line("cluster", &capacity_sentence(&self.kernel.capacity(self.clock.now())));
         if let Some(allocation) = &self.allocation {
             line(
@@ -166,7 +174,7 @@ impl Session {
     }
 
     /// As in `running on agent-1 for 12 s, cores 1, 512 MiB, idle for 3 s`, or `unreachable on agent-1 since 13:05:12
-    /// UTC (19 s), given up at 13:10:12 UTC, cores 1, 512 MiB`.
+    /// UTC (19 s), given up at 13:10:12 UTC, cores 1, 512 MiB, task lint`.
     fn about(&self, record: &ExecutorRecord) -> String {
         let now = self.clock.now();
         let ExecutorRecord { host, state, resources, .. } = record;
@@ -180,6 +188,12 @@ impl Session {
         let idle_since = self.allocation.as_ref().and_then(|it| it.idle_since(&record.name));
         if let Some(since) = idle_since {
             let _infallible = write!(text, ", idle for {}", age(now.since(since)));
+        }
+        if let Some(tasks) = &self.tasks {
+            match tasks.queue().id_of(record) {
+                Some(id) => text.push_str(&format!(", task {id}")),
+                None => text.push_str(", host of tasks"),
+            }
         }
         text
     }
@@ -201,6 +215,7 @@ impl Session {
             let allocation = self.allocation.as_ref();
             let idle = allocation.and_then(|it| it.idle_since(&record.name));
             body["idle_ms"] = json!(idle.map(|since| json::millis(now.since(since))));
+            body["task"] = json!(self.tasks.as_ref().and_then(|it| it.queue().id_of(record)));
             body
         });
         let list: Vec<Value> = list.collect();
@@ -229,6 +244,7 @@ impl Session {
             "ran_ms": json::millis(self.ran()),
             "stopping": self.stopping.as_ref().map(StopProgress::object),
             "executors": json::states(&self.run_state),
+            "tasks": self.tasks.as_ref().map(|tasks| counts_object(&tasks.counts())),
             "limit": self.kernel.executor_limit(),
             "cores": cores(self.cores_taken()),
             "cores_expected": cores(self.kernel.cores_expected()),

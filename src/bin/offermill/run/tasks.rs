@@ -1,6 +1,7 @@
 //! The tasks of a run (`--tasks`): what becomes of them with their executors, what they want of the cluster, and when
 //! the run is over.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,8 +14,10 @@ use crate::model::event::RunEvent;
 use crate::model::executor::ExecutorRecord;
 use crate::model::target::SandboxPlace;
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
+use crate::output::remark;
 use crate::output::tasks::TaskSummary;
 use crate::settings::RunSettings;
+use crate::tasks::attempt_index::AttemptIndex;
 use crate::tasks::queue::TaskQueue;
 
 /// How long no task must be ready before offers are suppressed. Until then the ends of others bring offers for those
@@ -22,6 +25,9 @@ use crate::tasks::queue::TaskQueue;
 const IDLE_AFTER: Duration = Duration::from_secs(2);
 /// The most failed tasks that the summary names.
 const FAILED_SHOWN_MAX: usize = 20;
+
+/// The longest time that the end waits for the index of attempts.
+const INDEX_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The tasks of a session.
 pub(super) struct TaskRun {
@@ -31,13 +37,21 @@ pub(super) struct TaskRun {
     is_suppressed: bool,
     /// The first tasks that failed.
     failed: Vec<TaskEvent>,
+    /// `None` before the run is registered, and if sandboxes aren't on this machine.
+    index: Option<AttemptIndex>,
 }
 
 impl TaskRun {
     /// The tasks of these settings, if they have some.
     pub(super) fn of(settings: &RunSettings) -> Option<TaskRun> {
         let queue = Arc::clone(settings.executors.tasks()?);
-        Some(TaskRun { queue, idle_since: None, is_suppressed: false, failed: Vec::new() })
+        Some(TaskRun {
+            queue,
+            idle_since: None,
+            is_suppressed: false,
+            failed: Vec::new(),
+            index: None,
+        })
     }
 
     /// The queue of all tasks.
@@ -70,6 +84,15 @@ impl TaskRun {
         }
     }
 
+    /// Ends the index of attempts.
+    pub(super) fn finish_index(&mut self) {
+        if let Some(index) = self.index.take()
+            && let Err(error) = index.finish(INDEX_TIMEOUT)
+        {
+            remark_on_index(&error);
+        }
+    }
+
     /// The exit code: that of the run, unless it is that all went well and some task has not succeeded.
     pub(super) fn exit(&self, exit: ExitStatus) -> ExitStatus {
         match exit {
@@ -79,10 +102,15 @@ impl TaskRun {
     }
 }
 
+fn remark_on_index(error: &io::Error) {
+    remark(&format!("`offermill logs` won't find all tasks of this run by their ids: {error}"));
+}
+
 impl Session {
     /// Tells the tasks what became of an executor. Returns whether the event is about nothing but a task, which has an
     /// event of its own.
     pub(super) fn follow_tasks(&mut self, at: Timestamp, event: &RunEvent) -> bool {
+        self.index_attempts(event);
         let Some(tasks) = &self.tasks else { return false };
         if let RunEvent::Running(record)
         | RunEvent::Ending(record)
@@ -125,6 +153,25 @@ impl Session {
         };
         self.publish_tasks(at, events);
         is_told
+    }
+
+    /// Writes down which executor is which task, if their sandboxes are on this machine.
+    fn index_attempts(&mut self, event: &RunEvent) {
+        let Some(tasks) = &mut self.tasks else { return };
+        let written = match (event, &self.settings.target.sandboxes, &mut tasks.index) {
+            (RunEvent::Registered { framework_id, .. }, SandboxPlace::Here(folder), None) => {
+                AttemptIndex::start(folder, framework_id).map(|index| tasks.index = Some(index))
+            }
+            (RunEvent::Placed { record, .. }, _, Some(index)) => match tasks.queue.id_of(record) {
+                Some(id) => index.add(id, &record.name),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        };
+        if let Err(error) = written {
+            tasks.index = None;
+            remark_on_index(&error);
+        }
     }
 
     /// Does what depends on the time: demand, tasks that fit nowhere, and the end.

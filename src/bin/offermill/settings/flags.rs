@@ -150,7 +150,7 @@ pub(crate) struct RunArguments {
     pub(crate) exclude_window: Option<String>,
 
     /// End the run after this number of failed executors [default: twice the executors that may run
-    /// at a time, at least 3; 3 if their number has no limit]
+    /// at a time, at least 3; 3 if their number has no limit; with --tasks no number]
     #[arg(long, value_name = "N", help_heading = "Failures")]
     pub(crate) max_executor_failures: Option<String>,
 

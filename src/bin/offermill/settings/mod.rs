@@ -23,6 +23,7 @@ pub(crate) mod shuffle;
 pub(crate) mod sources;
 pub(crate) mod startup_keys;
 pub(crate) mod table;
+pub(crate) mod task_flags;
 pub(crate) mod token_file;
 mod unused_keys;
 pub(crate) mod values;

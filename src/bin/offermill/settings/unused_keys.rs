@@ -5,6 +5,26 @@ use std::collections::BTreeMap;
 /// A reason, and the keys that are ignored for it. A key that ends in a dot stands for all that begin with it.
 type ReasonWithKeys = (&'static str, &'static [&'static str]);
 
+/// The keys that apply to Spark's executors only.
+pub(super) const SPARK_ONLY: &[&str] = &[
+    "spark.driver.host",
+    "spark.driver.port",
+    "spark.app.id",
+    "offermill.spark.hostname",
+    "spark.mesos.executor.home",
+    "spark.executor.uri",
+    "spark.executor.extraClassPath",
+    "spark.executor.extraLibraryPath",
+    "spark.executor.defaultJavaOptions",
+    "spark.executor.extraJavaOptions",
+    "offermill.spark.moduleOptions",
+    "spark.task.cpus",
+    "offermill.spark.user",
+    "spark.authenticate.secret",
+    "spark.kubernetes.executor.podNamePrefix",
+    "spark.kubernetes.resource.type",
+];
+
 /// On all clusters.
 const UNUSED: &[ReasonWithKeys] = &[
     (

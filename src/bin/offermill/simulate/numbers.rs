@@ -34,12 +34,6 @@ pub(super) fn rough(number: u64) -> String {
     number.to_string()
 }
 
-/// `10 000 agents`, `1 agent`.
-pub(super) fn counted(number: u64, singular: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {singular}{plural}", grouped(number))
-}
-
 /// The number per second. Durations below a millisecond count as one.
 pub(super) fn per_second(number: u64, took: Duration) -> u64 {
     (number as f64 / took.as_secs_f64().max(0.001)) as u64

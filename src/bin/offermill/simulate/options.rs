@@ -11,7 +11,6 @@ use offermill::config::text::{TimeUnit, parse_count, parse_duration};
 use offermill::limits::EXECUTORS_MAX;
 
 use super::arguments::SimulateArguments;
-use super::numbers::counted;
 use super::output_file::OutputFile;
 use crate::text::format::{count, passed};
 
@@ -212,8 +211,8 @@ fn sized(arguments: &SimulateArguments, problems: &mut Problems) -> Option<Box<S
     let placement = PlacementKind::of(arguments);
     let title = format!(
         "{}, up to {}, {severity} faults for {}, seed {seed}",
-        counted(agents.into(), "agent"),
-        counted(executors.into(), "executor"),
+        count(agents.into(), "agent"),
+        count(executors.into(), "executor"),
         passed(duration),
     );
     let again = format!(
@@ -235,9 +234,9 @@ fn saved(path: &Path, arguments: &SimulateArguments) -> Result<Box<ScenarioOptio
     let checks = checks(arguments, u64::from(scenario.agents) + u64::from(scenario.executors));
     let title = format!(
         "{}, up to {}, {}, seed {}",
-        counted(scenario.agents.into(), "agent"),
-        counted(scenario.executors.into(), "executor"),
-        counted(scenario.faults.len() as u64, "fault"),
+        count(scenario.agents.into(), "agent"),
+        count(scenario.executors.into(), "executor"),
+        count(scenario.faults.len() as u64, "fault"),
         scenario.seed
     );
     let file = if is_stdin { "FILE".into() } else { quoted(&name) };

@@ -2,9 +2,9 @@
 
 use offermill::cluster::simulated::{Checks, InvariantViolation, Latencies};
 
-use super::numbers::{counted, moment, per_second, percent, span};
+use super::numbers::{moment, per_second, percent, span};
 use super::result::RunResult;
-use crate::text::format::{grouped, passed};
+use crate::text::format::{count, grouped, passed};
 
 /// The interval that the placement latency measures. It includes waiting for an offer that fits.
 const WANTED_TO_PLACED: &str = "from being wanted to being placed";
@@ -76,14 +76,14 @@ pub(super) fn real_time(result: &RunResult<'_>) -> SummaryRow {
 
 fn times(result: &RunResult<'_>) -> String {
     let RunResult { report, options, .. } = result;
-    let faults = counted(options.scenario.faults.len() as u64, "fault");
+    let faults = count(options.scenario.faults.len() as u64, "fault");
     let healed = moment(options.scenario.healed_at);
     let stopped = match result.stopped_by {
         Some((name, at)) => format!("; shut down by {name} at {}", moment(at)),
         None => String::new(),
     };
     let ended = moment(report.ended_at);
-    let steps = counted(report.steps, "step");
+    let steps = count(report.steps, "step");
     format!("{ended}, {faults} until {healed}{stopped}; {steps}")
 }
 
@@ -125,7 +125,7 @@ fn latencies(interval: &str, latencies: &Latencies) -> String {
     let p50 = span(latencies.quantile(0.5));
     let p99 = span(latencies.quantile(0.99));
     let longest = span(latencies.longest());
-    let executors = counted(latencies.count(), "executor");
+    let executors = count(latencies.count(), "executor");
     format!("{interval}: p50 {p50}, p99 {p99}, longest {longest} ({executors})")
 }
 
@@ -141,7 +141,7 @@ pub(super) fn spread(result: &RunResult<'_>) -> String {
     let all: u64 = spread.iter().map(|(_, agents)| u64::from(*agents)).sum();
     let at = moment(result.report.spread_at);
     let agents = grouped((*agents).into());
-    let all = counted(all, "agent");
+    let all = count(all, "agent");
     let range = match least == greatest {
         true => format!("{usual} on each agent"),
         false => format!("{least} to {greatest} per agent, {usual} on {agents} of {all}"),
@@ -160,16 +160,16 @@ fn drain(result: &RunResult<'_>) -> String {
     let timeout = passed(result.options.scenario.shutdown_timeout);
     match drained.left {
         0 => format!("{took}, no executor was left"),
-        left => format!("{took}, {} had not ended in {timeout}", counted(left.into(), "executor")),
+        left => format!("{took}, {} had not ended in {timeout}", count(left.into(), "executor")),
     }
 }
 
 fn checks(result: &RunResult<'_>) -> String {
     match result.options.checks {
         Checks::Off => "none".to_owned(),
-        Checks::EachStep => format!("after each of {}", counted(result.report.steps, "step")),
+        Checks::EachStep => format!("after each of {}", count(result.report.steps, "step")),
         Checks::EverySecond => {
-            let steps = counted(result.report.steps, "step");
+            let steps = count(result.report.steps, "step");
             let seconds = result.report.ended_at.since(offermill::Timestamp::ORIGIN).as_secs();
             let times = grouped(seconds);
             format!("sums after each of {steps}, everything every virtual second, {times} times")

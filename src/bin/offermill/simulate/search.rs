@@ -6,14 +6,14 @@ use offermill::cluster::simulated::{Checks, InvariantViolation, Progress, Scenar
 
 use super::interrupt::Interrupt;
 use super::json;
-use super::numbers::{counted, moment, rough, speed};
+use super::numbers::{moment, rough, speed};
 use super::options::{SearchOptions, SimulateOptions};
 use super::progress::ProgressDisplay;
 use super::result::{SearchResult, Shortened};
 use super::violation::{CommandOnPanic, FoundViolation, report_violation};
 use crate::exit::ExitStatus;
 use crate::output::{PrintOutcome, print_json, print_result, remark};
-use crate::text::format::{grouped, passed};
+use crate::text::format::{count, grouped, passed};
 use crate::text::styled::StyledText;
 
 /// The number of steps between two checks for signals. Small scenarios have few more.
@@ -169,17 +169,17 @@ fn play(
 fn description(seed: u64, scenario: &Scenario) -> String {
     format!(
         "seed {seed}: {}, {}, {}",
-        counted(scenario.agents.into(), "agent"),
-        counted(scenario.executors.into(), "executor"),
-        counted(scenario.faults.len() as u64, "fault"),
+        count(scenario.agents.into(), "agent"),
+        count(scenario.executors.into(), "executor"),
+        count(scenario.faults.len() as u64, "fault"),
     )
 }
 
 /// Prints the line of `--verbose` for a seed.
 fn print_seed(display: &ProgressDisplay, description: &str, played: &Played) -> PrintOutcome {
     let Played { progress, fingerprint } = played;
-    let steps = counted(progress.steps, "step");
-    let offers = counted(progress.offers, "offer");
+    let steps = count(progress.steps, "step");
+    let offers = count(progress.offers, "offer");
     let now = moment(progress.now);
     let line = format!("{description}; {steps}, {offers}, {now}, {fingerprint:016x}\n");
     display.suspend(|| print_result(&StyledText::lines(&line)))
@@ -190,15 +190,15 @@ fn progress_sentence(result: &SearchResult<'_>, took: Duration) -> String {
     let all = result.options.seeds;
     let left = took.mul_f64((all - done) as f64 / done.max(1) as f64);
     let seeds = speed(done, took);
-    format!("{} of {} seeds  {seeds} seeds/s  {} left", grouped(done), grouped(all), passed(left))
+    format!("{} of {}  {seeds} seeds/s  {} left", grouped(done), count(all, "seed"), passed(left))
 }
 
 impl SearchResult<'_> {
     fn sentence(&self) -> String {
         let all = self.options.seeds;
         let played = match self.seeds {
-            seeds if seeds == all => counted(all, "seed"),
-            seeds => format!("{} of {}", grouped(seeds), counted(all, "seed")),
+            seeds if seeds == all => count(all, "seed"),
+            seeds => format!("{} of {}", grouped(seeds), count(all, "seed")),
         };
         let verdict = match (&self.broken, self.stopped_by) {
             (Some((seed, _)), _) => format!("seed {seed} violates an invariant"),

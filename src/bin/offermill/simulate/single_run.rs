@@ -16,7 +16,7 @@ use super::{json, report, summary};
 use crate::exit::ExitStatus;
 use crate::model::rate::Rate;
 use crate::output::{PrintOutcome, print_json, print_result, remark};
-use crate::text::format::grouped;
+use crate::text::format::{count, grouped};
 
 /// The real time between two checks for signals, approximately.
 const STEPS_WITHIN: Duration = Duration::from_millis(50);
@@ -146,9 +146,9 @@ fn sentence(progress: &Progress, offers_per_second: f64) -> String {
         _ => format!("{now}, over"),
     };
     let executors = grouped(progress.executors.into());
-    let limit = grouped(progress.limit.into());
+    let limit = count(progress.limit.into(), "executor");
     let offers = grouped(offers_per_second as u64);
-    format!("{stage}  {executors} of {limit} executors  {offers} offers/s")
+    format!("{stage}  {executors} of {limit}  {offers} offers/s")
 }
 
 /// The number of steps to simulate at once, adapted so that they take about [`STEPS_WITHIN`].

@@ -7,13 +7,13 @@ use offermill::Timestamp;
 use offermill::cluster::simulated::{Checks, InvariantViolation, Scenario, shorten};
 
 use super::interrupt::Interrupt;
-use super::numbers::{counted, moment};
+use super::numbers::moment;
 use super::options::{SimulateOptions, quoted};
 use super::progress::ProgressDisplay;
 use super::result::Shortened;
 use super::rows::invariant;
 use crate::output::{print_result, remark};
-use crate::text::format::{grouped, passed};
+use crate::text::format::{count, grouped, passed};
 use crate::text::styled::{StyledText, padded};
 
 /// The maximum number of simulations that shortening may take.
@@ -116,9 +116,9 @@ fn shorten_scenario(
 fn size(scenario: &Scenario) -> String {
     format!(
         "{}, {}, {}",
-        counted(scenario.faults.len() as u64, "fault"),
-        counted(scenario.agents.into(), "agent"),
-        counted(scenario.executors.into(), "executor")
+        count(scenario.faults.len() as u64, "fault"),
+        count(scenario.agents.into(), "agent"),
+        count(scenario.executors.into(), "executor")
     )
 }
 
@@ -129,7 +129,7 @@ fn shortened_text(
 ) -> StyledText {
     let Shortened { scenario, runs, took, stopped_by } = shortened;
     let stopped = stopped_by.map(|by| format!(", stopped by {by}")).unwrap_or_default();
-    let runs = counted((*runs).into(), "run");
+    let runs = count((*runs).into(), "run");
     let (file, save) = match &options.scenario_file {
         Some(file) => (quoted(&file.path().display().to_string()), ""),
         None => ("FILE".to_owned(), ", with these lines in FILE"),

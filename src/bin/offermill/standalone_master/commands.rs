@@ -129,8 +129,9 @@ fn describe_worker(worker: &WorkerReport) -> String {
         "" => "on an unknown host".to_owned(),
         hostname => format!("on {}", printable(hostname)),
     };
+    let noun = noun_of_cores(total.cpus);
     format!(
-        "worker {id} {place}: {state}, {executors}; used {} of {} cores and {} of {} MiB, offered {} and {}",
+        "worker {id} {place}: {state}, {executors}; used {} of {} {noun} and {} of {} MiB, offered {} and {}",
         used.cpus, total.cpus, used.mem, total.mem, offered.cpus, offered.mem
     )
 }
@@ -143,10 +144,15 @@ fn describe_framework(framework: &FrameworkReport) -> String {
         (true, false) => "connected",
     };
     let executors = count(*executors as u64, "executor");
-    let noun = if *cores == 1.0 { "core" } else { "cores" };
+    let noun = noun_of_cores(*cores);
     // Clients choose names and host names, so these could have lines of their own.
     let name = printable(name);
     format!("framework {id} ({name}): {state}, {executors} with {cores} {noun}")
+}
+
+/// What follows a number of cores.
+fn noun_of_cores(cores: impl ToString) -> &'static str {
+    if cores.to_string() == "1" { "core" } else { "cores" }
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ use crate::settings::master::is_standalone;
 use crate::settings::sources::Sourced;
 use crate::settings::values::mesos::MesosSettings;
 use crate::target::PreparedTarget;
-use crate::text::format::cores;
 
 /// Checks the credential and the files of the framework.
 pub(super) fn prepare(
@@ -100,7 +99,7 @@ pub(super) fn prepare(
 fn no_offers_hint(config: &Config, is_unconstrained: bool) -> String {
     let size = match config.executor_cores() {
         ExecutorCores::Fixed(each) => {
-            format!("{} and {}", cores(each), config.memory_taken())
+            format!("{each:#} and {}", config.memory_taken())
         }
         ExecutorCores::WholeOffer => config.memory_taken().to_string(),
     };

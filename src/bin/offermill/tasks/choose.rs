@@ -107,7 +107,7 @@ impl TaskQueue {
 
     /// Whether a tag is that of a host.
     pub(super) fn is_host(&self, tag: u64) -> bool {
-        tag >= self.list.tasks.len() as u64
+        tag >= self.list.first_host()
     }
 
     /// Those of these tasks that the caps and their queues have room for, each after those before it. The kernel would

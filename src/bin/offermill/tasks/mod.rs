@@ -3,13 +3,16 @@
 //! ```text
 //! file ─► read.rs ─► parse.rs ─► order.rs ─► queue.rs ◄─ choose.rs on handler threads; the session reports ends
 //!                                               │
-//!                                               └► results.rs: a line before each attempt and at each end
+//!                                               ├► results.rs: a line before each attempt and at each end
+//!                                               └► attempt_index.rs: which executors were which tasks, on this machine
 //! ```
 
 mod agent_survey;
+pub(crate) mod attempt_index;
 mod bounds;
 mod choose;
 pub(crate) mod demand;
+pub(crate) mod find;
 pub(crate) mod order;
 pub(crate) mod parse;
 pub(crate) mod queue;

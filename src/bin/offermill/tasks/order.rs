@@ -25,6 +25,11 @@ pub(crate) struct TaskList {
 }
 
 impl TaskList {
+    /// The tag of the first host: tasks have those before it.
+    pub(crate) fn first_host(&self) -> u64 {
+        self.tasks.len() as u64
+    }
+
     /// Finds out which task waits for which.
     ///
     /// # Errors
@@ -51,7 +56,7 @@ impl TaskList {
                 let Some(other) = index.get(id.as_str()) else {
                     let line = task.line;
                     return Err(format!(
-                        "{source}, line {line}: it is after {id:?}, which no task is"
+                        "{source}, line {line}: it is after {id:?}, which is the id of no task"
                     ));
                 };
                 before.push(*other);
@@ -152,7 +157,10 @@ mod tests {
     fn disorder_is_refused() {
         let why = |tasks: &[(&str, &[&str])]| list(tasks).unwrap_err();
         assert_eq!(why(&[("a", &[]), ("a", &[])]), "f, line 2: the id \"a\" is that of line 1");
-        assert_eq!(why(&[("a", &["b"])]), "f, line 1: it is after \"b\", which no task is");
+        assert_eq!(
+            why(&[("a", &["b"])]),
+            "f, line 1: it is after \"b\", which is the id of no task"
+        );
         let own = "f, line 1: tasks wait for each other: \"a\" after \"a\"";
         assert_eq!(why(&[("a", &["a"])]), own);
         let three = [("x", &["c"][..]), ("a", &["b"]), ("b", &["c"]), ("c", &["a"]), ("y", &[])];

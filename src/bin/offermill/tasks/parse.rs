@@ -44,8 +44,7 @@ pub(crate) fn parse_line(
         return Err("contains a zero byte, which no command can have".to_owned());
     }
     let task = if is_object(text) {
-        let object: TaskObject =
-            serde_json::from_str(text).map_err(|error| format!("is no JSON object: {error}"))?;
+        let object: TaskObject = serde_json::from_str(text).map_err(|error| no_object(&error))?;
         if let Some(key) = object.twice {
             return Err(format!("has the key {key:?} twice"));
         }
@@ -217,6 +216,17 @@ fn amount_text(key: &str, value: &Value) -> Result<String, String> {
     }
 }
 
+/// Why a line is no object, without the number of the line, which is that within the text.
+fn no_object(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let what = match text.rsplit_once(" at line ") {
+        _ if error.is_eof() => "it ends too early",
+        Some((what, _)) => what,
+        None => &text,
+    };
+    format!("is no JSON object: {what}, at column {}", error.column())
+}
+
 /// Parses the cores of a task.
 ///
 /// # Errors
@@ -224,7 +234,7 @@ fn amount_text(key: &str, value: &Value) -> Result<String, String> {
 pub(crate) fn cores_of(name: &str, text: &str) -> Result<MilliCpus, String> {
     let cores = parse_cores(name, text).map_err(|error| format!("has wrong cores: {error}"))?;
     if cores > EXECUTOR_CORES_MAX {
-        return Err(format!("asks for {cores} cores; at most {EXECUTOR_CORES_MAX} are possible"));
+        return Err(format!("asks for {cores:#}; at most {EXECUTOR_CORES_MAX} are possible"));
     }
     Ok(cores)
 }

@@ -8,7 +8,6 @@ use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::tasks::order::TaskList;
 use crate::tasks::quotas::TaskQuotas;
 use crate::tasks::task::TaskSpec;
-use crate::text::format;
 
 /// The queues that tasks are in, a bit each by number.
 type QueueBits = u64;
@@ -113,14 +112,13 @@ fn never_starts(task: &TaskSpec, quotas: &TaskQuotas, all: QueueTotals) -> Optio
 /// Why what takes this never starts, whatever else runs, as the rest of a sentence; `None` if it may.
 fn beyond_total(own: ResourceSums, all: QueueTotals) -> Option<String> {
     if let Some(total) = all.cores.filter(|total| own.cores > *total) {
-        let own = format::cores(own.cores);
-        return Some(format!("takes {own}; --total-executor-cores is {total}"));
+        return Some(format!("takes {:#}; --total-executor-cores is {total}", own.cores));
     }
     if let Some(total) = all.memory.filter(|total| own.memory > *total) {
         return Some(format!("takes {}; --total-task-memory is {total}", own.memory));
     }
     let total = all.gpus.filter(|total| own.gpus > *total)?;
-    Some(format!("takes {} GPUs; spark.mesos.gpus.max is {total}", own.gpus))
+    Some(format!("takes {:#}; spark.mesos.gpus.max is {total}", own.gpus))
 }
 
 /// Why a task never starts because of what is kept for the tasks in the queues `after`, which wait for it, as the rest
@@ -161,10 +159,10 @@ fn waits_for_itself(
         }
     }
     if let Some(total) = all.cores.filter(|total| cores > total.millis()) {
-        let own = format::cores(task.cores);
         let kept = MilliCpus::from_millis(kept[0]);
         return Some(format!(
-            "takes {own}; of --total-executor-cores, {total}, {kept} are kept for tasks that wait for it"
+            "takes {:#}; of --total-executor-cores, {total}, {kept} are kept for tasks that wait for it",
+            task.cores
         ));
     }
     let total = all.memory.filter(|total| memory > total.get())?;

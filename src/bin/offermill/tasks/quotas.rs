@@ -124,10 +124,7 @@ impl TaskQuotas {
         // What other queues leave.
         let cores = core_cap.map(|cap| cap.saturating_sub(kept.saturating_sub(default)));
         if kept > MilliCpus::ZERO && cores.is_some_and(|left| host.cores > left) {
-            return Some(format!(
-                "the guarantees leave no room for a host of {} cores",
-                host.cores
-            ));
+            return Some(format!("the guarantees leave no room for a host of {:#}", host.cores));
         }
         let memory =
             memory.map(|all| all.get() - kept_memory.get().min(all.get()) + default_memory.get());
@@ -174,7 +171,7 @@ impl TaskQuotas {
         let (max_cores, max_memory) = queue.maxima();
         let (name, cores, memory) = (queue.name(), own.cores, own.memory);
         if let Some(most) = max_cores.filter(|most| cores > *most) {
-            return Some(format!("takes {cores} cores; the queue {name} has at most {most}"));
+            return Some(format!("takes {cores:#}; the queue {name} has at most {most}"));
         }
         let most = max_memory.filter(|most| memory > *most)?;
         Some(format!("takes {memory}; the queue {name} has at most {most}"))
@@ -347,7 +344,7 @@ mod tests {
         assert_eq!(memory.problem(None, Some(Mebibytes::new(2048))), None);
         let why = "is of the queue \"c\", which is none of --queues: default, a, b";
         assert_eq!(quotas.find("c").unwrap_err(), why);
-        let why = "takes 1 cores; the queue d has at most 0.5";
+        let why = "takes 1 core; the queue d has at most 0.5";
         let small = TaskQuotas::parse("d:max-cores=0.5,max-mem=1g").unwrap();
         assert_eq!(small.too_large(QueueId::new(1), own(1, 1)).unwrap(), why);
         assert!(small.too_large(QueueId::new(1), own(0, 2000)).unwrap().contains("2000 MiB"));

@@ -28,9 +28,9 @@ impl TaskSize {
     /// As in `4 cores and 512 MiB`.
     pub(crate) fn sentence(&self) -> String {
         let TaskSize { cores, memory, gpus } = self;
-        match gpus.get() {
-            0 => format!("{cores} cores and {memory}"),
-            gpus => format!("{cores} cores, {memory} and {gpus} GPUs"),
+        match *gpus {
+            Gpus::ZERO => format!("{cores:#} and {memory}"),
+            gpus => format!("{cores:#}, {memory} and {gpus:#}"),
         }
     }
 
@@ -202,8 +202,8 @@ impl SeenAgents {
         };
         let nearest = self.there().max_by(order)?;
         let ResourceSums { cores, memory, gpus } = nearest.most;
-        let gpus = if size.gpus > Gpus::ZERO { format!(", {gpus} GPUs") } else { String::new() };
-        Some(format!("the nearest agent, {}, has {cores} cores, {memory}{gpus}", nearest.host))
+        let gpus = if size.gpus > Gpus::ZERO { format!(", {gpus:#}") } else { String::new() };
+        Some(format!("the nearest agent, {}, has {cores:#}, {memory}{gpus}", nearest.host))
     }
 }
 

@@ -7,14 +7,11 @@ use offermill::config::text::format_duration;
 use offermill::foreign_text::{Printable, is_shown};
 use offermill::resources::MilliCpus;
 
-/// Formats a count with its noun: `1 executor`, `2 executors`.
+/// Formats a count with its noun: `1 executor`, `2 executors`, `10 000 executors`. Amounts of cores and GPUs name their
+/// unit by `{:#}`.
 pub(crate) fn count(number: u64, singular: &str) -> String {
-    if number == 1 { format!("1 {singular}") } else { format!("{number} {singular}s") }
-}
-
-/// Formats a number of cores: `1 core`, `0.5 cores`.
-pub(crate) fn cores(cores: MilliCpus) -> String {
-    if cores == MilliCpus::from_cores(1) { "1 core".to_owned() } else { format!("{cores} cores") }
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {singular}{plural}", grouped(number))
 }
 
 /// A number of cores for JSON, such as 0.5.
@@ -108,9 +105,8 @@ mod tests {
     /// Goal: numbers, durations and text are formatted for people. Method: format one value of each kind.
     #[test]
     fn numbers_read_well() {
-        assert_eq!([count(1, "core"), count(0, "core")], ["1 core", "0 cores"]);
-        let millis = [500, 1000, 2000].map(MilliCpus::from_millis);
-        assert_eq!(millis.map(cores), ["0.5 cores", "1 core", "2 cores"]);
+        let tasks = [0, 1, 2, 1000].map(|number| count(number, "task"));
+        assert_eq!(tasks, ["0 tasks", "1 task", "2 tasks", "1 000 tasks"]);
         assert_eq!([grouped(7), grouped(1000), grouped(1_234_567)], ["7", "1 000", "1 234 567"]);
         assert_eq!(passed(Duration::from_millis(12_345)), "12.3 s");
         assert_eq!(passed(Duration::from_secs(75)), "1 min 15 s");

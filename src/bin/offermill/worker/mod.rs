@@ -103,11 +103,9 @@ fn run(worker: StandaloneWorker, log: Log) -> ExitStatus {
 
 fn introduction(config: &WorkerConfig) -> String {
     let WorkerConfig { cores, memory, masters, work_dir, .. } = config;
-    let whole = cores.millis().is_multiple_of(1000).then(|| count(cores.whole_cores(), "core"));
-    let cores = whole.unwrap_or_else(|| format!("{cores} cores"));
     let addresses: Vec<String> = masters.all().iter().map(ToString::to_string).collect();
     let addresses = addresses.join(", ");
-    format!("a worker with {cores} and {memory} in {}, for {addresses}", work_dir.display())
+    format!("a worker with {cores:#} and {memory} in {}, for {addresses}", work_dir.display())
 }
 
 /// The line about something that happened to a worker.

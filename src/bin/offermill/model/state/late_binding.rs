@@ -59,7 +59,7 @@ impl RunState {
         record.message.clear();
         let copy = record.clone();
         self.bound += 1;
-        self.count_on_agent(&copy.agent_id, &copy.host, copy.state);
+        self.count_on_agent(&copy.agent_id, &copy.host, copy.state, self.kind_of(&copy));
         Some(copy)
     }
 

@@ -13,27 +13,8 @@ use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
 use crate::settings::master::ClusterKind;
 use crate::settings::sources::SettingSource;
+use crate::settings::unused_keys::SPARK_ONLY;
 use crate::settings::values::executors::{ExecutorProgram, SAMPLE};
-
-/// The keys that apply to Spark's executors only.
-const SPARK_ONLY: &[&str] = &[
-    "spark.driver.host",
-    "spark.driver.port",
-    "spark.app.id",
-    "offermill.spark.hostname",
-    "spark.mesos.executor.home",
-    "spark.executor.uri",
-    "spark.executor.extraClassPath",
-    "spark.executor.extraLibraryPath",
-    "spark.executor.defaultJavaOptions",
-    "spark.executor.extraJavaOptions",
-    "offermill.spark.moduleOptions",
-    "spark.task.cpus",
-    "offermill.spark.user",
-    "spark.authenticate.secret",
-    "spark.kubernetes.executor.podNamePrefix",
-    "spark.kubernetes.resource.type",
-];
 
 /// The program of the executors. Reports a program that can't be started.
 pub(crate) fn executor_program(
@@ -108,7 +89,8 @@ fn spark_executors(draft: &mut SettingsDraft) -> Option<ExecutorProgram> {
             Some(ExecutorProgram::Spark { executor: Box::new(executor), log_links })
         }
         Ok(None) if !spark::has_driver(draft) => {
-            let sentence = "there is no command for executors: give one after \"--\", or --spark-driver for Spark's";
+            let sentence = "there is no command for executors: give one after \"--\", or --spark-driver for Spark's, \
+                            or --tasks FILE";
             draft.problems.push(sentence.to_owned());
             None
         }

@@ -13,7 +13,7 @@ pub(crate) fn check_caps(draft: &mut SettingsDraft, mut builder: ConfigBuilder) 
     {
         let name = draft.name_of("spark.cores.max");
         let other = draft.name_of("spark.executor.cores");
-        let allowed = format!("at least the {cores} cores of one executor ({other})");
+        let allowed = format!("at least the {cores:#} of one executor ({other})");
         draft.problems.push(format!("{name} is \"{cap}\", but must be {allowed}"));
         builder = builder.core_cap(None);
     }
@@ -28,14 +28,16 @@ pub(crate) fn check_caps(draft: &mut SettingsDraft, mut builder: ConfigBuilder) 
 }
 
 /// Reports a limit of 0 that nothing could raise: neither dynamic allocation, nor a command, which can't change the
-/// goal of `--until-finished`.
+/// goal of `--until-finished`, nor the number of tasks at a time.
 pub(crate) fn check_limit(draft: &mut SettingsDraft, arguments: &RunArguments) {
-    let has_commands = arguments.takes_commands() && !arguments.until_finished;
+    let is_fixed = arguments.until_finished || arguments.tasks.is_some();
+    let has_commands = arguments.takes_commands() && !is_fixed;
     if draft.executors == Some(0) && !draft.allocation.enabled && !has_commands {
         let name = draft.name_of("spark.executor.instances");
-        let allowed = match arguments.until_finished {
-            true => "at least 1 with --until-finished",
-            false => {
+        let allowed = match (arguments.until_finished, &arguments.tasks) {
+            (true, _) => "at least 1 with --until-finished",
+            (false, Some(_)) => "at least 1 with --tasks",
+            (false, None) => {
                 "at least 1, as nothing could raise it later; --control accepts commands that do"
             }
         };

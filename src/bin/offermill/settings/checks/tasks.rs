@@ -16,6 +16,9 @@ use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
 use crate::settings::master::{ClusterKind, ClusterMaster, is_standalone};
 use crate::settings::sources::SettingSource;
+use crate::settings::task_flags::{
+    HOST_CORES, HOST_IDLE_TIMEOUT, HOST_MEMORY, TASK_CORES, TASK_MEMORY, TASK_RETRIES, task_flags,
+};
 use crate::settings::values::executors::ExecutorProgram;
 use crate::tasks::order::TaskList;
 use crate::tasks::parse::{RETRIES_MAX, cores_of, memory_of};
@@ -57,6 +60,8 @@ pub(crate) fn task_program(
 ) -> Option<ExecutorProgram> {
     read_total_memory(arguments, draft);
     refuse_conflicts(draft);
+    // Until their sizes are known, no cap is too low.
+    draft.executor_cores = ExecutorCores::Fixed(MilliCpus::from_millis(1));
     let defaults = defaults(arguments).map_err(|why| draft.problems.push(why)).ok()?;
     let results = match (&arguments.results, name) {
         (Some(results), _) => results.clone(),
@@ -98,24 +103,8 @@ pub(crate) fn task_program(
 
 /// Reports flags that mean nothing without tasks.
 pub(crate) fn refuse_without_tasks(arguments: &RunArguments, draft: &mut SettingsDraft) {
-    let RunArguments { task_cores, task_memory, task_retries, results, resume, .. } = arguments;
-    let RunArguments { task_hosts, host_cores, host_memory, host_idle_timeout, .. } = arguments;
-    let RunArguments { host_program, total_task_memory, .. } = arguments;
-    let flags = [
-        ("--task-cores", task_cores.is_some()),
-        ("--task-memory", task_memory.is_some()),
-        ("--task-retries", task_retries.is_some()),
-        ("--results", results.is_some()),
-        ("--resume", *resume),
-        ("--task-hosts", *task_hosts),
-        ("--host-cores", host_cores.is_some()),
-        ("--host-memory", host_memory.is_some()),
-        ("--host-idle-timeout", host_idle_timeout.is_some()),
-        ("--host-program", host_program.is_some()),
-        ("--total-task-memory", total_task_memory.is_some()),
-    ];
-    for (flag, _) in flags.into_iter().filter(|(_, is_given)| *is_given) {
-        draft.problems.push(format!("{flag} is for tasks: it needs --tasks FILE"));
+    for flag in task_flags(arguments).iter().filter(|flag| flag.given.is_some()) {
+        draft.problems.push(format!("{} is for tasks: it needs --tasks FILE", flag.name));
     }
     if draft.queues.are_given() {
         let name = draft.name_of(QUEUES);
@@ -141,9 +130,9 @@ fn read_total_memory(arguments: &RunArguments, draft: &mut SettingsDraft) {
 
 fn defaults(arguments: &RunArguments) -> Result<TaskDefaults, String> {
     let named = |flag: &str, why: String| format!("{flag}: it {why}");
-    let cores = arguments.task_cores.as_deref().unwrap_or("1");
-    let memory = arguments.task_memory.as_deref().unwrap_or("512m");
-    let retries = arguments.task_retries.as_deref().unwrap_or("0");
+    let cores = arguments.task_cores.as_deref().unwrap_or(TASK_CORES);
+    let memory = arguments.task_memory.as_deref().unwrap_or(TASK_MEMORY);
+    let retries = arguments.task_retries.as_deref().unwrap_or(TASK_RETRIES);
     let retries = parse_count("--task-retries", retries, 0..=RETRIES_MAX);
     Ok(TaskDefaults {
         cores: cores_of("cores", cores).map_err(|why| named("--task-cores", why))?,
@@ -159,14 +148,9 @@ fn host_terms(
 ) -> Result<Option<HostTerms>, String> {
     let RunArguments { task_hosts, host_cores, host_memory, host_idle_timeout, .. } = arguments;
     if !task_hosts {
-        let given = [
-            ("--host-cores", host_cores.is_some()),
-            ("--host-memory", host_memory.is_some()),
-            ("--host-idle-timeout", host_idle_timeout.is_some()),
-            ("--host-program", arguments.host_program.is_some()),
-        ];
-        return match given.iter().find(|(_, is_given)| *is_given) {
-            Some((flag, _)) => Err(format!("{flag} is for hosts: it needs --task-hosts")),
+        let flags = task_flags(arguments);
+        return match flags.iter().find(|flag| flag.is_of_hosts && flag.given.is_some()) {
+            Some(flag) => Err(format!("{} is for hosts: it needs --task-hosts", flag.name)),
             None => Ok(None),
         };
     }
@@ -179,9 +163,9 @@ fn host_terms(
         return Err(format!("{name} is 1, but a task and its host are two executors"));
     }
     let named = |flag: &str, why: String| format!("{flag}: it {why}");
-    let cores = cores_of("cores", host_cores.as_deref().unwrap_or("0.1"));
-    let memory = memory_of("memory", host_memory.as_deref().unwrap_or("32m"));
-    let idle = host_idle_timeout.as_deref().unwrap_or("60s");
+    let cores = cores_of("cores", host_cores.as_deref().unwrap_or(HOST_CORES));
+    let memory = memory_of("memory", host_memory.as_deref().unwrap_or(HOST_MEMORY));
+    let idle = host_idle_timeout.as_deref().unwrap_or(HOST_IDLE_TIMEOUT);
     let idle = parse_duration("--host-idle-timeout", idle, TimeUnit::Seconds);
     let (program, setup) = host_program(arguments, draft)?;
     let mut terms = HostTerms::new(vec![program, "task-host".to_owned()]);
@@ -248,7 +232,7 @@ fn refuse_conflicts(draft: &mut SettingsDraft) {
             "Kubernetes places pods itself; use local agents, Mesos or a standalone master",
         ));
     }
-    if draft.allocation.enabled {
+    if std::mem::take(&mut draft.allocation.enabled) {
         conflicts.push(("spark.dynamicAllocation.enabled", "tasks themselves are the load"));
     }
     if draft.mesos.framework_id_file.is_some() {
@@ -285,7 +269,7 @@ fn report_too_large(draft: &mut SettingsDraft, list: &TaskList, hosts: Option<&H
     let sentence = |task: &&TaskSpec| {
         let size = TaskSize::of(task).sentence();
         let (source, line, id) = (&list.source, task.line, &task.id);
-        let have = format!("{cores} cores and {memory}");
+        let have = format!("{cores:#} and {memory}");
         format!(
             "{source}, line {line}: task {id} takes {size}; an agent of {text} has {have}{beside}"
         )
@@ -294,7 +278,9 @@ fn report_too_large(draft: &mut SettingsDraft, list: &TaskList, hosts: Option<&H
         too_large.iter().take(TOO_LARGE_SHOWN_MAX).map(sentence).collect();
     if too_large.len() > TOO_LARGE_SHOWN_MAX {
         let more = too_large.len() - TOO_LARGE_SHOWN_MAX;
-        problems.push(format!("{}: {more} more tasks fit on no agent", list.source));
+        let verb = if more == 1 { "fits" } else { "fit" };
+        let more = count(more as u64, "more task");
+        problems.push(format!("{}: {more} {verb} on no agent", list.source));
     }
     draft.problems.extend(problems);
 }
@@ -307,6 +293,9 @@ fn derive(draft: &mut SettingsDraft, list: &TaskList) {
     draft.memory = tasks().map(|task| task.memory).min().unwrap_or(Mebibytes::ZERO);
     draft.overhead = Some(Mebibytes::ZERO);
     draft.extra_cores = 0;
+    // A port would be needed of each offer, and a shuffle service is for Spark's executors.
+    draft.port = None;
+    draft.shuffle.enabled = false;
     draft.executor_gpus = ExecutorGpus::WhatThereIs;
     if draft.given(GPU_CAP).is_none() {
         let gpus = tasks().map(|task| task.gpus.get()).fold(0, u32::saturating_add);

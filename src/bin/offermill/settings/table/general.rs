@@ -310,7 +310,7 @@ pub(super) const GENERAL_ROWS: &[OptionRow] = &[
     OptionRow::spark("spark.executor.maxNumFailures", "number")
         .aliases(&["spark.yarn.max.executor.failures"])
         .flag("--max-executor-failures")
-        .derived("twice the executors, at least 3")
+        .derived("twice the executors, at least 3; no limit with --tasks")
         .read(|draft, given| {
             given.read_into(&mut draft.failures_max, |name, text| {
                 parse_count(name, text, 1..=u64::MAX).map(Some)

@@ -8,8 +8,8 @@ use offermill::cluster::simulated::Latencies;
 use super::canvas::Canvas;
 use super::html::escape;
 use super::scale::{Tick, compact, log_ticks, number_ticks};
-use crate::simulate::numbers::{counted, percent, span};
-use crate::text::format::grouped;
+use crate::simulate::numbers::{percent, span};
+use crate::text::format::{count, grouped};
 
 /// The maximum number of bars; beyond it neighbours are merged.
 const BARS_MAX: u32 = 64;
@@ -38,10 +38,10 @@ pub(super) fn latencies(label: &str, latencies: &Latencies) -> String {
     let part = |millis: f64| (millis.max(from) / from).log10() / (to / from).log10();
     let most = buckets.iter().map(|(_, _, count)| *count).max().unwrap_or(0);
     let mut canvas = Canvas::new(label, "executors", &number_ticks(most as f64), "");
-    for (start, end, count) in &buckets {
-        let executors = counted(*count, "executor");
+    for (start, end, latencies) in &buckets {
+        let executors = count(*latencies, "executor");
         let title = format!("{} to {}: {executors}", span(millis(*start)), span(millis(*end)));
-        canvas.bar(part(*start), part(*end), *count as f64, &title);
+        canvas.bar(part(*start), part(*end), *latencies as f64, &title);
     }
     for (row, quantile, name) in [(1, 0.5, "p50"), (0, 0.99, "p99")] {
         let at = latencies.quantile(quantile);
@@ -107,11 +107,11 @@ pub(super) fn spread(label: &str, spread: &[(u32, u32)]) -> String {
         let begin = place as f64 / bars;
         let end = (place as f64 + 1.0) / bars;
         let executors = match each {
-            1 => counted(from.into(), "executor"),
+            1 => count(from.into(), "executor"),
             _ => format!("{from} to {} executors", from + each - 1),
         };
         if *agents > 0 {
-            let title = format!("{} with {executors}", counted(*agents, "agent"));
+            let title = format!("{} with {executors}", count(*agents, "agent"));
             canvas.bar(begin, end, *agents as f64, &title);
         }
         if place.is_multiple_of(every) {

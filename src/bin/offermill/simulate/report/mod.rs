@@ -14,10 +14,10 @@ mod timeline;
 
 use offermill::cluster::simulated::Mark;
 
-use super::numbers::{counted, moment, per_second, rough, span};
+use super::numbers::{moment, per_second, rough, span};
 use super::result::RunResult;
 use super::rows::{CheckResult, check_result, real_time, rows};
-use crate::text::format::{grouped, passed};
+use crate::text::format::{count, grouped, passed};
 
 use html::{escape, truncate, with_no_break_spaces};
 
@@ -105,7 +105,7 @@ fn tiles(result: &RunResult<'_>) -> String {
         Some(drained) => {
             let left = match drained.left {
                 0 => "no executor was left".to_owned(),
-                left => format!("{} left", counted(left.into(), "executor")),
+                left => format!("{} left", count(left.into(), "executor")),
             };
             (span(drained.over_at.since(drained.closed_at)), left)
         }
@@ -155,7 +155,7 @@ fn cluster_events(marks: &[Mark]) -> String {
     let mut html = format!(
         "<details class=\"card\">\n<summary>Events of the cluster: {}</summary>\n\
          <div class=\"scroll\"><table><tbody>\n",
-        counted(marks.len() as u64, "event")
+        count(marks.len() as u64, "event")
     );
     for mark in marks.iter().take(MARKS_MAX) {
         let (what, is_cut) = truncate(&mark.what, MARK_BYTES_MAX);

@@ -8,10 +8,10 @@ use super::bars;
 use super::curves::{Curve, rates, values};
 use super::html::{escape, with_no_break_spaces};
 use super::timeline::{TimeAxis, greatest};
-use crate::simulate::numbers::{counted, moment, percent, span};
+use crate::simulate::numbers::{moment, percent, span};
 use crate::simulate::result::RunResult;
 use crate::simulate::rows::spread;
-use crate::text::format::grouped;
+use crate::text::format::{count, grouped};
 
 /// An entry of a legend: CSS class and name.
 type LegendEntry = (&'static str, &'static str);
@@ -109,7 +109,7 @@ fn cores(result: &RunResult<'_>, axis: &TimeAxis) -> String {
     let samples = &result.report.samples;
     let sentence = match greatest(samples, at, |sample| sample.cores.millis()) {
         Some((at, most)) => {
-            format!("{} at most, after {}.", counted(most / 1000, "core"), moment(at))
+            format!("{} at most, after {}.", count(most / 1000, "core"), moment(at))
         }
         None => "Nothing was measured.".to_owned(),
     };
@@ -125,7 +125,7 @@ fn capacity(result: &RunResult<'_>, axis: &TimeAxis) -> String {
     let whole = |cores: MilliCpus| cores.millis() as f64 / 1000.0;
     let sentence = match greatest(samples, at, |sample| sample.capacity.offered.cores) {
         Some((when, most)) => {
-            let offered = counted(most.whole_cores(), "core");
+            let offered = count(most.whole_cores(), "core");
             format!("Agents offered {offered} at most, after {}.", moment(when))
         }
         None => "Nothing was measured.".to_owned(),
@@ -177,7 +177,7 @@ fn declines(result: &RunResult<'_>) -> String {
     let sentence = match declines.iter().max_by_key(|(_, offers)| *offers) {
         Some((kind, most)) if *most > 0 => {
             let share = percent(*most, all);
-            format!("Of {}, {share}: {}.", counted(all, "declined offer"), kind.as_str())
+            format!("Of {}, {share}: {}.", count(all, "declined offer"), kind.as_str())
         }
         _ => "None was declined.".to_owned(),
     };
