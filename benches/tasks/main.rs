@@ -1,5 +1,5 @@
-//! Tasks of unequal sizes, which a framework picks for rooms: proposal, choice and commit, and the choice from many that
-//! wait; `benches/README.md` says what each shows.
+//! Tasks of unequal sizes, which a framework picks for rooms: proposal, choice and commit, and the choice from many
+//! that wait; `benches/README.md` says what each shows.
 #![expect(clippy::expect_used, reason = "a bench that can't be set up must stop")]
 
 #[path = "../support/mod.rs"]

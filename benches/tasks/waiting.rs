@@ -1,5 +1,5 @@
-//! Tasks that wait, of which a batch picks those that have room: by the library's order of them, and by a sorted list that
-//! is walked from its start. What is picked is taken out and put back.
+//! Tasks that wait, of which a batch picks those that have room: by the library's order of them, and by a sorted list
+//! that is walked from its start. What is picked is taken out and put back.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -13,9 +13,9 @@ impl Chooser {
         self.tightest(rooms, is_memory_scarcer(rooms, tasks), tasks.iter(), picks)
     }
 
-    /// [`Chooser::consolidate`] of tasks that wait: of all of them, of which it tries only those that may have room. The
-    /// scarcer of cores and memory is the one that is scarcer for the first tasks, as many as the rooms would have if
-    /// they were one.
+    /// [`Chooser::consolidate`] of tasks that wait: of all of them, of which it tries only those that may have room.
+    /// The scarcer of cores and memory is the one that is scarcer for the first tasks, as many as the rooms would have
+    /// if they were one.
     pub fn consolidate_waiting(
         &mut self,
         rooms: &[Room],

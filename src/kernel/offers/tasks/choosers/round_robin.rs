@@ -16,8 +16,8 @@ impl Chooser {
         self.in_turn(rooms, tasks.iter(), |room, task| picks.push(room, *task))
     }
 
-    /// [`Chooser::round_robin`] of tasks that wait: what it would pick of all of them, of which it tries only those that
-    /// may have room.
+    /// [`Chooser::round_robin`] of tasks that wait: what it would pick of all of them, of which it tries only those
+    /// that may have room.
     pub fn round_robin_waiting(
         &mut self,
         rooms: &[Room],

@@ -21,8 +21,8 @@ const UNBOUNDED: ResourceSums = ResourceSums {
     gpus: Gpus::new(u32::MAX),
 };
 
-/// The tasks that wait, in their order, as far as their queues and the caps of a batch admit them, each after those that
-/// were picked before it: for one call of a [chooser](super::super::Chooser::round_robin_waiting).
+/// The tasks that wait, in their order, as far as their queues and the caps of a batch admit them, each after those
+/// that were picked before it: for one call of a [chooser](super::super::Chooser::round_robin_waiting).
 ///
 /// A chooser takes one after the other. Those that have no room in what is left are passed over without being looked
 /// at, and so are those that queue or caps don't admit: picked, such a task would have the

@@ -9,8 +9,8 @@ const LEAST_MAX: usize = 8;
 /// The minima of what the tasks of a set need: each task needs as much as one of them or more, of each kind. So if none
 /// of them fits into a room, no task of the set does.
 ///
-/// If nothing is [merged](LeastNeeds::is_merged), each of them is what a task needs, and what fits into a room is a task.
-/// Tasks that take no cores are left out, since no room takes them.
+/// If nothing is [merged](LeastNeeds::is_merged), each of them is what a task needs, and what fits into a room is a
+/// task. Tasks that take no cores are left out, since no room takes them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LeastNeeds {
     /// By GPUs, then by cores, then by memory.

@@ -1,7 +1,7 @@
 //! [`WaitingTasks`]: the tasks of a framework that wait for room, in the order in which they are to start.
 //!
-//! The tasks of each queue are a [tree](task_tree) in which the next one that fits is found by what tasks
-//! [need at least](least_needs). A batch takes them from [`AdmittedTasks`], one by one, as long as one may fit into what is
+//! The tasks of each queue are a [tree](task_tree) in which the next one that fits is found by what tasks [need at
+//! least](least_needs). A batch takes them from [`AdmittedTasks`], one by one, as long as one may fit into what is
 //! [left of its rooms](room_limits): it looks at what it places and little more.
 
 mod admitted_tasks;
@@ -20,8 +20,8 @@ use crate::kernel::offers::tasks::room::Room;
 use crate::kernel::state::offered_amounts::ResourceSums;
 use crate::resources::MilliCpus;
 
-/// The tasks of a framework that wait for room, in their order: by rank, those of one rank by tag, and those of one rank
-/// and tag by queue. A task without room holds up none of those behind it.
+/// The tasks of a framework that wait for room, in their order: by rank, those of one rank by tag, and those of one
+/// rank and tag by queue. A task without room holds up none of those behind it.
 ///
 /// A batch has a [chooser](super::Chooser::round_robin_waiting) pick of those that queues and caps
 /// [admit](WaitingTasks::admitted). What is picked still waits: remove it, and insert it again if it isn't placed.
@@ -79,8 +79,8 @@ impl WaitingTasks {
         self.queues.is_empty()
     }
 
-    /// Adds a task. Returns `false`, and changes nothing, if one of this rank and tag waits in its queue. One that takes
-    /// no cores waits for ever, since no room takes it. O(log tasks).
+    /// Adds a task. Returns `false`, and changes nothing, if one of this rank and tag waits in its queue. One that
+    /// takes no cores waits for ever, since no room takes it. O(log tasks).
     pub fn insert(&mut self, rank: u64, task: &Task) -> bool {
         self.queues.entry(task.queue).or_default().insert((rank, task.tag), task.sums())
     }

@@ -4,8 +4,8 @@ use crate::kernel::offers::tasks::room::Room;
 use crate::kernel::state::offered_amounts::ResourceSums;
 use crate::resources::MilliCpus;
 
-/// The maxima of what rooms have left: a task has room exactly if it fits into one of them. While rooms are filled, they
-/// are an upper bound until they are set again.
+/// The maxima of what rooms have left: a task has room exactly if it fits into one of them. While rooms are filled,
+/// they are an upper bound until they are set again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RoomLimits {
     most: Vec<ResourceSums>,

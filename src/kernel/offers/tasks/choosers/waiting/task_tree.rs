@@ -1,8 +1,8 @@
 //! [`TaskTree`]: tasks in their order, of which the next one that fits is found without a look at those that don't.
 //!
-//! It is a B-tree whose nodes know what the tasks below them need at least ([`LeastNeeds`]). A search goes down only where
-//! one may fit. An addition adds to the minima on its way; after a removal they are made anew from the leaf upwards, as
-//! far as they depend on what was removed.
+//! It is a B-tree whose nodes know what the tasks below them need at least ([`LeastNeeds`]). A search goes down only
+//! where one may fit. An addition adds to the minima on its way; after a removal they are made anew from the leaf
+//! upwards, as far as they depend on what was removed.
 
 use super::least_needs::LeastNeeds;
 use crate::kernel::state::offered_amounts::ResourceSums;
@@ -21,23 +21,23 @@ pub(super) type PlacedNeeds = (RankedTag, ResourceSums);
 /// Tasks in their order, no two in one place.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskTree {
-    root: Node,
+    root: TreeNode,
     len: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Node {
+struct TreeNode {
     least: LeastNeeds,
     /// No task below it comes before this place, and those of the nodes before it do.
     first: RankedTag,
-    parts: Parts,
+    parts: NodeParts,
 }
 
 #[derive(Clone, Debug)]
-enum Parts {
+enum NodeParts {
     Tasks(Vec<PlacedNeeds>),
     /// Never empty.
-    Nodes(Vec<Node>),
+    Nodes(Vec<TreeNode>),
 }
 
 impl TaskTree {
@@ -51,7 +51,7 @@ impl TaskTree {
         self.len += 1;
         if let Some(half) = half {
             let root = std::mem::take(&mut self.root);
-            self.root = Node::new(root.first, Parts::Nodes(vec![root, half]));
+            self.root = TreeNode::new(root.first, NodeParts::Nodes(vec![root, half]));
         }
         true
     }
@@ -60,7 +60,7 @@ impl TaskTree {
     pub(super) fn remove(&mut self, place: RankedTag) -> Option<ResourceSums> {
         let needs = self.root.remove(place)?;
         self.len -= 1;
-        while let Parts::Nodes(nodes) = &mut self.root.parts
+        while let NodeParts::Nodes(nodes) = &mut self.root.parts
             && nodes.len() <= 1
         {
             self.root = nodes.pop().unwrap_or_default();
@@ -87,22 +87,22 @@ impl TaskTree {
 }
 
 /// There is a task in the place.
-struct IsTaken;
+struct PlaceTaken;
 
-impl Default for Node {
-    fn default() -> Node {
-        Node { least: LeastNeeds::NONE, first: (0, 0), parts: Parts::Tasks(Vec::new()) }
+impl Default for TreeNode {
+    fn default() -> TreeNode {
+        TreeNode { least: LeastNeeds::NONE, first: (0, 0), parts: NodeParts::Tasks(Vec::new()) }
     }
 }
 
 /// The node in which this place is.
-fn at_place(nodes: &[Node], place: RankedTag) -> usize {
+fn at_place(nodes: &[TreeNode], place: RankedTag) -> usize {
     nodes.partition_point(|node| node.first <= place).saturating_sub(1)
 }
 
-impl Node {
-    fn new(first: RankedTag, parts: Parts) -> Node {
-        let mut node = Node { least: LeastNeeds::NONE, first, parts };
+impl TreeNode {
+    fn new(first: RankedTag, parts: NodeParts) -> TreeNode {
+        let mut node = TreeNode { least: LeastNeeds::NONE, first, parts };
         node.find_least();
         node
     }
@@ -110,28 +110,30 @@ impl Node {
     fn find_least(&mut self) {
         self.least = LeastNeeds::NONE;
         match &self.parts {
-            Parts::Tasks(tasks) => tasks.iter().for_each(|(_, needs)| self.least.add(*needs)),
-            Parts::Nodes(nodes) => nodes.iter().for_each(|node| self.least.add_all(&node.least)),
+            NodeParts::Tasks(tasks) => tasks.iter().for_each(|(_, needs)| self.least.add(*needs)),
+            NodeParts::Nodes(nodes) => {
+                nodes.iter().for_each(|node| self.least.add_all(&node.least))
+            }
         }
     }
 
     fn len(&self) -> usize {
         match &self.parts {
-            Parts::Tasks(tasks) => tasks.len(),
-            Parts::Nodes(nodes) => nodes.len(),
+            NodeParts::Tasks(tasks) => tasks.len(),
+            NodeParts::Nodes(nodes) => nodes.len(),
         }
     }
 
     /// Returns the second half, if it is too large now.
-    fn insert(&mut self, (place, needs): PlacedNeeds) -> Result<Option<Node>, IsTaken> {
+    fn insert(&mut self, (place, needs): PlacedNeeds) -> Result<Option<TreeNode>, PlaceTaken> {
         match &mut self.parts {
-            Parts::Tasks(tasks) => {
+            NodeParts::Tasks(tasks) => {
                 let Err(at) = tasks.binary_search_by_key(&place, |(place, _)| *place) else {
-                    return Err(IsTaken);
+                    return Err(PlaceTaken);
                 };
                 tasks.insert(at, (place, needs));
             }
-            Parts::Nodes(nodes) => {
+            NodeParts::Nodes(nodes) => {
                 let at = at_place(nodes, place);
                 if let Some(half) = nodes[at].insert((place, needs))? {
                     nodes.insert(at + 1, half);
@@ -145,17 +147,17 @@ impl Node {
 
     /// Keeps the first half and returns the second one. If the last place was added last, more may follow: then the
     /// first part is all but that, so that what is added in its order leaves no half empty nodes.
-    fn split(&mut self, added: RankedTag) -> Node {
+    fn split(&mut self, added: RankedTag) -> TreeNode {
         let half = match &mut self.parts {
-            Parts::Tasks(tasks) => {
+            NodeParts::Tasks(tasks) => {
                 let is_last = tasks.last().is_some_and(|(place, _)| *place == added);
                 let after = tasks.split_off(if is_last { NODE_MAX } else { NODE_MAX / 2 });
-                Node::new(after[0].0, Parts::Tasks(after))
+                TreeNode::new(after[0].0, NodeParts::Tasks(after))
             }
-            Parts::Nodes(nodes) => {
+            NodeParts::Nodes(nodes) => {
                 let is_last = nodes.last().is_some_and(|node| node.first == added);
                 let after = nodes.split_off(if is_last { NODE_MAX } else { NODE_MAX / 2 });
-                Node::new(after[0].first, Parts::Nodes(after))
+                TreeNode::new(after[0].first, NodeParts::Nodes(after))
             }
         };
         self.find_least();
@@ -164,7 +166,7 @@ impl Node {
 
     fn remove(&mut self, place: RankedTag) -> Option<ResourceSums> {
         match &mut self.parts {
-            Parts::Tasks(tasks) => {
+            NodeParts::Tasks(tasks) => {
                 let at = tasks.binary_search_by_key(&place, |(place, _)| *place).ok()?;
                 let (_, needs) = tasks.remove(at);
                 if self.least.is_merged() || self.least.list().contains(&needs) {
@@ -172,7 +174,7 @@ impl Node {
                 }
                 Some(needs)
             }
-            Parts::Nodes(nodes) => {
+            NodeParts::Nodes(nodes) => {
                 let at = at_place(nodes, place);
                 let before = nodes[at].least;
                 let needs = nodes[at].remove(place)?;
@@ -197,11 +199,11 @@ impl Node {
             return None;
         }
         match &self.parts {
-            Parts::Tasks(tasks) => {
+            NodeParts::Tasks(tasks) => {
                 let from = tasks.partition_point(|(place, _)| Some(*place) <= after);
                 tasks[from..].iter().find(|(_, needs)| fits(*needs)).copied()
             }
-            Parts::Nodes(nodes) => {
+            NodeParts::Nodes(nodes) => {
                 let from = after.map_or(0, |after| at_place(nodes, after));
                 nodes[from..].iter().find_map(|node| node.next(after, fits))
             }
@@ -210,15 +212,15 @@ impl Node {
 
     fn for_each(&self, each: &mut impl FnMut(PlacedNeeds)) {
         match &self.parts {
-            Parts::Tasks(tasks) => tasks.iter().for_each(|task| each(*task)),
-            Parts::Nodes(nodes) => nodes.iter().for_each(|node| node.for_each(each)),
+            NodeParts::Tasks(tasks) => tasks.iter().for_each(|task| each(*task)),
+            NodeParts::Nodes(nodes) => nodes.iter().for_each(|node| node.for_each(each)),
         }
     }
 }
 
 /// Has a node with few parts take those of its neighbour, or its neighbour take its own, if there is room for a while;
 /// one without parts is removed.
-fn join(nodes: &mut Vec<Node>, at: usize) {
+fn join(nodes: &mut Vec<TreeNode>, at: usize) {
     if nodes[at].len() == 0 {
         nodes.remove(at);
         return;
@@ -229,8 +231,8 @@ fn join(nodes: &mut Vec<Node>, at: usize) {
     }
     let second = nodes.remove(first + 1);
     match (&mut nodes[first].parts, second.parts) {
-        (Parts::Tasks(tasks), Parts::Tasks(more)) => tasks.extend(more),
-        (Parts::Nodes(nodes), Parts::Nodes(more)) => nodes.extend(more),
+        (NodeParts::Tasks(tasks), NodeParts::Tasks(more)) => tasks.extend(more),
+        (NodeParts::Nodes(nodes), NodeParts::Nodes(more)) => nodes.extend(more),
         // All leaves are equally deep.
         _ => {}
     }
@@ -260,7 +262,7 @@ impl TaskTree {
 
 #[cfg(test)]
 #[cfg(not(loom))]
-impl Node {
+impl TreeNode {
     /// Returns its depth.
     fn check(&self) -> usize {
         assert!(self.len() <= NODE_MAX);
@@ -280,11 +282,11 @@ impl Node {
             assert_eq!(known.len(), least.len());
             assert!(known.iter().all(|needs| least.contains(needs)), "{known:?} of {least:?}");
         }
-        let Parts::Nodes(nodes) = &self.parts else { return 0 };
+        let NodeParts::Nodes(nodes) = &self.parts else { return 0 };
         for pair in nodes.windows(2) {
             pair[0].for_each(&mut |(place, _)| assert!(place < pair[1].first));
         }
-        let depths: Vec<usize> = nodes.iter().map(Node::check).collect();
+        let depths: Vec<usize> = nodes.iter().map(TreeNode::check).collect();
         assert!(
             nodes.iter().all(|node| node.len() > 0) && depths.iter().all(|it| *it == depths[0])
         );

@@ -39,8 +39,8 @@ fn no_queues() -> QueuesLeft {
     Kernel::new(Config::builder().build().unwrap(), IdScheme::plain()).queues_left()
 }
 
-/// What a plain list would pick: each task in its order, if queue and caps have room for it and a room takes it; rooms in
-/// turn or the tightest one.
+/// What a plain list would pick: each task in its order, if queue and caps have room for it and a room takes it; rooms
+/// in turn or the tightest one.
 fn plain_picks(
     all: &Listed,
     rooms: &[Room],
@@ -146,8 +146,8 @@ fn waiting_steps() -> impl Strategy<Value = Vec<WaitingStep>> {
 
 proptest! {
     /// Goal: a batch picks what it would of a plain list, in the same order and on the same rooms, whatever waits, and
-    /// within queues and caps. Method: random tasks that come, go, are picked and put back, beside such a list; rooms in
-    /// turn, and the tightest one.
+    /// within queues and caps. Method: random tasks that come, go, are picked and put back, beside such a list; rooms
+    /// in turn, and the tightest one.
     #[test]
     fn a_batch_picks_what_it_would_of_a_plain_list(steps in waiting_steps()) {
         let (mut waiting, mut listed) = (WaitingTasks::new(), Listed::new());
@@ -220,9 +220,9 @@ fn random(state: &mut u64, below: u64) -> u64 {
     *state % below
 }
 
-/// Goal: the tree stays one, and knows what its tasks need at least, whichever way it grows and shrinks. Method: thousands
-/// of tasks of thousands of kinds, added and removed in their order, in the opposite one and in none, checked now and
-/// then.
+/// Goal: the tree stays one, and knows what its tasks need at least, whichever way it grows and shrinks. Method:
+/// thousands of tasks of thousands of kinds, added and removed in their order, in the opposite one and in none, checked
+/// now and then.
 #[test]
 fn the_minima_are_those_of_the_tasks() {
     let mut state = 7;
@@ -265,9 +265,9 @@ fn the_minima_are_those_of_the_tasks() {
     }
 }
 
-/// Goal: what has no room costs a look at the minima of all, and what has room a way down the tree, whatever the number of
-/// tasks and kinds. Method: a hundred thousand tasks, of which none, the last or each hundredth fits, of two kinds of which
-/// neither is the smaller one and of thousands; what is compared is counted.
+/// Goal: what has no room costs a look at the minima of all, and what has room a way down the tree, whatever the number
+/// of tasks and kinds. Method: a hundred thousand tasks, of which none, the last or each hundredth fits, of two kinds
+/// of which neither is the smaller one and of thousands; what is compared is counted.
 #[test]
 fn tasks_without_room_are_not_looked_at() {
     let mut state = 11;
