@@ -83,8 +83,11 @@ pub(crate) fn streams(kinds: usize) -> (WaitingStream<Ours>, WaitingStream<Plain
         state ^= state << 17;
         state % below
     };
-    let kinds: Vec<(u64, u64)> =
-        (0..kinds).map(|_| (100 + random(3900), 100 + random(3900))).collect();
+    let mut kind = |at| match at {
+        0 => (1000, 1000),
+        _ => (100 + random(3900), 100 + random(3900)),
+    };
+    let kinds: Vec<(u64, u64)> = (0..kinds).map(&mut kind).collect();
     let mut task = |tag| {
         let (cores, memory) = kinds[random(kinds.len() as u64) as usize];
         Task::new(tag, MilliCpus::from_millis(cores), Mebibytes::new(memory))

@@ -70,7 +70,7 @@ impl TaskTree {
 
     /// The first task after this place, or of all, that fits. What fits must fit as well if it needs less.
     ///
-    /// O(log tasks) as long as the tasks below a node have no more than eight minima. Otherwise it may go down to tasks
+    /// O(log tasks) as long as the tasks below a node have no more than sixteen minima. Otherwise it may go down to tasks
     /// none of which fits.
     pub(super) fn next(
         &self,
