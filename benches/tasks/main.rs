@@ -1,5 +1,5 @@
-//! Tasks of unequal sizes, which a framework picks for rooms: proposal, choice and commit; `benches/README.md` says
-//! what each shows.
+//! Tasks of unequal sizes, which a framework picks for rooms: proposal, choice and commit, and the choice from many
+//! that wait; `benches/README.md` says what each shows.
 #![expect(clippy::expect_used, reason = "a bench that can't be set up must stop")]
 
 #[path = "../support/mod.rs"]
@@ -8,6 +8,7 @@ mod support;
 mod ours;
 mod plain;
 mod stream;
+mod waiting;
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -35,6 +36,7 @@ fn main() {
     one_thread(&mut criterion, "tasks/by batch", true, batches, |batch| (batch, KINDS));
     one_thread(&mut criterion, "tasks/not recorded", false, batches, |batch| (batch, KINDS));
     one_thread(&mut criterion, "tasks/by kinds", true, [1, 16, 256, 4096], |kinds| (BATCH, kinds));
+    waiting(&mut criterion);
     threads(&mut criterion);
     criterion.final_summary();
 }
@@ -62,6 +64,22 @@ fn one_thread(
         let mut plain = |turns| pair.borrow_mut().get_or_insert_with(made).1.run(turns);
         let compared = &mut [("offermill", &mut ours as _), ("plain", &mut plain as _)];
         in_turn(&mut group, (name, value), compared);
+    }
+    group.finish();
+}
+
+/// Batches that pick from tasks that wait, of one kind or more: the library's order of them, and a sorted list.
+fn waiting(criterion: &mut Criterion) {
+    let name = "tasks/waiting by kinds";
+    let mut group = support::group(criterion, name);
+    group.throughput(Throughput::Elements(waiting::AGENTS.into()));
+    for kinds in [1, 16, 256, 4096] {
+        let pair = RefCell::new(None);
+        let made = || waiting::streams(kinds);
+        let mut ours = |turns| pair.borrow_mut().get_or_insert_with(made).0.run(turns);
+        let mut plain = |turns| pair.borrow_mut().get_or_insert_with(made).1.run(turns);
+        let compared = &mut [("offermill", &mut ours as _), ("plain", &mut plain as _)];
+        in_turn(&mut group, (name, kinds), compared);
     }
     group.finish();
 }

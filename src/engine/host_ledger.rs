@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use super::host_idleness::HostIdleness;
 use super::notice::Notice;
+use crate::kernel::choosers::BatchCaps;
 use crate::kernel::{
     Change, Hosts, Joined, Pick, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, TaskHost,
     TaskHostStage,
 };
 use crate::launch::{Command, Hosting, LaunchContext, Setup};
-use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::resources::{Mebibytes, MilliCpus};
 use crate::time::Timestamp;
 
 /// What the hosts of a framework have in common.
@@ -52,42 +53,6 @@ impl HostTerms {
 
     fn task(&self, tag: u64) -> Task {
         Task::new(tag, self.cores, self.memory)
-    }
-}
-
-/// What a framework's caps leave for a batch. The kernel places a host and its first tasks together or not at all, so
-/// one that knows the caps picks no more than they admit. The default is no caps.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct BatchCaps {
-    /// The number of executors, of which a host is one.
-    pub executors: u64,
-    /// The cores and GPUs; the memory isn't looked at.
-    pub left: ResourceSums,
-}
-
-impl BatchCaps {
-    /// Caps that leave this.
-    #[must_use]
-    pub const fn new(executors: u64, left: ResourceSums) -> BatchCaps {
-        BatchCaps { executors, left }
-    }
-
-    /// Takes what one executor needs. Returns `false`, and takes nothing, if that isn't left.
-    pub fn take(&mut self, own: ResourceSums) -> bool {
-        let fits = self.executors > 0 && own.cores <= self.left.cores && own.gpus <= self.left.gpus;
-        if fits {
-            self.executors -= 1;
-            self.left = self.left.saturating_sub(own);
-        }
-        fits
-    }
-}
-
-impl Default for BatchCaps {
-    fn default() -> BatchCaps {
-        let (cores, memory) = (MilliCpus::from_millis(u64::MAX), Mebibytes::new(u64::MAX));
-        BatchCaps::new(u64::MAX, ResourceSums { cores, memory, gpus: Gpus::new(u32::MAX) })
     }
 }
 
@@ -448,6 +413,7 @@ mod tests {
     use crate::kernel::choosers::Chooser;
     use crate::kernel::{Decisions, Kernel};
     use crate::offer::{Offer, Resource};
+    use crate::resources::Gpus;
     use crate::status::{Fate, TaskState, UpdateReason};
 
     const NOW: Timestamp = Timestamp::ORIGIN;

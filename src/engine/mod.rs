@@ -68,7 +68,6 @@ mod threads;
 pub(crate) mod trace;
 mod unreadable_offers;
 mod update;
-mod waiting_tasks;
 mod work_bounds;
 mod work_queue;
 mod work_starts;
@@ -79,7 +78,7 @@ use std::time::Duration;
 
 pub use agent_pauses::{AgentPauses, EndedHost, UnstartedEnd};
 pub use clock::Clock;
-pub use host_ledger::{BatchCaps, HostLedger, HostTerms};
+pub use host_ledger::{HostLedger, HostTerms};
 pub use notice::{Notice, Observer, PlacedExecutor, Unobserved};
 pub use shutdown::Shutdown;
 pub use task_chooser::TaskChooser;

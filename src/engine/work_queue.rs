@@ -8,17 +8,16 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::agent_pauses::AgentPauses;
 use super::cluster_manager::ClusterManager;
-use super::host_ledger::{BatchCaps, HostLedger, HostTerms};
+use super::host_ledger::{HostLedger, HostTerms};
 use super::notice::{Notice, Observer};
 use super::sync::{Mutex, MutexGuard, lock};
 use super::task_chooser::TaskChooser;
-use super::waiting_tasks::WaitingTasks;
 use super::{Engine, EngineOptions};
 use crate::config::Placement;
 use crate::error::Error;
 use crate::ids::ExecutorId;
-use crate::kernel::choosers::Chooser;
-use crate::kernel::{Change, Kernel, Picks, QueuesLeft, Room, Rooms, Task, Unplaced};
+use crate::kernel::choosers::{BatchCaps, Chooser, WaitingTasks};
+use crate::kernel::{Change, Kernel, Picks, Room, Rooms, Task, Unplaced};
 use crate::launch::{Command, LaunchContext, Launcher};
 use crate::resources::Gpus;
 use crate::status::{Fate, ProcessReport};
@@ -171,7 +170,7 @@ impl WorkQueue {
         let pauses = hosts.as_ref().map(|_| AgentPauses::awaiting_hosts()).unwrap_or_default();
         let state = WorkState {
             tasks: HashMap::new(),
-            waiting: WaitingTasks::default(),
+            waiting: WaitingTasks::new(),
             launched: HashMap::new(),
             returned: Vec::new(),
             gpus_picked: 0,
@@ -198,7 +197,7 @@ impl WorkQueue {
             return Err(Error::setting("task's tag", task.tag, allowed));
         }
         state.tasks.insert(task.tag, QueuedTask { task, rank, command, put_back: 0 });
-        state.waiting.insert(&task, rank);
+        state.waiting.insert(rank, &task);
         state.fail_if_refused();
         Ok(())
     }
@@ -209,7 +208,7 @@ impl WorkQueue {
         let Some(QueuedTask { task, rank, .. }) = state.tasks.get(&tag).cloned() else {
             return false;
         };
-        let is_waiting = state.waiting.remove(&task, rank);
+        let is_waiting = state.waiting.remove(rank, &task);
         if is_waiting {
             state.tasks.remove(&tag);
         }
@@ -320,20 +319,12 @@ impl WorkState {
         caps
     }
 
-    /// The first tasks that have room and that the caps admit, each after those before it. One that they don't admit
-    /// must not take a room, and the kernel would leave out all that are picked after it.
-    fn wanted(&self, rooms: &[Room], queues: &QueuesLeft, mut caps: BatchCaps) -> Vec<Task> {
-        let first = self.waiting.first(rooms, queues);
-        let tasks = first.iter().filter_map(|(_, tag)| self.tasks.get(tag)).map(|it| it.task);
-        tasks.filter(|task| caps.take(task.sums())).collect()
-    }
-
     pub(super) fn take_back(&mut self, tag: u64) {
         let _is_task = self.hosts.as_mut().map(|hosts| hosts.take_back(tag));
         let Some(QueuedTask { task, rank, .. }) = self.tasks.get(&tag) else { return };
         let (task, rank) = (*task, *rank);
         self.gpus_picked = self.gpus_picked.saturating_sub(task.gpus.get());
-        self.waiting.insert(&task, rank);
+        self.waiting.insert(rank, &task);
     }
 
     fn noticed(&mut self, at: Timestamp, notice: &Notice) -> Option<TaskEnd> {
@@ -385,14 +376,14 @@ impl TaskChooser for WorkQueue {
             .is_some_and(|it| it.config().placement() == Placement::Consolidate);
         let caps = guard.caps();
         let state = &mut *guard;
-        let mut choose = |list: &[Room], picks: &mut Picks| {
+        let choose = |list: &[Room], picks: &mut Picks| {
             let is_wanted = |room: &Room| state.waiting.have_one_for(room);
             let open = state.pauses.open_rooms(rooms, list, is_wanted, now);
             let list = open.as_deref().unwrap_or(list);
-            let wanted = state.wanted(list, &queues, caps);
+            let wanted = state.waiting.admitted(queues, caps);
             match consolidates {
-                true => state.chooser.consolidate(list, &wanted, picks),
-                false => state.chooser.round_robin(list, &wanted, picks),
+                true => state.chooser.consolidate_waiting(list, wanted, picks),
+                false => state.chooser.round_robin_waiting(list, wanted, picks),
             };
         };
         match &mut hosts {
@@ -402,7 +393,7 @@ impl TaskChooser for WorkQueue {
         guard.hosts = hosts;
         for pick in picks.iter() {
             let Some(rank) = guard.tasks.get(&pick.task.tag).map(|it| it.rank) else { continue };
-            guard.waiting.remove(&pick.task, rank);
+            guard.waiting.remove(rank, &pick.task);
             guard.gpus_picked = guard.gpus_picked.saturating_add(pick.task.gpus.get());
         }
     }

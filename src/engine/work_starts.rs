@@ -2,9 +2,8 @@
 
 use super::agent_pauses::{EndedHost, UnstartedEnd};
 use super::notice::Notice;
-use super::waiting_tasks::RankedTag;
 use super::work_queue::{LaunchedTask, QueuedTask, TaskEnd, WorkState};
-use crate::kernel::Change;
+use crate::kernel::{Change, Task};
 use crate::status::{Fate, TaskState};
 use crate::time::Timestamp;
 
@@ -106,8 +105,8 @@ impl WorkState {
 
     /// Ends the tasks that wait, in their order: none of them will start, for this reason.
     pub(super) fn fail_waiting(&mut self, why: &str) -> Vec<TaskEnd> {
-        let ended = |(_, tag): RankedTag| {
-            let QueuedTask { task, rank, .. } = self.tasks.remove(&tag)?;
+        let ended = |task: Task| {
+            let QueuedTask { task, rank, .. } = self.tasks.remove(&task.tag)?;
             let (executor, message) = (String::new(), why.to_owned());
             Some(TaskEnd { task, rank, executor, fate: Fate::Failed, message, process: None })
         };

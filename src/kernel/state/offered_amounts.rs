@@ -66,6 +66,18 @@ impl ResourceSums {
         self.each(other, u64::max, u32::max)
     }
 
+    /// Returns the smaller of both for each kind.
+    #[must_use]
+    pub(crate) fn min_of_each(self, other: ResourceSums) -> ResourceSums {
+        self.each(other, u64::min, u32::min)
+    }
+
+    /// Whether `left` has as much of each kind.
+    #[inline]
+    pub(crate) fn fits_in(self, left: ResourceSums) -> bool {
+        self.cores <= left.cores && self.memory <= left.memory && self.gpus <= left.gpus
+    }
+
     /// Returns `times` these amounts, saturating.
     pub(crate) fn times(self, times: u32) -> ResourceSums {
         let times = ResourceSums {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use offermill::choosers::BatchCaps;
 use offermill::config::Placement;
-use offermill::engine::{BatchCaps, TaskChooser};
+use offermill::engine::TaskChooser;
 use offermill::launch::{Command, Hosting, LaunchContext, Launcher};
-use offermill::{Picks, QueuesLeft, Room, Rooms, Task, Timestamp, Unplaced};
+use offermill::{Picks, Room, Rooms, Timestamp, Unplaced};
 
 use crate::tasks::queue::{TaskQueue, TaskQueueState, TaskStage, TaskTerms};
 use crate::tasks::results::ResultState;
@@ -35,22 +36,15 @@ impl TaskChooser for TaskQueue {
                 state.survey.changed(now);
             }
         }
-        let is_wanted = |room: &Room| state.ready.have_one_for(room);
+        let is_wanted = |room: &Room| state.ready.waiting().have_one_for(room);
         let open = state.pauses.open_rooms(rooms, list, is_wanted, now);
         let list = open.as_deref().unwrap_or(list);
-        let first = state.ready.first(list, &queues);
-        let task = |number: &u32| {
-            let task = &self.list.tasks[*number as usize];
-            let (gpus, queue) = (task.gpus, task.queue);
-            Task { gpus, queue, ..Task::new((*number).into(), task.cores, task.memory) }
-        };
-        let wanted = self.within_caps(state, queues.clone(), first.iter().map(task));
-        let wanted = &wanted[..];
-        match self.terms.placement {
-            Placement::Consolidate => state.chooser.consolidate(list, wanted, picks),
-            _ => state.chooser.round_robin(list, wanted, picks),
-        };
         let caps = self.caps_left(state);
+        let wanted = state.ready.waiting().admitted(queues.clone(), caps);
+        match self.terms.placement {
+            Placement::Consolidate => state.chooser.consolidate_waiting(list, wanted, picks),
+            _ => state.chooser.round_robin_waiting(list, wanted, picks),
+        };
         if let Some(hosts) = &mut state.hosts {
             hosts.group(rooms, picks, caps, queues);
         }
@@ -108,27 +102,6 @@ impl TaskQueue {
     /// Whether a tag is that of a host.
     pub(super) fn is_host(&self, tag: u64) -> bool {
         tag >= self.list.first_host()
-    }
-
-    /// Those of these tasks that the caps and their queues have room for, each after those before it. The kernel would
-    /// cut off the picks at the first one that the caps don't admit, whatever smaller ones come after it.
-    fn within_caps(
-        &self,
-        state: &TaskQueueState,
-        mut queues: QueuesLeft,
-        wanted: impl Iterator<Item = Task>,
-    ) -> Vec<Task> {
-        let mut caps = self.caps_left(state);
-        let is_admitted = |task: &Task| {
-            let before = caps;
-            let is_admitted =
-                caps.take(self.list.tasks[task.tag as usize].sums()) && queues.take(task).is_ok();
-            if !is_admitted {
-                caps = before;
-            }
-            is_admitted
-        };
-        wanted.filter(is_admitted).collect()
     }
 
     /// A task is about to start an attempt on this agent, of this host name.

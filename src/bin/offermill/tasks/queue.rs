@@ -19,7 +19,7 @@ use crate::tasks::agent_survey::AgentSurvey;
 use crate::tasks::demand::QueueDemand;
 use crate::tasks::order::TaskList;
 use crate::tasks::quotas::TaskQuotas;
-use crate::tasks::ready::{ReadyTasks, SeenAgents, TaskSize};
+use crate::tasks::ready::{ReadyTasks, SeenAgents};
 use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult};
 use crate::tasks::task::TaskSpec;
 use crate::text::clock::rfc3339;
@@ -231,7 +231,7 @@ impl TaskQueue {
             let progress = &mut state.progress[number as usize];
             if progress.waits == 0 && progress.stage == TaskStage::Waiting {
                 progress.stage = TaskStage::Ready;
-                state.ready.insert(number, task.queue, TaskSize::of(task));
+                state.ready.insert(&task.at(number));
             }
         }
     }
@@ -243,13 +243,13 @@ impl TaskQueue {
         if std::mem::replace(stage, TaskStage::Ready) == TaskStage::InFlight {
             state.demand.await_task(task.queue);
         }
-        state.ready.insert(number, task.queue, TaskSize::of(task));
+        state.ready.insert(&task.at(number));
     }
 
     /// A task has come to its end, or is not to be run.
     pub(super) fn take_out(&self, state: &mut TaskQueueState, number: u32) {
         let task = &self.list.tasks[number as usize];
-        state.ready.remove(number, task.queue, TaskSize::of(task));
+        state.ready.remove(&task.at(number));
         let stage = &mut state.progress[number as usize].stage;
         let before = std::mem::replace(stage, TaskStage::Over);
         if matches!(before, TaskStage::Waiting | TaskStage::Ready) {

@@ -1,15 +1,13 @@
-//! The tasks that are ready to start, by size, and the agents that were seen.
+//! The tasks that are ready to start, and the agents that were seen.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use offermill::choosers::EqualTasks;
-use offermill::config::QueueId;
+use offermill::choosers::WaitingTasks;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
-use offermill::{QueuesLeft, ResourceSums, Room};
+use offermill::{ResourceSums, Task};
 
-use crate::tasks::task::TaskSpec;
-
-/// What a task takes. Tasks of one size have room together.
+/// What a task takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct TaskSize {
     pub(super) cores: MilliCpus,
@@ -17,12 +15,15 @@ pub(crate) struct TaskSize {
     pub(super) gpus: Gpus,
 }
 
-/// The queue and the size of tasks that are alike to a batch.
-type TaskKind = (QueueId, TaskSize);
-
 impl TaskSize {
-    pub(crate) fn of(task: &TaskSpec) -> TaskSize {
-        TaskSize { cores: task.cores, memory: task.memory, gpus: task.gpus }
+    pub(crate) fn of(taken: ResourceSums) -> TaskSize {
+        let ResourceSums { cores, memory, gpus } = taken;
+        TaskSize { cores, memory, gpus }
+    }
+
+    fn of_task(task: &Task) -> TaskSize {
+        let Task { cores, memory, gpus, .. } = *task;
+        TaskSize { cores, memory, gpus }
     }
 
     /// As in `4 cores and 512 MiB`.
@@ -45,60 +46,59 @@ impl TaskSize {
     }
 }
 
-/// The tasks that are ready to start.
+/// The tasks that are ready to start, in the order of their positions.
 #[derive(Debug, Default)]
 pub(super) struct ReadyTasks {
-    /// The positions of tasks, by queue and size.
-    by_kind: BTreeMap<TaskKind, BTreeSet<u32>>,
+    waiting: WaitingTasks,
+    /// How many there are of each size.
+    sizes: BTreeMap<TaskSize, u32>,
 }
 
 impl ReadyTasks {
     pub(super) fn is_empty(&self) -> bool {
-        self.by_kind.is_empty()
+        self.waiting.is_empty()
     }
 
-    pub(super) fn insert(&mut self, task: u32, queue: QueueId, size: TaskSize) {
-        self.by_kind.entry((queue, size)).or_default().insert(task);
+    /// Adds a task, whose tag is its position, if it isn't there.
+    pub(super) fn insert(&mut self, task: &Task) {
+        if self.waiting.insert(task.tag, task) {
+            *self.sizes.entry(TaskSize::of_task(task)).or_default() += 1;
+        }
     }
 
-    pub(super) fn remove(&mut self, task: u32, queue: QueueId, size: TaskSize) {
-        let kind = (queue, size);
-        if let Some(tasks) = self.by_kind.get_mut(&kind) {
-            tasks.remove(&task);
-            if tasks.is_empty() {
-                self.by_kind.remove(&kind);
+    /// Removes a task, if it is there.
+    pub(super) fn remove(&mut self, task: &Task) {
+        if !self.waiting.remove(task.tag, task) {
+            return;
+        }
+        if let Entry::Occupied(mut count) = self.sizes.entry(TaskSize::of_task(task)) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
             }
         }
     }
 
-    /// The first tasks, in their order, of each queue and size that fits: as many as have room if others get none.
-    pub(super) fn first(&self, rooms: &[Room], queues: &QueuesLeft) -> Vec<u32> {
-        let (mut first, fitting) = (Vec::new(), EqualTasks::new(rooms));
-        for ((queue, size), tasks) in &self.by_kind {
-            let wanted = size.fitting(queues.room(*queue)).min(tasks.len() as u64);
-            let most = fitting.count(size.sums(), wanted);
-            first.extend(tasks.iter().take(usize::try_from(most).unwrap_or(usize::MAX)));
-        }
-        first.sort_unstable();
-        first
+    /// The tasks for a chooser.
+    pub(super) fn waiting(&self) -> &WaitingTasks {
+        &self.waiting
     }
 
-    /// Whether any of them fits into a room.
-    pub(super) fn have_one_for(&self, room: &Room) -> bool {
-        self.by_kind.keys().any(|(_, size)| size.fitting(room.left()) > 0)
-    }
-
-    /// All of them, in their order.
+    /// The positions of all, in their order.
     pub(super) fn all(&self) -> Vec<u32> {
-        let mut all: Vec<u32> = self.by_kind.values().flatten().copied().collect();
-        all.sort_unstable();
-        all
+        self.waiting.all().iter().map(|task| task.tag as u32).collect()
     }
 
-    /// Tasks of the sizes that fit on no agent, and the sizes.
+    /// The tasks that fit on no agent, and their sizes. O(sizes × agents), and O(tasks) if there are such.
     pub(super) fn too_large(&self, agents: &SeenAgents) -> Vec<(u32, TaskSize)> {
-        let kinds = self.by_kind.iter().filter(|((_, size), _)| !agents.have_room(size));
-        kinds.flat_map(|((_, size), tasks)| tasks.iter().map(|task| (*task, *size))).collect()
+        let sizes = self.sizes.keys().filter(|size| !agents.have_room(size));
+        let sizes: BTreeSet<TaskSize> = sizes.copied().collect();
+        if sizes.is_empty() {
+            return Vec::new();
+        }
+        let all =
+            self.waiting.all().into_iter().map(|task| (task.tag as u32, TaskSize::of_task(&task)));
+        all.filter(|(_, size)| sizes.contains(size)).collect()
     }
 }
 
@@ -210,12 +210,6 @@ impl SeenAgents {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offermill::config::Queue;
-    use offermill::{Config, ConfigBuilder, IdScheme, Kernel};
-
-    fn left(config: ConfigBuilder) -> QueuesLeft {
-        Kernel::new(config.build().unwrap(), IdScheme::plain()).queues_left()
-    }
 
     fn sums(cores: u64, memory: u64) -> ResourceSums {
         let (cores, memory) = (MilliCpus::from_cores(cores), Mebibytes::new(memory));
@@ -227,38 +221,8 @@ mod tests {
         TaskSize { cores, memory, gpus }
     }
 
-    /// Goal: tasks are taken in their order, of each size as many as have room. Method: two sizes in turn, of which the
-    /// larger fits in one room alone.
-    #[test]
-    fn the_first_of_each_size_are_taken() {
-        let mut ready = ReadyTasks::default();
-        let queue = QueueId::DEFAULT;
-        for task in 0..10 {
-            ready.insert(task, queue, if task % 2 == 0 { size(3, 10) } else { size(1, 10) });
-        }
-        let left = left(Config::builder());
-        let rooms = [Room::new(0, sums(2, 100), 9), Room::new(1, sums(3, 100), 9)];
-        assert_eq!(ready.first(&rooms, &left), [0, 1, 3, 5, 7, 9]);
-        let one = [Room::new(0, sums(2, 100), 1)];
-        assert_eq!(ready.first(&one, &left), [1]);
-        ready.remove(1, queue, size(1, 10));
-        assert_eq!(ready.first(&one, &left), [3]);
-    }
-
-    /// Goal: tasks of a full queue don't stand before those of another one. Method: two of a queue with room for one,
-    /// then two without bounds, all of one size, and room for three.
-    #[test]
-    fn full_queues_hold_up_no_other() {
-        let queue = Queue::new("q").max_cores(Some(MilliCpus::from_cores(1)));
-        let queues = [QueueId::new(1), QueueId::new(1), QueueId::DEFAULT, QueueId::DEFAULT];
-        let mut ready = ReadyTasks::default();
-        (0..).zip(queues).for_each(|(task, queue)| ready.insert(task, queue, size(1, 10)));
-        let rooms = [Room::new(0, sums(3, 100), 9)];
-        assert_eq!(ready.first(&rooms, &left(Config::builder().queue(queue))), [0, 2, 3]);
-    }
-
     /// Goal: a task is too large only if it fits on no agent, even without the tasks there. Method: two agents, one of
-    /// which never offers all that it has.
+    /// which never offers all that it has; tasks that are added and removed twice.
     #[test]
     fn tasks_that_fit_nowhere_are_known() {
         let (mut ready, mut agents) = (ReadyTasks::default(), SeenAgents::default());
@@ -267,11 +231,17 @@ mod tests {
         agents.offered("S2", "h2", sums(2, 500));
         agents.taken("S2", sums(2, 100));
         agents.offered("S2", "h2", sums(2, 400));
-        for (task, size) in [size(2, 100), size(4, 500), size(5, 1)].into_iter().enumerate() {
-            ready.insert(task as u32, QueueId::DEFAULT, size);
-        }
-        let too_large: Vec<u32> = ready.too_large(&agents).iter().map(|(task, _)| *task).collect();
-        assert_eq!(too_large, [2]);
+        let task = |at, sums: ResourceSums| Task::new(at, sums.cores, sums.memory);
+        let tasks = [sums(2, 100), sums(4, 500), sums(5, 1), sums(5, 1)];
+        let tasks: Vec<Task> = (0..).zip(tasks).map(|(at, sums)| task(at, sums)).collect();
+        // None is counted twice.
+        tasks.iter().chain(&tasks).for_each(|task| ready.insert(task));
+        assert_eq!(ready.too_large(&agents), [(2, size(5, 1)), (3, size(5, 1))]);
+        (0..2).for_each(|_| ready.remove(&tasks[2]));
+        assert_eq!(ready.too_large(&agents), [(3, size(5, 1))]);
+        ready.remove(&tasks[3]);
+        assert_eq!(ready.too_large(&agents), []);
+        assert_eq!(ready.all(), [0, 1]);
         let nearest = agents.nearest(&size(5, 1)).unwrap();
         assert_eq!(nearest, "the nearest agent, h1, has 2 cores, 100 MiB");
     }

@@ -1,8 +1,8 @@
 //! A task as its line in the file says it.
 
-use offermill::ResourceSums;
 use offermill::config::QueueId;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use offermill::{ResourceSums, Task};
 
 /// A task of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,12 @@ impl TaskSpec {
     /// What it takes.
     pub(crate) fn sums(&self) -> ResourceSums {
         ResourceSums { cores: self.cores, memory: self.memory, gpus: self.gpus }
+    }
+
+    /// As the kernel places it, if it is at this position of the file's tasks.
+    pub(crate) fn at(&self, position: u32) -> Task {
+        let TaskSpec { cores, memory, gpus, queue, .. } = *self;
+        Task { gpus, queue, ..Task::new(position.into(), cores, memory) }
     }
 
     /// A number that differs if what the task does differs: its command and its variables (FNV-1a).

@@ -267,7 +267,7 @@ fn report_too_large(draft: &mut SettingsDraft, list: &TaskList, hosts: Option<&H
         |task: &&TaskSpec| task.cores > cores || task.memory > memory || task.gpus > Gpus::ZERO;
     let too_large: Vec<&TaskSpec> = list.tasks.iter().filter(is_too_large).collect();
     let sentence = |task: &&TaskSpec| {
-        let size = TaskSize::of(task).sentence();
+        let size = TaskSize::of(task.sums()).sentence();
         let (source, line, id) = (&list.source, task.line, &task.id);
         let have = format!("{cores:#} and {memory}");
         format!(

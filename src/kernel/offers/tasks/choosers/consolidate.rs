@@ -1,6 +1,7 @@
 //! Consolidate: best fit by the scarcer resource, so that few rooms are used and large remainders stay whole.
 
-use super::Chooser;
+use super::task_order::TaskOrder;
+use super::{AdmittedTasks, Chooser};
 use crate::kernel::offers::tasks::picks::{Picks, Task};
 use crate::kernel::offers::tasks::room::Room;
 
@@ -9,8 +10,29 @@ impl Chooser {
     /// cores and memory is the one of which the tasks together want the larger part of what the rooms together have;
     /// cores, if the parts are equal. Of equal rooms the first is picked. Returns the number of picks.
     pub fn consolidate(&mut self, rooms: &[Room], tasks: &[Task], picks: &mut Picks) -> usize {
+        self.tightest(rooms, is_memory_scarcer(rooms, tasks), tasks.iter(), picks)
+    }
+
+    /// [`Chooser::consolidate`] of tasks that wait: of all of them, of which it tries only those that may have room.
+    /// The scarcer of cores and memory is the one that is scarcer for the first tasks, as many as the rooms would have
+    /// if they were one.
+    pub fn consolidate_waiting(
+        &mut self,
+        rooms: &[Room],
+        tasks: AdmittedTasks<'_>,
+        picks: &mut Picks,
+    ) -> usize {
+        self.tightest(rooms, is_memory_scarcer(rooms, &tasks.preview(rooms)), tasks, picks)
+    }
+
+    fn tightest(
+        &mut self,
+        rooms: &[Room],
+        by_memory: bool,
+        mut tasks: impl TaskOrder,
+        picks: &mut Picks,
+    ) -> usize {
         self.begin(rooms);
-        let by_memory = is_memory_scarcer(rooms, tasks);
         let key = |room: &Room| {
             let left = room.left();
             if by_memory { left.memory.get() } else { left.cores.millis() }
@@ -20,14 +42,17 @@ impl Chooser {
         by_left.extend(rooms.iter().zip(0u32..).map(|(room, at)| (key(room), at)));
         by_left.sort_unstable();
         let mut picked = 0;
-        for task in tasks {
+        tasks.begin(rooms);
+        while let Some(task) = tasks.next_task() {
             let wanted = if by_memory { task.memory.get() } else { task.cores.millis() };
             let first = by_left.partition_point(|(left, _)| *left < wanted);
-            let fits = |(_, room): &(u64, u32)| left[*room as usize].take(task).is_ok();
-            let Some(step) = by_left[first..].iter().position(fits) else { continue };
+            let fits = |(_, room): &(u64, u32)| left[*room as usize].take(&task).is_ok();
+            let found = by_left[first..].iter().position(fits);
+            tasks.settle(found.is_some(), left);
+            let Some(step) = found else { continue };
             let at = first + step;
             let room = by_left[at].1;
-            picks.push(room, *task);
+            picks.push(room, task);
             picked += 1;
             // It has less left, so it moves forward.
             let now = (key(&left[room as usize]), room);

@@ -160,7 +160,7 @@ impl Chooser {
                 continue;
             }
             members.clear();
-            self.in_turn(&left, &gang.tasks, |room, task| members.push((room, *task)));
+            self.in_turn(&left, gang.tasks.iter(), |room, task| members.push((room, *task)));
             if members.len() == gang.tasks.len() {
                 gang.first = picks.len() as u32;
                 gang.state = GangState::Picked;

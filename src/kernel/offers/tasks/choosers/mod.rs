@@ -1,14 +1,16 @@
 //! Choosers: which task goes into which room of a proposal ([`Handler::propose`](crate::Handler::propose)).
 //!
-//! What they pick depends on their arguments alone; they touch nothing shared and know no caps, since the
-//! [commit](crate::Rooms::commit) cuts off what the caps don't admit. Tasks are taken in their order. One that fits in
-//! no room gets no pick, and the next one is tried: a framework keeps it for a later batch.
+//! What they pick depends on their arguments alone; they touch nothing shared and know no caps but [those that they are
+//! given](BatchCaps), since the [commit](crate::Rooms::commit) cuts off what the caps don't admit. Tasks are taken in
+//! their order. One that fits in no room gets no pick, and the next one is tried: a framework keeps it for a later
+//! batch, such as in [`WaitingTasks`].
 //!
 //! | chooser | order of rooms | cost of a task |
 //! |---|---|---|
 //! | [`Chooser::round_robin`] | one after the other, in turn | O(1); O(rooms) if it fits in few |
 //! | [`Chooser::consolidate`] | the one with the least left that suffices | O(log rooms), and moving a position; O(rooms) if it fits in few |
 //! | [`Chooser::spread`] | the domain with the fewest tasks first, its rooms in turn | O(domains + rooms) |
+//! | [`Chooser::round_robin_waiting`], [`Chooser::consolidate_waiting`] | as these | of those of [`WaitingTasks`], however many, tries the ones that may have room |
 //! | [`Chooser::gang`], [`Chooser::gangs`] | in turn, for all tasks or none; a [`Gang`] waits for a limited time | as `round_robin` |
 //!
 //! ```
@@ -32,16 +34,19 @@
 //! assert_eq!(picked(&picks), [1, 1, 0]);
 //! ```
 
+mod batch_caps;
 mod consolidate;
 mod domains;
-mod equal_tasks;
 mod gang;
 mod round_robin;
 mod spread;
+mod task_order;
+mod waiting;
 
+pub use batch_caps::BatchCaps;
 pub use domains::Domains;
-pub use equal_tasks::EqualTasks;
 pub use gang::{Gang, GangState};
+pub use waiting::{AdmittedTasks, WaitingTasks};
 
 use super::picks::{Picks, Task};
 use super::room::Room;
@@ -83,7 +88,7 @@ impl Chooser {
     pub fn gang(&mut self, rooms: &[Room], tasks: &[Task], picks: &mut Picks) -> bool {
         let mut members = std::mem::take(&mut self.members);
         members.clear();
-        self.in_turn(rooms, tasks, |room, task| members.push((room, *task)));
+        self.in_turn(rooms, tasks.iter(), |room, task| members.push((room, *task)));
         let is_whole = members.len() == tasks.len();
         if is_whole {
             picks.push_gang(&members);

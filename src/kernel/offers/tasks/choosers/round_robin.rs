@@ -1,6 +1,7 @@
 //! Round robin: rooms take turns.
 
-use super::Chooser;
+use super::task_order::TaskOrder;
+use super::{AdmittedTasks, Chooser};
 use crate::kernel::offers::tasks::picks::{Picks, Task};
 use crate::kernel::offers::tasks::room::Room;
 use crate::resources::MilliCpus;
@@ -12,6 +13,17 @@ impl Chooser {
     /// Tasks of one size get the rooms that executors of this size would get by
     /// [`Placement::RoundRobin`](crate::config::Placement::RoundRobin).
     pub fn round_robin(&mut self, rooms: &[Room], tasks: &[Task], picks: &mut Picks) -> usize {
+        self.in_turn(rooms, tasks.iter(), |room, task| picks.push(room, *task))
+    }
+
+    /// [`Chooser::round_robin`] of tasks that wait: what it would pick of all of them, of which it tries only those
+    /// that may have room.
+    pub fn round_robin_waiting(
+        &mut self,
+        rooms: &[Room],
+        tasks: AdmittedTasks<'_>,
+        picks: &mut Picks,
+    ) -> usize {
         self.in_turn(rooms, tasks, |room, task| picks.push(room, *task))
     }
 
@@ -19,7 +31,7 @@ impl Chooser {
     pub(super) fn in_turn(
         &mut self,
         rooms: &[Room],
-        tasks: &[Task],
+        mut tasks: impl TaskOrder,
         mut pick: impl FnMut(u32, &Task),
     ) -> usize {
         self.begin(rooms);
@@ -30,13 +42,16 @@ impl Chooser {
             ring.extend(all.filter(|(room, _)| room.failed_lately() == last).map(|(_, at)| at));
         }
         let (mut turn, mut picked) = (0, 0);
-        for task in tasks {
+        tasks.begin(rooms);
+        while let Some(task) = tasks.next_task() {
             let mut fits = |at: &usize| {
-                ring.get(*at).is_some_and(|room| left[*room as usize].take(task).is_ok())
+                ring.get(*at).is_some_and(|room| left[*room as usize].take(&task).is_ok())
             };
-            let Some(at) = (turn..ring.len()).chain(0..turn).find(|at| fits(at)) else { continue };
+            let found = (turn..ring.len()).chain(0..turn).find(|at| fits(at));
+            tasks.settle(found.is_some(), left);
+            let Some(at) = found else { continue };
             let room = ring[at];
-            pick(room, task);
+            pick(room, &task);
             picked += 1;
             turn = at + 1;
             if is_full(&left[room as usize]) {
