@@ -409,7 +409,7 @@ fn by_reach(executors: &[&ExecutorRecord], [reached_end, away_end]: [&str; 2]) -
 mod tests {
     use std::time::UNIX_EPOCH;
 
-    use offermill::{ProcessReport, Timestamp};
+    use offermill::Timestamp;
 
     use super::*;
     use crate::model::executor::ExecutorState;
@@ -418,26 +418,12 @@ mod tests {
     /// message, and without.
     #[test]
     fn an_unreachable_executor_has_a_time() {
+        let [name, agent, host] = ["etl-1", "S1", "agent-1"].map(str::to_owned);
+        let placed = ExecutorRecord::starting(name, agent, host, Timestamp::ORIGIN);
         let record = |message: &str| ExecutorRecord {
-            name: "etl-1".to_owned(),
-            agent_id: "S1".to_owned(),
-            host: "agent-1".to_owned(),
-            address: None,
             state: ExecutorState::Unreachable,
-            tag: None,
-            resources: ExecutorResources::NONE,
-            placed_at: Timestamp::ORIGIN,
-            changed_at: Timestamp::ORIGIN,
-            ended_at: None,
-            has_run: false,
-            running_since: None,
-            ran_by_cluster: None,
             message: message.to_owned(),
-            process: ProcessReport::default(),
-            cause: None,
-            unstarted: None,
-            replaced_by: None,
-            is_counted: false,
+            ..placed.clone()
         };
         let at = Some(UNIX_EPOCH + Duration::from_secs(951_782_400));
         assert_eq!(
