@@ -912,8 +912,8 @@ mod tests {
         }
     }
 
-    /// Goal: no end of a task waits for ever for that of its host. Method: a host that is given up, one of which no more
-    /// is told for a minute, and an engine that ends.
+    /// Goal: no end of a task waits for ever for that of its host. Method: a host that is given up, one of which no
+    /// more is told for a minute, and an engine that ends.
     #[test]
     fn an_end_that_waits_is_told_at_last() {
         let gone = || {
