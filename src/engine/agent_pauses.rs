@@ -134,8 +134,8 @@ impl AgentPauses {
     /// Whether anything of a task has run that has ended so. To be asked once, before the task leaves its host in the
     /// ledger, and only if the task has not been told as running.
     ///
-    /// A host and its tasks may be told of in any order, as on Mesos. So if a task is gone with a host that has been told
-    /// neither as running nor as ended, it is [undecided](TaskStart::Undecided) until one of the two is told.
+    /// What is told of a host and of its tasks may come in any order, as on Mesos. So if a task is gone with a host that
+    /// is told neither as running nor as ended yet, it is [undecided](TaskStart::Undecided) until one of these is told.
     #[must_use]
     pub fn start_of(
         &mut self,
