@@ -98,6 +98,37 @@ impl ExecutorState {
 }
 
 impl ExecutorRecord {
+    /// An executor that was placed at this time on an agent, of which nothing else is known yet. It counts against the
+    /// caps.
+    pub(crate) fn starting(
+        name: String,
+        agent_id: String,
+        host: String,
+        at: Timestamp,
+    ) -> ExecutorRecord {
+        ExecutorRecord {
+            name,
+            agent_id,
+            host,
+            address: None,
+            state: ExecutorState::Starting,
+            resources: ExecutorResources::NONE,
+            tag: None,
+            placed_at: at,
+            changed_at: at,
+            ended_at: None,
+            has_run: false,
+            running_since: None,
+            ran_by_cluster: None,
+            message: String::new(),
+            process: ProcessReport::default(),
+            cause: None,
+            unstarted: None,
+            replaced_by: None,
+            is_counted: true,
+        }
+    }
+
     /// How long it ran, by the cluster's clock; if the cluster doesn't say it, the time from its placement to the
     /// report about its end. `None` if it is alive.
     pub(crate) fn ran(&self) -> Option<Duration> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use offermill::engine::{Clock, Notice, PlacedExecutor};
-use offermill::{Change, Fate, ProcessReport, ResourceSums, TaskState, Timestamp};
+use offermill::{Change, Fate, ResourceSums, TaskState, Timestamp};
 
 use crate::model::event::RunEvent;
 use crate::model::executor::{
@@ -306,25 +306,10 @@ impl RunState {
         let address = self.local_address.clone().unwrap_or_else(|| hostname.clone());
         self.count_used(resources.into());
         let record = ExecutorRecord {
-            name: executor.clone(),
-            agent_id,
             address: Some(address).filter(|address| !address.is_empty()),
-            host: hostname,
-            state: ExecutorState::Starting,
             resources,
             tag,
-            placed_at: at,
-            changed_at: at,
-            ended_at: None,
-            has_run: false,
-            running_since: None,
-            ran_by_cluster: None,
-            message: String::new(),
-            process: ProcessReport::default(),
-            cause: None,
-            unstarted: None,
-            replaced_by: None,
-            is_counted: true,
+            ..ExecutorRecord::starting(executor.clone(), agent_id, hostname, at)
         };
         self.by_name.insert(executor, self.next_number);
         self.records.insert(self.next_number, record.clone());

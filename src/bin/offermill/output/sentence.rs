@@ -428,32 +428,17 @@ fn by_reach(
 mod tests {
     use std::time::UNIX_EPOCH;
 
-    use offermill::{ProcessReport, Timestamp};
+    use offermill::Timestamp;
 
     use super::*;
     use crate::model::executor::ExecutorState;
 
     fn record(message: &str) -> ExecutorRecord {
+        let [name, agent, host] = ["etl-1", "S1", "agent-1"].map(str::to_owned);
         ExecutorRecord {
-            name: "etl-1".to_owned(),
-            agent_id: "S1".to_owned(),
-            host: "agent-1".to_owned(),
-            address: None,
             state: ExecutorState::Unreachable,
-            tag: None,
-            resources: ExecutorResources::NONE,
-            placed_at: Timestamp::ORIGIN,
-            changed_at: Timestamp::ORIGIN,
-            ended_at: None,
-            has_run: false,
-            running_since: None,
-            ran_by_cluster: None,
             message: message.to_owned(),
-            process: ProcessReport::default(),
-            cause: None,
-            unstarted: None,
-            replaced_by: None,
-            is_counted: false,
+            ..ExecutorRecord::starting(name, agent, host, Timestamp::ORIGIN)
         }
     }
 

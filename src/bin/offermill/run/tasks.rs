@@ -8,6 +8,7 @@ use std::time::Duration;
 use offermill::Timestamp;
 
 use super::Session;
+use super::task_demand::TaskDemand;
 use crate::exit::ExitStatus;
 use crate::model::end_reason::EndReason;
 use crate::model::event::RunEvent;
@@ -20,9 +21,6 @@ use crate::settings::RunSettings;
 use crate::tasks::attempt_index::AttemptIndex;
 use crate::tasks::queue::TaskQueue;
 
-/// How long no task must be ready before offers are suppressed. Until then the ends of others bring offers for those
-/// that wait for them.
-const IDLE_AFTER: Duration = Duration::from_secs(2);
 /// The most failed tasks that the summary names.
 const FAILED_SHOWN_MAX: usize = 20;
 
@@ -32,9 +30,7 @@ const INDEX_TIMEOUT: Duration = Duration::from_secs(1);
 /// The tasks of a session.
 pub(super) struct TaskRun {
     queue: Arc<TaskQueue>,
-    /// Since when no task has been ready.
-    idle_since: Option<Timestamp>,
-    is_suppressed: bool,
+    demand: TaskDemand,
     /// The first tasks that failed.
     failed: Vec<TaskEvent>,
     /// `None` before the run is registered, and if sandboxes aren't on this machine.
@@ -45,13 +41,7 @@ impl TaskRun {
     /// The tasks of these settings, if they have some.
     pub(super) fn of(settings: &RunSettings) -> Option<TaskRun> {
         let queue = Arc::clone(settings.executors.tasks()?);
-        Some(TaskRun {
-            queue,
-            idle_since: None,
-            is_suppressed: false,
-            failed: Vec::new(),
-            index: None,
-        })
+        Some(TaskRun { queue, demand: TaskDemand::default(), failed: Vec::new(), index: None })
     }
 
     /// The queue of all tasks.
@@ -69,9 +59,9 @@ impl TaskRun {
         self.queue.has_seen_agents()
     }
 
-    /// From now on executors that are ended are no failures of their tasks.
-    pub(super) fn stop(&self) {
-        self.queue.stop();
+    /// From now on executors that are ended are no failures of their tasks. Returns what that means for tasks.
+    pub(super) fn stop(&self) -> Vec<TaskEvent> {
+        self.queue.stop()
     }
 
     /// What the summary says of the tasks.
@@ -121,7 +111,7 @@ impl Session {
             if matches!(event, RunEvent::Running(_)) {
                 tasks.queue.runs(record);
             }
-            self.follow_task_demand(at);
+            self.publish_decided(at);
             return is_told;
         }
         if let RunEvent::Returned(record) = event {
@@ -131,13 +121,15 @@ impl Session {
             {
                 engine.kill(self.kernel.executor_id(&record.name).into_iter().collect());
             }
+            self.publish_decided(at);
+            return false;
+        }
+        if let RunEvent::AgentLost { agent_id, .. } = event {
+            tasks.queue.agent_lost(agent_id, at);
+            self.publish_decided(at);
             return false;
         }
         let (events, is_told) = match event {
-            RunEvent::AgentLost { agent_id, .. } => {
-                tasks.queue.agent_lost(agent_id, at);
-                return false;
-            }
             RunEvent::Placed { record, .. } => {
                 tasks.queue.placed(record);
                 return true;
@@ -177,7 +169,8 @@ impl Session {
     /// Does what depends on the time: demand, tasks that fit nowhere, and the end.
     pub(super) fn refresh_tasks(&mut self, now: Timestamp) {
         let Some(tasks) = &mut self.tasks else { return };
-        let mut events = tasks.queue.refuse_too_large(now);
+        let mut events = tasks.queue.take_decided(now);
+        events.extend(tasks.queue.refuse_too_large(now));
         events.extend(tasks.queue.refuse_without_hosts(now));
         self.publish_tasks(now, events);
         let Some(tasks) = &mut self.tasks else { return };
@@ -195,7 +188,14 @@ impl Session {
         }
     }
 
-    fn publish_tasks(&mut self, at: Timestamp, events: Vec<TaskEvent>) {
+    /// Tells what a host or a lost agent has decided about tasks.
+    fn publish_decided(&mut self, at: Timestamp) {
+        let Some(tasks) = &self.tasks else { return };
+        let events = tasks.queue.take_decided(at);
+        self.publish_tasks(at, events);
+    }
+
+    pub(super) fn publish_tasks(&mut self, at: Timestamp, events: Vec<TaskEvent>) {
         for event in events {
             let is_failure = matches!(event.what, TaskChange::Failed | TaskChange::Skipped);
             if let Some(tasks) = &mut self.tasks
@@ -209,25 +209,13 @@ impl Session {
         self.follow_task_demand(at);
     }
 
-    /// Has offers suppressed while no task is ready, by an executor limit of 0.
+    /// Has offers suppressed while none are wanted for tasks, by an executor limit of 0.
     fn follow_task_demand(&mut self, now: Timestamp) {
         let (Some(tasks), Some(engine)) = (&mut self.tasks, &self.engine) else { return };
-        for (queue, has_demand) in tasks.queue.demand_changes() {
-            self.kernel.set_queue_demand(queue, has_demand);
-        }
-        tasks.idle_since = match tasks.queue.has_ready() {
-            true => None,
-            false => tasks.idle_since.or(Some(now)),
-        };
-        let is_idle = tasks.idle_since.is_some_and(|since| now.since(since) >= IDLE_AFTER);
-        if tasks.is_suppressed != is_idle {
-            tasks.is_suppressed = is_idle;
-            let limit = if is_idle { Some(0) } else { self.settings.config.executor_limit() };
+        if let Some(is_wanted) = tasks.demand.follow(&tasks.queue, &self.kernel, now) {
+            let limit = if is_wanted { self.settings.config.executor_limit() } else { Some(0) };
             // The limit of the settings is allowed, and so is none.
             let _set = engine.set_executor_limit(limit);
-        }
-        if is_idle {
-            tasks.queue.no_offers_wanted();
         }
     }
 
