@@ -134,8 +134,9 @@ impl AgentPauses {
     /// Whether anything of a task has run that has ended so. To be asked once, before the task leaves its host in the
     /// ledger, and only if the task has not been told as running.
     ///
-    /// What is told of a host and of its tasks may come in any order, as on Mesos. So if a task is gone with a host that
-    /// is told neither as running nor as ended yet, it is [undecided](TaskStart::Undecided) until one of these is told.
+    /// What is told of a host and of its tasks may come in any order, as on Mesos. So if a task is gone with a host
+    /// that is told neither as running nor as ended yet, it is [undecided](TaskStart::Undecided) until one of these is
+    /// told.
     #[must_use]
     pub fn start_of(
         &mut self,

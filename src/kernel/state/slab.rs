@@ -421,12 +421,10 @@ impl<'a, T: SlabCell> SlabCursor<'a, T> {
             if indices.len() == start {
                 return false;
             }
+            self.next = below;
             let next = (word & !u64::from(NONE)).wrapping_add(TAG_ONE) | u64::from(below);
             match head.compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Acquire) {
-                Ok(_) => {
-                    self.next = below;
-                    return true;
-                }
+                Ok(_) => return true,
                 Err(current) => word = current,
             }
             indices.truncate(start);
@@ -438,14 +436,9 @@ impl<'a, T: SlabCell> SlabCursor<'a, T> {
     /// To be called after the last read-modify-write: one that followed would wait for it.
     #[inline]
     pub(crate) fn prefetch_next(&self) {
-        // Models needn't try each order of a load that decides nothing.
-        if cfg!(all(loom, test)) {
-            return;
-        }
-        if let Some(next) = self.cells.get(self.offset(self.next)) {
-            // Relaxed: what is loaded isn't used.
-            std::hint::black_box(next.next_free().load(Ordering::Relaxed));
-        }
+        // Relaxed: what is loaded isn't used. Models needn't try each order of it.
+        let next = self.cells.get(self.offset(self.next)).filter(|_| !cfg!(all(loom, test)));
+        std::hint::black_box(next.map(|next| next.next_free().load(Ordering::Relaxed)));
     }
 
     /// Where a cell is in the segment, if it is there.
