@@ -144,7 +144,8 @@ pub enum UpdateReason {
     AgentDisconnected,
     /// The master removed the agent (`REASON_AGENT_REMOVED` and related reasons).
     AgentRemoved,
-    /// The answer to a reconciliation (`REASON_RECONCILIATION`).
+    /// The answer to a reconciliation (`REASON_RECONCILIATION`), or a failure that the master tells when the agent is
+    /// back (`REASON_AGENT_REREGISTERED`): the last state that is known, while other updates may be on their way.
     Reconciliation,
     /// The accepted offer was no longer valid (`REASON_INVALID_OFFERS`).
     InvalidOffers,

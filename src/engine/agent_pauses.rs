@@ -1,10 +1,11 @@
 //! [`AgentPauses`]: agents that don't start what they are given, such as one without room on its disk, or without the
 //! program of hosts: each gets no tasks for a while, the longer the more often that happens in a row.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::host_ledger::HostLedger;
+use super::undecided_ends::{DecidedTask, TaskStart, UndecidedEnds};
 use crate::kernel::{ResourceSums, Room, Rooms};
 use crate::status::{ProcessReport, TaskState, UpdateReason};
 use crate::time::Timestamp;
@@ -16,9 +17,6 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// How often the host of an agent must have failed before it ran, in a row, to count as one that never will.
 const HOST_FAILURES_MAX: u32 = 3;
 
-/// The most hosts that are kept in mind after they have ended before they ran: until their tasks' ends are told.
-const UNSTARTED_MAX: usize = 1024;
-
 /// The agents of a framework that places tasks, as far as they don't start what they are given: each has a pause from
 /// tasks, of 1 s at first, which doubles up to 60 s as long as it starts nothing.
 ///
@@ -29,11 +27,13 @@ const UNSTARTED_MAX: usize = 1024;
 /// |---|---|
 /// | `choose` | [`open_rooms`](AgentPauses::open_rooms), in which it picks |
 /// | something runs | [`started`](AgentPauses::started) |
-/// | a task has ended that hadn't run | [`was_never_started`](AgentPauses::was_never_started): if so, it is put back, and its agent has [refused](AgentPauses::refused) it |
+/// | a task has ended that hadn't run | [`start_of`](AgentPauses::start_of): if it was never started, it is put back, and its agent has [refused](AgentPauses::refused) it; if that is undecided, its end is kept |
 /// | something has begun a pause | [`take_new_pause`](AgentPauses::take_new_pause), to tell it |
 /// | a host has ended or was given up | [`host_ended`](AgentPauses::host_ended), before [`HostLedger::noticed`] removes the host |
-/// | after that, if no task is in flight | [`no_host_runs`](AgentPauses::no_host_runs): if so, tasks that wait are to fail |
 /// | an agent is lost | [`agent_lost`](AgentPauses::agent_lost) |
+/// | after both, after a host runs, and now and then | [`take_decided`](AgentPauses::take_decided), for the ends that are kept |
+/// | after a host has ended, if no task is in flight | [`no_host_runs`](AgentPauses::no_host_runs): if so, tasks that wait are to fail |
+/// | the engine has ended, or the framework stops | [`take_undecided`](AgentPauses::take_undecided), for those that are kept still |
 #[derive(Debug, Default)]
 pub struct AgentPauses {
     /// Those that have pauses, or had some and have started nothing since.
@@ -42,8 +42,8 @@ pub struct AgentPauses {
     seen: HashMap<String, Timestamp>,
     /// Tasks run in hosts, and none has run yet.
     awaits_host: bool,
-    /// The tags of the last hosts that have ended before they ran.
-    unstarted: BTreeSet<u64>,
+    /// The tasks of which it isn't known whether they had begun.
+    ends: UndecidedEnds,
 }
 
 /// The end of a host, or that it was given up.
@@ -89,6 +89,8 @@ impl UnstartedEnd {
             (TaskState::Gone, Reconciliation) | (_, AgentRemoved) => None,
             (TaskState::Gone, _) => Some(UnstartedEnd::Gone),
             _ if process.is_some_and(|it| it.is_agent_exhausted) => Some(UnstartedEnd::Dropped),
+            // The last that the cluster knows of it: that it ran may be told later, or was told to a former run.
+            (_, Reconciliation) => None,
             (TaskState::Failed | TaskState::Error, _) => Some(UnstartedEnd::Failed),
             _ => None,
         }
@@ -129,26 +131,37 @@ impl AgentPauses {
         agent.untold = Some(pause);
     }
 
-    /// Whether nothing of a task has run that has ended so: its agent says that, or its host has ended before it took
-    /// tasks. To be asked before the task leaves its host in the ledger, and only if the task has not been told as
-    /// running.
+    /// Whether anything of a task has run that has ended so. To be asked once, before the task leaves its host in the
+    /// ledger, and only if the task has not been told as running.
+    ///
+    /// What is told of a host and of its tasks may come in any order, as on Mesos. So if a task is gone with a host
+    /// that was told neither as running nor as ended, it is [undecided](TaskStart::Undecided) until either is told.
     #[must_use]
-    pub fn was_never_started(
-        &self,
+    pub fn start_of(
+        &mut self,
         hosts: Option<&HostLedger>,
         tag: u64,
         end: Option<UnstartedEnd>,
-    ) -> bool {
-        let is_host_unstarted = || {
-            let Some(hosts) = hosts else { return false };
-            let Some(host) = hosts.host_of(tag) else { return false };
-            hosts.has_run(host) == Some(false) || self.unstarted.contains(&host)
-        };
-        match end {
-            Some(UnstartedEnd::Dropped) => true,
-            Some(UnstartedEnd::Gone) => is_host_unstarted(),
-            Some(UnstartedEnd::Failed) | None => false,
+        now: Timestamp,
+    ) -> TaskStart {
+        match (end, hosts) {
+            (Some(UnstartedEnd::Dropped), _) => TaskStart::Never,
+            (Some(UnstartedEnd::Gone), Some(hosts)) => self.ends.start_of(hosts, tag, now),
+            _ => TaskStart::Possible,
         }
+    }
+
+    /// The tasks that were undecided and aren't any more, each once: their hosts have run, have ended or were given up,
+    /// their agents are lost, or 60 s have gone by. To be called after the [ledger](HostLedger) knows it.
+    #[must_use]
+    pub fn take_decided(&mut self, hosts: &HostLedger, now: Timestamp) -> Vec<DecidedTask> {
+        self.ends.take_decided(hosts, now)
+    }
+
+    /// All tasks that are undecided, which may have run: nothing is told of their hosts after this.
+    #[must_use]
+    pub fn take_undecided(&mut self) -> Vec<DecidedTask> {
+        self.ends.take_all()
     }
 
     /// A host has ended, or was given up, and is removed from the ledger. Returns whether it had been asked to end, or
@@ -157,7 +170,7 @@ impl AgentPauses {
         let EndedHost { tag, agent_id, end, why, at } = ended;
         let never_ran = hosts.has_run(tag) == Some(false);
         if never_ran && matches!(end, Some(UnstartedEnd::Failed | UnstartedEnd::Dropped)) {
-            self.note_unstarted(tag);
+            self.ends.host_never_ran(tag);
         }
         let was_asked = hosts.remove(tag);
         match end {
@@ -167,12 +180,6 @@ impl AgentPauses {
             Some(UnstartedEnd::Gone) | None => {}
         }
         was_asked
-    }
-
-    fn note_unstarted(&mut self, tag: u64) {
-        if self.unstarted.insert(tag) && self.unstarted.len() > UNSTARTED_MAX {
-            self.unstarted.pop_first();
-        }
     }
 
     /// The host of an agent has failed before it ran.
@@ -238,8 +245,9 @@ impl AgentPauses {
         Some(list.iter().map(open).collect())
     }
 
-    /// An agent is lost: it isn't waited for any more.
+    /// An agent is lost: it isn't waited for any more, nor are the ends of its hosts.
     pub fn agent_lost(&mut self, agent_id: &str) {
+        self.ends.agent_lost(agent_id);
         self.seen.remove(agent_id);
         self.agents.remove(agent_id);
     }

@@ -385,6 +385,11 @@ impl HostLedger {
         self.live.get(&tag).map(|host| host.has_run)
     }
 
+    /// The agent of a host; `None` if there is no such host, or not any more.
+    pub(super) fn agent_of(&self, tag: u64) -> Option<&str> {
+        self.live.get(&tag).map(|host| &*host.agent_id)
+    }
+
     /// The tag of the host that this executor is, and the agent that it is on; `None` if it is none, or not any more.
     #[must_use]
     pub fn host(&self, executor: &str) -> Option<(u64, &str)> {

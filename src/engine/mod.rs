@@ -20,6 +20,7 @@
 //! | `offer_queue`, `handler_thread`, `offer_handler`, `handler_calls` | the way of an offer, in this order |
 //! | `task_chooser` | the interface to frameworks that choose tasks themselves |
 //! | `host_ledger`, `host_idleness` | for such frameworks: their hosts, from picks to ends; since when one is idle |
+//! | `agent_pauses`, `undecided_ends` | for them, too: agents that start nothing; whether what is gone with its host had begun |
 //! | `work_queue` | a queue of tasks with their commands, which is chooser, launcher and observer |
 //! | `placed_batch` | the executors of a batch, as the handler reports them to the control thread |
 //! | `inbox`, `control`, `controller` | the control thread's queue, its loop, and what it does |
@@ -66,6 +67,7 @@ mod sync;
 mod task_chooser;
 mod threads;
 pub(crate) mod trace;
+mod undecided_ends;
 mod unreadable_offers;
 mod update;
 mod waiting_tasks;
@@ -83,6 +85,7 @@ pub use host_ledger::{BatchCaps, HostLedger, HostTerms};
 pub use notice::{Notice, Observer, PlacedExecutor, Unobserved};
 pub use shutdown::Shutdown;
 pub use task_chooser::TaskChooser;
+pub use undecided_ends::{DecidedTask, TaskStart};
 pub use work_queue::{TaskEnd, WorkCounts, WorkQueue};
 
 use crate::config::Config;

@@ -40,6 +40,9 @@ use crate::time::Timestamp;
 /// [exclusion rule](crate::config::ExclusionRule) that excludes agents before that, as the default one does after two
 /// failures, tasks wait for the end of the exclusion instead; what an agent has no room on its disk for counts, too.
 ///
+/// Whether a task had begun that is gone with its host is known once the end of the host is told as well. Until then it
+/// counts as in flight. If the agent is lost meanwhile, or if it takes a minute, the task is lost.
+///
 /// A task that no agent has room for waits for ever, and so does one that the caps or its queue never admit, of which
 /// [`never_starts`](WorkQueue::never_starts) says so: look at [`counts`](WorkQueue::counts), and
 /// [`remove`](WorkQueue::remove) it.
@@ -128,6 +131,8 @@ pub(super) struct WorkState {
     pub(super) waiting: WaitingTasks,
     /// The tasks that were launched, by executor.
     pub(super) launched: HashMap<String, LaunchedTask>,
+    /// Ends that are not told yet, by tag.
+    pub(super) kept: HashMap<u64, KeptEnd>,
     /// Executors that came back after they had been given up, until [`WorkQueue::end_surplus`] ends them.
     returned: Vec<String>,
     gpus_picked: u32,
@@ -160,6 +165,12 @@ pub(super) struct LaunchedTask {
     pub(super) has_own_end: bool,
 }
 
+/// The notice of an end that is told once it is known whether the task had begun. It is in flight until then.
+pub(super) struct KeptEnd {
+    pub(super) at: Timestamp,
+    pub(super) notice: Notice,
+}
+
 impl WorkQueue {
     /// The first tag of a host. Those of tasks are below.
     pub const HOST_TAGS: u64 = 1 << 63;
@@ -173,6 +184,7 @@ impl WorkQueue {
             tasks: HashMap::new(),
             waiting: WaitingTasks::default(),
             launched: HashMap::new(),
+            kept: HashMap::new(),
             returned: Vec::new(),
             gpus_picked: 0,
             chooser: Chooser::new(),
@@ -251,12 +263,14 @@ impl WorkQueue {
         Engine::start_with_tasks(kernel, manager, launcher, chooser, options, observer)
     }
 
-    /// Ends hosts that have been idle for their timeout, and executors that came back after they had been given up.
-    /// To be called now and then, such as every second.
+    /// Ends hosts that have been idle for their timeout, and executors that came back after they had been given up; and
+    /// tells the ends of tasks that have waited for those of their hosts for a minute. To be called now and then, such
+    /// as every second.
     pub fn end_surplus(&self, engine: &Engine) {
         let mut state = self.state();
         let mut surplus = std::mem::take(&mut state.returned);
         let now = engine.clock().now();
+        state.tell_decided(now);
         surplus.extend(state.hosts.iter_mut().flat_map(|hosts| hosts.end_idle(now)));
         drop(state);
         let ids = surplus.iter().filter_map(|executor| engine.kernel().executor_id(executor));
@@ -272,10 +286,9 @@ impl WorkQueue {
 
     fn noticed(&self, at: Timestamp, notice: &Notice) {
         let mut state = self.state();
-        let ends =
-            state.noticed(at, notice).into_iter().chain(state.refuse_without_hosts(at, notice));
-        let ends: Vec<TaskEnd> = ends.collect();
-        state.send(ends);
+        let (end, decided) = state.noticed(at, notice);
+        let refused = state.refuse_without_hosts(at, notice);
+        state.send(end.into_iter().chain(decided).chain(refused));
         if let Notice::Refused { why } = notice {
             state.refused = Some(why.clone());
         }
@@ -283,18 +296,28 @@ impl WorkQueue {
         state.fail_if_refused();
     }
 
-    /// The engine has ended: there are no more ends.
+    /// The engine has ended: there are no more ends, but those that were kept.
     fn close(&self) {
-        self.state().ends = None;
+        let mut state = self.state();
+        let ends = state.decide_all();
+        state.send(ends);
+        state.ends = None;
     }
 }
 
 impl WorkState {
-    fn send(&self, ends: Vec<TaskEnd>) {
+    fn send(&self, ends: impl IntoIterator<Item = TaskEnd>) {
         for end in ends {
             // Nobody receives it if the receiver is gone.
             let _is_received = self.ends.as_ref().map(|ends| ends.send(end));
         }
+    }
+
+    /// Tells the ends that were kept and aren't any longer.
+    fn tell_decided(&mut self, now: Timestamp) {
+        let ends = self.decide(now);
+        self.send(ends);
+        self.fail_if_refused();
     }
 
     /// Ends the tasks that wait if the cluster refuses the framework.
@@ -336,11 +359,9 @@ impl WorkState {
         self.waiting.insert(&task, rank);
     }
 
-    fn noticed(&mut self, at: Timestamp, notice: &Notice) -> Option<TaskEnd> {
-        let is_put_back = self.follow_starts(at, notice);
-        self.hosts.iter_mut().for_each(|hosts| hosts.noticed(notice));
+    /// What a notice of an attempt tells of it.
+    pub(super) fn follow(&mut self, notice: &Notice) -> Option<TaskEnd> {
         match notice {
-            _ if is_put_back => None,
             Notice::Placed(placed) => {
                 let tag = placed.tag.filter(|tag| self.tasks.contains_key(tag))?;
                 let agent_id = placed.agent_id.clone();
@@ -561,12 +582,8 @@ mod tests {
             self.now.set(self.now.get().plus(Duration::from_secs(seconds)));
         }
 
-        /// An agent says twice that it has not started an executor. Then its pause is over, however long it is.
-        fn drop_twice(&self, executor: &str) {
-            for _ in 0..2 {
-                self.update_as(executor, TaskState::Dropped, Change::Ended(Fate::Lost));
-            }
-            self.sleep(60);
+        fn tell_decided(&self) {
+            self.queue.state().tell_decided(self.now.get());
         }
 
         fn update_as(&self, executor: &str, state: TaskState, change: Change) {
@@ -791,6 +808,185 @@ mod tests {
         assert_eq!((queued.ends.try_iter().count(), queued.tasks()), (0, (1, 0)));
     }
 
+    /// What is told of a host, of the tasks in it and of their agent.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum HostNews {
+        Tasks,
+        Runs,
+        Ends,
+        AgentLost,
+    }
+
+    /// How a host ends, and whether that says that it never ran.
+    const HOST_ENDS: [(TaskState, Fate, UpdateReason, bool); 8] = [
+        (TaskState::Failed, Fate::Failed, UpdateReason::Other, true),
+        (TaskState::Dropped, Fate::Lost, UpdateReason::Other, true),
+        (TaskState::Failed, Fate::Failed, UpdateReason::Reconciliation, false),
+        (TaskState::Failed, Fate::Failed, UpdateReason::AgentRemoved, false),
+        (TaskState::Gone, Fate::Lost, UpdateReason::Other, false),
+        (TaskState::Gone, Fate::Lost, UpdateReason::Reconciliation, false),
+        (TaskState::Killed, Fate::Killed, UpdateReason::Other, false),
+        (TaskState::Finished, Fate::Finished, UpdateReason::Other, false),
+    ];
+
+    /// All orders of some of these in which a host doesn't run after its end.
+    fn orders(of: &[HostNews]) -> Vec<Vec<HostNews>> {
+        let mut all = vec![Vec::new()];
+        for news in of {
+            let places = |order: &Vec<HostNews>| {
+                let place = |at| {
+                    let mut order = order.clone();
+                    order.insert(at, *news);
+                    order
+                };
+                (0..=order.len()).map(place).collect::<Vec<_>>()
+            };
+            all = all.iter().flat_map(places).collect();
+        }
+        let at = |order: &[HostNews], news| order.iter().position(|it| *it == news);
+        all.retain(|order| match (at(order, HostNews::Runs), at(order, HostNews::Ends)) {
+            (Some(runs), Some(ends)) => runs < ends,
+            _ => true,
+        });
+        all
+    }
+
+    /// Whether what was told decides about tasks that are gone, and if so, whether they are put back.
+    fn decision(told: &[HostNews], never_ran: bool) -> Option<bool> {
+        let at = |news| told.iter().position(|it| *it == news);
+        let gone = at(HostNews::Tasks)?;
+        let lost = at(HostNews::AgentLost).filter(|lost| gone < *lost);
+        match (at(HostNews::Runs), at(HostNews::Ends), lost) {
+            (Some(_), ..) | (None, None, Some(_)) => Some(false),
+            (None, Some(ends), Some(lost)) if lost < ends => Some(false),
+            (None, Some(_), _) => Some(never_ran),
+            (None, None, None) => None,
+        }
+    }
+
+    /// Goal: a task that is gone with its host is put back only if the host was never told as running and its end says
+    /// that it never ran, whichever is told first; otherwise it is lost. While that isn't known it is in flight, but
+    /// not longer than its agent is there. Method: each order of the ends of two tasks and of their host, with and
+    /// without a host that runs and an agent that is lost, for each end of a host.
+    #[test]
+    fn what_is_gone_with_its_host_is_decided_by_the_hosts_end() {
+        use HostNews::{AgentLost, Ends, Runs, Tasks};
+        let sets = [
+            &[Tasks, Ends][..],
+            &[Tasks, Ends, Runs],
+            &[Tasks, Ends, AgentLost],
+            &[Tasks, Ends, Runs, AgentLost],
+        ];
+        let orders: Vec<_> = sets.into_iter().flat_map(orders).collect();
+        assert_eq!(orders.len(), 2 + 3 + 6 + 12);
+        for (end, order) in HOST_ENDS.iter().flat_map(|end| orders.iter().map(move |it| (end, it)))
+        {
+            let queued = Queued::new(true, false);
+            (0..2).for_each(|tag| assert!(queued.push(tag, 0, 500)));
+            let placed = queued.offer("S1", 4.0);
+            let (hosts, tasks): (Vec<_>, Vec<_>) =
+                placed.into_iter().partition(|(tag, _)| *tag >= WorkQueue::HOST_TAGS);
+            let (state, fate, reason, never_ran) = *end;
+            for (at, news) in order.iter().enumerate() {
+                match news {
+                    Tasks => tasks.iter().for_each(|(_, task)| {
+                        queued.update_for(task, TaskState::Gone, UpdateReason::Other);
+                    }),
+                    Runs => queued.update_as(&hosts[0].1, TaskState::Running, Change::Running),
+                    Ends => queued.told(&hosts[0].1, state, Change::Ended(fate), reason),
+                    AgentLost => queued.noticed(Notice::AgentLost { agent_id: "S1".to_owned() }),
+                }
+                let before = decision(&order[..at], never_ran);
+                let after = decision(&order[..=at], never_ran);
+                let (told, counts) = match after {
+                    None => (0, (0, 2)),
+                    Some(true) => (0, (2, 0)),
+                    Some(false) if before.is_none() => (2, (0, 0)),
+                    Some(false) => (0, (0, 0)),
+                };
+                let fates: Vec<Fate> = queued.ends.try_iter().map(|end| end.fate).collect();
+                let context = format!("{news:?} of {order:?}, {state:?} for {reason:?}");
+                assert_eq!(fates, vec![Fate::Lost; told], "{context}");
+                assert_eq!(queued.tasks(), counts, "{context}");
+            }
+        }
+    }
+
+    /// Goal: no end of a task waits for ever for that of its host. Method: a host that is given up, one of which no
+    /// more is told for a minute, and an engine that ends.
+    #[test]
+    fn an_end_that_waits_is_told_at_last() {
+        let gone = || {
+            let queued = Queued::new(true, false);
+            assert!(queued.push(0, 0, 500));
+            let mut placed = queued.offer("S1", 4.0);
+            placed.sort_unstable();
+            for _ in 0..2 {
+                queued.update_for(&placed[0].1, TaskState::Gone, UpdateReason::Other);
+            }
+            assert_eq!((queued.ends.try_iter().count(), queued.tasks()), (0, (0, 1)));
+            (queued, placed[1].1.clone())
+        };
+        let assert_lost = |queued: &Queued| {
+            let told = queued.ends.try_iter().map(|end| (end.task.tag, end.fate, end.message));
+            assert_eq!(told.collect::<Vec<_>>(), [(0, Fate::Lost, "why".to_owned())]);
+            assert_eq!(queued.tasks(), (0, 0));
+        };
+        let (queued, executor) = gone();
+        queued.noticed(Notice::GivenUp { executor: executor.clone() });
+        assert_lost(&queued);
+        queued.update_as(&executor, TaskState::Failed, Change::Ended(Fate::Failed));
+        assert_eq!(queued.ends.try_iter().count(), 0);
+
+        let (queued, executor) = gone();
+        queued.sleep(59);
+        queued.tell_decided();
+        assert_eq!(queued.ends.try_iter().count(), 0);
+        queued.sleep(1);
+        queued.tell_decided();
+        assert_lost(&queued);
+        assert!(queued.push(0, 0, 500));
+        queued.update_as(&executor, TaskState::Failed, Change::Ended(Fate::Failed));
+        assert_eq!((queued.ends.try_iter().count(), queued.tasks()), (0, (1, 0)));
+
+        let (queued, _) = gone();
+        let observer = Box::new(crate::engine::Unobserved);
+        drop(WorkObserver { queue: Arc::clone(&queued.queue), observer });
+        assert_lost(&queued);
+        assert!(queued.ends.recv().is_err());
+    }
+
+    /// Goal: what is told of executors of a former run decides nothing for those of this one, even if they have their
+    /// tags. Method: a host and a task that are adopted, with the tags of a host and a task that are in flight, and
+    /// their ends; then the own ones.
+    #[test]
+    fn adopted_hosts_decide_nothing() {
+        let queued = Queued::new(true, false);
+        let resources = crate::resources::ExecutorResources::NONE;
+        let former = ["former-task", "former-host"]
+            .map(|executor| crate::kernel::Recovered::new(executor, "S1", "host", resources));
+        let ids = queued.kernel.adopt(&former, Timestamp::ORIGIN).unwrap();
+        assert!(queued.push(0, 0, 500));
+        let mut placed = queued.offer("S1", 4.0);
+        placed.sort_unstable();
+        for ((id, former), (tag, _)) in ids.iter().zip(&former).zip(&placed) {
+            queued.noticed(Notice::Adopted(PlacedExecutor {
+                id: id.unwrap(),
+                executor: former.executor.to_owned(),
+                agent_id: "S1".to_owned(),
+                hostname: "host".to_owned(),
+                resources,
+                tag: Some(*tag),
+            }));
+        }
+        queued.update_for(&placed[0].1, TaskState::Gone, UpdateReason::Other);
+        queued.update_as("former-host", TaskState::Running, Change::Running);
+        queued.update_for("former-task", TaskState::Gone, UpdateReason::Other);
+        queued.update_as("former-host", TaskState::Failed, Change::Ended(Fate::Failed));
+        assert_eq!((queued.ends.try_iter().count(), queued.tasks()), (0, (0, 1)));
+        queued.update_as(&placed[1].1, TaskState::Failed, Change::Ended(Fate::Failed));
+        assert_eq!((queued.ends.try_iter().count(), queued.tasks()), (0, (1, 0)));
+    }
     #[derive(Clone, Debug)]
     enum WorkStep {
         Push {
@@ -803,12 +999,19 @@ mod tests {
             agent: u8,
             cores: u8,
         },
-        /// The first, second, … of what runs.
+        /// The first, second, … of the hosts runs.
         Run(u8),
+        /// The same of the tasks ends.
         End(u8, bool),
         GiveUp(u8),
         /// The agent says that it has never started it.
         Drop(u8),
+        /// It is gone with its host.
+        Gone(u8),
+        /// A host ends, as one of [`HOST_ENDS`], or is given up.
+        EndHost(u8, Option<u8>),
+        LoseAgent(u8),
+        Sleep(u8),
         /// The end of one that was given up.
         LateEnd(u8),
     }
@@ -819,97 +1022,274 @@ mod tests {
             rank,
             millis: size * 500,
         });
+        let how = proptest::option::weighted(0.9, 0..HOST_ENDS.len() as u8);
         vec(
             prop_oneof![
                 4 => push,
                 1 => (0u64..12).prop_map(WorkStep::Remove),
                 4 => (0u8..3, 0u8..5).prop_map(|(agent, cores)| WorkStep::Offer { agent, cores }),
-                2 => any::<u8>().prop_map(WorkStep::Run),
-                4 => any::<(u8, bool)>().prop_map(|(at, well)| WorkStep::End(at, well)),
+                1 => any::<u8>().prop_map(WorkStep::Run),
+                2 => any::<(u8, bool)>().prop_map(|(at, well)| WorkStep::End(at, well)),
                 1 => any::<u8>().prop_map(WorkStep::GiveUp),
                 1 => any::<u8>().prop_map(WorkStep::Drop),
+                3 => any::<u8>().prop_map(WorkStep::Gone),
+                2 => (any::<u8>(), how).prop_map(|(at, how)| WorkStep::EndHost(at, how)),
+                1 => (0u8..3).prop_map(WorkStep::LoseAgent),
+                1 => (0u8..50).prop_map(WorkStep::Sleep),
                 1 => any::<u8>().prop_map(WorkStep::LateEnd),
             ],
             0..60,
         )
     }
 
+    /// What is known of a host.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum ModelHost {
+        Starting,
+        Runs,
+        NeverRan,
+        Ended,
+    }
+
+    #[derive(Clone, Debug)]
+    struct ModelTask {
+        tag: u64,
+        executor: String,
+        /// Its host's place in the list of hosts.
+        host: Option<usize>,
+    }
+
+    /// A queue beside plain lists of what must be in it.
+    struct WorkModel {
+        queued: Queued,
+        waiting: BTreeSet<u64>,
+        in_flight: Vec<ModelTask>,
+        /// Tasks that are gone with hosts of which nothing is known yet, and until when that is waited for.
+        undecided: Vec<(ModelTask, Timestamp)>,
+        /// Executors and agents.
+        hosts: Vec<(String, u8, ModelHost)>,
+        given_up: Vec<String>,
+        /// The ends to be received.
+        due: Vec<(u64, String, Fate)>,
+        put_back: u64,
+    }
+
+    impl WorkModel {
+        fn new(hosts: bool, capped: bool) -> WorkModel {
+            let queued = Queued::new(hosts, capped);
+            // A host has run somewhere: what it means if none does is tested above.
+            queued.queue.state().pauses.started("S9", true);
+            WorkModel {
+                queued,
+                waiting: BTreeSet::new(),
+                in_flight: Vec::new(),
+                undecided: Vec::new(),
+                hosts: Vec::new(),
+                given_up: Vec::new(),
+                due: Vec::new(),
+                put_back: 0,
+            }
+        }
+
+        fn end(&mut self, ModelTask { tag, executor, .. }: ModelTask, fate: Fate) {
+            self.due.push((tag, executor, fate));
+        }
+
+        fn put_back(&mut self, task: &ModelTask) {
+            self.waiting.insert(task.tag);
+            self.put_back += 1;
+        }
+
+        /// One of the tasks in flight, which isn't any more.
+        fn land(&mut self, at: u8) -> Option<ModelTask> {
+            let at = usize::from(at).checked_rem(self.in_flight.len())?;
+            Some(self.in_flight.remove(at))
+        }
+
+        /// One of the hosts that have not ended.
+        fn live_host(&mut self, at: u8) -> Option<&mut (String, u8, ModelHost)> {
+            let is_live = |host: &&mut (String, u8, ModelHost)| {
+                matches!(host.2, ModelHost::Starting | ModelHost::Runs)
+            };
+            let mut live: Vec<_> = self.hosts.iter_mut().filter(is_live).collect();
+            let at = usize::from(at).checked_rem(live.len())?;
+            Some(live.swap_remove(at))
+        }
+
+        fn offer(&mut self, agent: u8, cores: u8) {
+            let mut placed = self.queued.offer(&format!("S{agent}"), f64::from(cores));
+            placed.sort_unstable();
+            let hosts = placed.split_off(placed.partition_point(|it| it.0 < WorkQueue::HOST_TAGS));
+            let new = hosts.into_iter().map(|(_, host)| (host, agent, ModelHost::Starting));
+            self.hosts.extend(new);
+            let host = self.hosts.iter().rposition(|(_, its_agent, _)| *its_agent == agent);
+            for (tag, executor) in placed {
+                assert!(self.waiting.remove(&tag), "{tag} didn't wait");
+                self.in_flight.push(ModelTask { tag, executor, host });
+            }
+        }
+
+        fn gone(&mut self, task: ModelTask) {
+            for _ in 0..2 {
+                self.queued.update_for(&task.executor, TaskState::Gone, UpdateReason::Other);
+            }
+            match task.host.map(|host| self.hosts[host].2) {
+                Some(ModelHost::Starting) => {
+                    let of_host = self.undecided.iter().find(|(it, _)| it.host == task.host);
+                    let own = self.queued.now.get().plus(Duration::from_secs(60));
+                    let until = of_host.map_or(own, |(_, until)| *until);
+                    self.undecided.push((task, until));
+                }
+                Some(ModelHost::NeverRan) => self.put_back(&task),
+                _ => self.end(task, Fate::Lost),
+            }
+        }
+
+        fn end_host(&mut self, at: u8, how: Option<u8>) {
+            let Some(host) = self.live_host(at) else { return };
+            let (executor, before) = (host.0.clone(), host.2);
+            let Some((state, fate, reason, never_ran)) = how.map(|it| HOST_ENDS[usize::from(it)])
+            else {
+                host.2 = ModelHost::Ended;
+                self.queued.noticed(Notice::GivenUp { executor: executor.clone() });
+                return self.given_up.push(executor);
+            };
+            let is_unstarted = never_ran && before == ModelHost::Starting;
+            host.2 = if is_unstarted { ModelHost::NeverRan } else { ModelHost::Ended };
+            self.queued.told(&executor, state, Change::Ended(fate), reason);
+        }
+
+        fn decide(&mut self, lost_agent: Option<u8>) {
+            for (task, until) in std::mem::take(&mut self.undecided) {
+                let Some((_, agent, host)) = task.host.map(|host| self.hosts[host].clone()) else {
+                    continue;
+                };
+                let is_open = self.queued.now.get() < until && Some(agent) != lost_agent;
+                match host {
+                    ModelHost::Starting if is_open => self.undecided.push((task, until)),
+                    ModelHost::NeverRan => self.put_back(&task),
+                    _ => self.end(task, Fate::Lost),
+                }
+            }
+        }
+
+        fn step(&mut self, step: WorkStep) {
+            match step {
+                WorkStep::Push { tag, rank, millis } => {
+                    let undecided = self.undecided.iter().map(|(task, _)| task);
+                    let mut there = self.in_flight.iter().chain(undecided);
+                    let is_there = self.waiting.contains(&tag) || there.any(|it| it.tag == tag);
+                    assert_eq!(self.queued.push(tag, rank, millis), !is_there);
+                    self.waiting.extend((!is_there).then_some(tag));
+                }
+                WorkStep::Remove(tag) => {
+                    assert_eq!(self.queued.queue.remove(tag), self.waiting.remove(&tag));
+                }
+                WorkStep::Offer { agent, cores } => self.offer(agent, cores),
+                WorkStep::Run(at) => {
+                    let Some(host) = self.live_host(at) else { return };
+                    host.2 = ModelHost::Runs;
+                    let executor = host.0.clone();
+                    self.queued.update_as(&executor, TaskState::Running, Change::Running);
+                    self.decide(None);
+                }
+                WorkStep::EndHost(at, how) => {
+                    self.end_host(at, how);
+                    self.decide(None);
+                }
+                WorkStep::LoseAgent(agent) => {
+                    self.queued.noticed(Notice::AgentLost { agent_id: format!("S{agent}") });
+                    self.decide(Some(agent));
+                }
+                WorkStep::Sleep(seconds) => {
+                    self.queued.sleep(seconds.into());
+                    self.queued.tell_decided();
+                    self.decide(None);
+                }
+                WorkStep::LateEnd(at) => {
+                    let at = usize::from(at).checked_rem(self.given_up.len());
+                    let Some(late) = at.map(|at| self.given_up.remove(at)) else { return };
+                    self.queued.update(&late, Change::Ended(Fate::Finished));
+                }
+                WorkStep::End(at, _)
+                | WorkStep::GiveUp(at)
+                | WorkStep::Drop(at)
+                | WorkStep::Gone(at) => {
+                    let Some(task) = self.land(at) else { return };
+                    self.end_task(task, &step);
+                }
+            }
+        }
+
+        fn end_task(&mut self, task: ModelTask, how: &WorkStep) {
+            let executor = task.executor.clone();
+            match how {
+                WorkStep::Gone(_) => self.gone(task),
+                WorkStep::GiveUp(_) => {
+                    self.queued.noticed(Notice::GivenUp { executor: executor.clone() });
+                    self.given_up.push(executor);
+                    self.end(task, Fate::Lost);
+                }
+                WorkStep::Drop(_) => {
+                    for _ in 0..2 {
+                        let lost = Change::Ended(Fate::Lost);
+                        self.queued.update_as(&executor, TaskState::Dropped, lost);
+                    }
+                    self.put_back(&task);
+                }
+                WorkStep::End(_, well) => {
+                    let fate = if *well { Fate::Finished } else { Fate::Failed };
+                    self.queued.update(&executor, Change::Ended(fate));
+                    self.queued.update(&executor, Change::Ended(Fate::Lost));
+                    self.end(task, fate);
+                }
+                _ => unreachable!("{how:?} ends no task"),
+            }
+        }
+
+        /// What is received and counted is what the lists say.
+        fn check(&mut self) {
+            let (waiting, put_back) = (self.waiting.len(), self.put_back);
+            let in_flight = self.in_flight.len() + self.undecided.len();
+            assert_eq!(self.queued.queue.counts(), WorkCounts { waiting, in_flight, put_back });
+            let received = self.queued.ends.try_iter();
+            let mut received: Vec<_> =
+                received.map(|end| (end.task.tag, end.executor, end.fate)).collect();
+            // Ends that are decided together come by their hosts.
+            received.sort_by(|a, b| a.1.cmp(&b.1));
+            self.due.sort_by(|a, b| a.1.cmp(&b.1));
+            assert_eq!(received, std::mem::take(&mut self.due));
+            let state = self.queued.queue.state();
+            assert!(state.launched.len() <= in_flight && state.kept.len() == self.undecided.len());
+            assert_eq!(state.tasks.len(), waiting + in_flight);
+        }
+    }
+
     proptest! {
         /// Goal: each attempt has one end, which is received once, or was put back and counted; a task waits, is in
-        /// flight or isn't in the queue, as a plain list of tasks says; one that was never started waits again; and
-        /// what is said of an attempt that was given up says nothing of later ones.
-        /// Method: random pushes, offers, ends and losses, with hosts and without, with a cap and without; in the end
-        /// all that waits starts.
+        /// flight or isn't in the queue, as a plain list of tasks says; one that was never started waits again, and of
+        /// one that is gone with its host, the host says whether it was; what is said of an attempt that was given up
+        /// says nothing of later ones.
+        /// Method: random pushes, offers, ends and losses of tasks and hosts in any order, with hosts and without, with
+        /// a cap and without; in the end all that waits starts.
         #[test]
         fn each_attempt_has_one_end(steps in steps(), hosts: bool, capped: bool) {
-            let (queued, mut put_back) = (Queued::new(hosts, capped), 0);
-            let mut waiting: BTreeSet<u64> = BTreeSet::new();
-            let [mut in_flight, mut live_hosts]: [Vec<(u64, String)>; 2] = Default::default();
-            let mut given_up: Vec<String> = Vec::new();
-            let mut due: Vec<(u64, String, Fate)> = Vec::new();
-            let rest = (0..60).flat_map(|round: u8| {
-                [WorkStep::Offer { agent: round % 3, cores: 4 }, WorkStep::Run(round), WorkStep::End(0, true)]
-            });
-            for step in steps.into_iter().chain(rest) {
-                match step {
-                    WorkStep::Push { tag, rank, millis } => {
-                        let is_there = waiting.contains(&tag) || in_flight.iter().any(|it| it.0 == tag);
-                        prop_assert_eq!(queued.push(tag, rank, millis), !is_there);
-                        waiting.extend((!is_there).then_some(tag));
-                    }
-                    WorkStep::Remove(tag) => {
-                        prop_assert_eq!(queued.queue.remove(tag), waiting.remove(&tag));
-                    }
-                    WorkStep::Offer { agent, cores } => {
-                        for (tag, executor) in queued.offer(&format!("S{agent}"), f64::from(cores)) {
-                            if tag >= WorkQueue::HOST_TAGS {
-                                live_hosts.push((tag, executor));
-                            } else {
-                                prop_assert!(waiting.remove(&tag), "{} didn't wait", tag);
-                                in_flight.push((tag, executor));
-                            }
-                        }
-                    }
-                    WorkStep::Run(at) if !live_hosts.is_empty() => {
-                        let (_, host) = &live_hosts[usize::from(at) % live_hosts.len()];
-                        queued.update(host, Change::Running);
-                    }
-                    WorkStep::End(at, well) if !in_flight.is_empty() => {
-                        let (tag, executor) = in_flight.remove(usize::from(at) % in_flight.len());
-                        let fate = if well { Fate::Finished } else { Fate::Failed };
-                        queued.update(&executor, Change::Ended(fate));
-                        queued.update(&executor, Change::Ended(Fate::Lost));
-                        due.push((tag, executor, fate));
-                    }
-                    WorkStep::GiveUp(at) if !in_flight.is_empty() => {
-                        let (tag, executor) = in_flight.remove(usize::from(at) % in_flight.len());
-                        queued.noticed(Notice::GivenUp { executor: executor.clone() });
-                        given_up.push(executor.clone());
-                        due.push((tag, executor, Fate::Lost));
-                    }
-                    WorkStep::Drop(at) if !in_flight.is_empty() => {
-                        let (tag, executor) = in_flight.remove(usize::from(at) % in_flight.len());
-                        queued.drop_twice(&executor);
-                        waiting.insert(tag);
-                        put_back += 1;
-                    }
-                    WorkStep::LateEnd(at) if !given_up.is_empty() => {
-                        let late = given_up.remove(usize::from(at) % given_up.len());
-                        queued.update(&late, Change::Ended(Fate::Finished));
-                    }
-                    _ => {}
+            let mut model = WorkModel::new(hosts, capped);
+            for step in steps {
+                model.step(step);
+                model.check();
+            }
+            for round in 0..60 {
+                let offer = WorkStep::Offer { agent: round % 3, cores: 4 };
+                let steps = [WorkStep::Sleep(60), offer, WorkStep::Run(round), WorkStep::End(0, true)];
+                for step in steps {
+                    model.step(step);
+                    model.check();
                 }
-                let (waiting, in_flight) = (waiting.len(), in_flight.len());
-                prop_assert_eq!(queued.queue.counts(), WorkCounts { waiting, in_flight, put_back });
-                let received = queued.ends.try_iter().map(|end| (end.task.tag, end.executor, end.fate));
-                prop_assert_eq!(received.collect::<Vec<_>>(), std::mem::take(&mut due));
             }
-            if given_up.is_empty() || !capped {
-                prop_assert_eq!(waiting.len() + in_flight.len(), 0);
+            if model.given_up.is_empty() || !capped {
+                prop_assert_eq!(model.waiting.len() + model.in_flight.len(), 0);
             }
-            let state = queued.queue.state();
-            prop_assert!(state.launched.len() <= in_flight.len());
-            prop_assert_eq!(state.tasks.len(), waiting.len() + in_flight.len());
         }
     }
 }

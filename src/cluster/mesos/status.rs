@@ -13,6 +13,8 @@ use crate::status::{TaskState, UpdateReason};
 ///
 /// A task in a host whose host has ended is [`TaskState::Gone`], as with lost agents: the failure isn't its own. What
 /// an agent doesn't have any more when it comes back is told as with a removed agent: nobody knows how far it came.
+/// What has failed when its agent comes back is told as with a reconciliation: the master says so, and may be ahead of
+/// the agent's own updates.
 #[must_use]
 pub(super) fn update(status: TaskStatus) -> Update {
     let reason = status.reason.and_then(|reason| Reason::try_from(reason).ok());
@@ -29,6 +31,7 @@ pub(super) fn update(status: TaskStatus) -> Update {
     };
     let reason = match (state, reason) {
         (TaskState::Gone, Some(Reason::AgentReregistered)) => UpdateReason::AgentRemoved,
+        (TaskState::Failed, Some(Reason::AgentReregistered)) => UpdateReason::Reconciliation,
         (_, reason) => reason.map_or(UpdateReason::Other, meaning),
     };
     Update {
@@ -170,8 +173,10 @@ mod tests {
             assert_eq!(update(lost).reason, wanted, "{name}");
             let gone = status(State::Gone.into(), Some((*reason).into()));
             let is_back = *name == "REASON_AGENT_REREGISTERED";
-            let wanted = if is_back { UpdateReason::AgentRemoved } else { wanted };
-            assert_eq!(update(gone).reason, wanted, "{name}");
+            let of_back = |reason| if is_back { reason } else { wanted };
+            assert_eq!(update(gone).reason, of_back(UpdateReason::AgentRemoved), "{name}");
+            let failed = update(status(State::Failed.into(), Some((*reason).into())));
+            assert_eq!(failed.reason, of_back(UpdateReason::Reconciliation), "{name}");
         }
     }
 

@@ -451,14 +451,13 @@ impl Session {
             EndReason::Broken(_) => "internal error".to_owned(),
             _ => end_sentence(&reason),
         };
-        if let Some(tasks) = &self.tasks {
-            tasks.stop();
-        }
+        let stopped = self.tasks.as_ref().map(TaskRun::stop).unwrap_or_default();
         let by_signal = matches!(reason, EndReason::Signal(_));
         self.end_reason = Some(reason);
         let at = self.clock.now();
         self.stopping = Some(StopProgress { why: why.clone(), at, timeout, executors });
         self.publish(at, RunEvent::Stopping { why, timeout, executors, by_signal });
+        self.publish_tasks(at, stopped);
         let sender = self.sender.clone();
         let shut_down = move || {
             let Shutdown { executors, unfinished, .. } = engine.shutdown(timeout);

@@ -55,9 +55,9 @@ impl TaskRun {
         self.queue.has_seen_agents()
     }
 
-    /// From now on executors that are ended are no failures of their tasks.
-    pub(super) fn stop(&self) {
-        self.queue.stop();
+    /// From now on executors that are ended are no failures of their tasks. Returns what that means for tasks.
+    pub(super) fn stop(&self) -> Vec<TaskEvent> {
+        self.queue.stop()
     }
 
     /// What the summary says of the tasks.
@@ -93,7 +93,7 @@ impl Session {
             if matches!(event, RunEvent::Running(_)) {
                 tasks.queue.runs(record);
             }
-            self.follow_task_demand(at);
+            self.publish_decided(at);
             return is_told;
         }
         if let RunEvent::Returned(record) = event {
@@ -103,13 +103,15 @@ impl Session {
             {
                 engine.kill(self.kernel.executor_id(&record.name).into_iter().collect());
             }
+            self.publish_decided(at);
+            return false;
+        }
+        if let RunEvent::AgentLost { agent_id, .. } = event {
+            tasks.queue.agent_lost(agent_id, at);
+            self.publish_decided(at);
             return false;
         }
         let (events, is_told) = match event {
-            RunEvent::AgentLost { agent_id, .. } => {
-                tasks.queue.agent_lost(agent_id, at);
-                return false;
-            }
             RunEvent::Placed { record, .. } => {
                 tasks.queue.placed(record);
                 return true;
@@ -130,7 +132,8 @@ impl Session {
     /// Does what depends on the time: demand, tasks that fit nowhere, and the end.
     pub(super) fn refresh_tasks(&mut self, now: Timestamp) {
         let Some(tasks) = &mut self.tasks else { return };
-        let mut events = tasks.queue.refuse_too_large(now);
+        let mut events = tasks.queue.take_decided(now);
+        events.extend(tasks.queue.refuse_too_large(now));
         events.extend(tasks.queue.refuse_without_hosts(now));
         self.publish_tasks(now, events);
         let Some(tasks) = &mut self.tasks else { return };
@@ -148,7 +151,14 @@ impl Session {
         }
     }
 
-    fn publish_tasks(&mut self, at: Timestamp, events: Vec<TaskEvent>) {
+    /// Tells what a host or a lost agent has decided about tasks.
+    fn publish_decided(&mut self, at: Timestamp) {
+        let Some(tasks) = &self.tasks else { return };
+        let events = tasks.queue.take_decided(at);
+        self.publish_tasks(at, events);
+    }
+
+    pub(super) fn publish_tasks(&mut self, at: Timestamp, events: Vec<TaskEvent>) {
         for event in events {
             let is_failure = matches!(event.what, TaskChange::Failed | TaskChange::Skipped);
             if let Some(tasks) = &mut self.tasks

@@ -70,6 +70,8 @@ pub(super) struct TaskQueueState {
     pub(super) picked: BTreeMap<u64, Task>,
     pub(super) chooser: Chooser,
     pub(super) hosts: Option<HostLedger>,
+    /// The ends of tasks in flight that are not told yet, by number, with the files that have their output.
+    pub(super) kept: BTreeMap<u32, (ExecutorRecord, Option<String>)>,
     /// `None` before it is opened.
     results: Option<ResultsFile>,
     /// Why results can't be written, if they can't.
@@ -136,6 +138,7 @@ impl TaskQueue {
             picked: BTreeMap::new(),
             chooser: Chooser::new(),
             hosts: terms.hosts.clone().map(|hosts| HostLedger::new(hosts, list.tasks.len() as u64)),
+            kept: BTreeMap::new(),
             results: None,
             failure: None,
             is_stopping: false,
@@ -177,11 +180,6 @@ impl TaskQueue {
     /// Whether any agent has made an offer.
     pub(crate) fn has_seen_agents(&self) -> bool {
         !self.lock().agents.is_empty()
-    }
-
-    /// From now on attempts that don't succeed were stopped.
-    pub(crate) fn stop(&self) {
-        self.lock().is_stopping = true;
     }
 
     /// Opens the results file, and leaves out what has succeeded in former runs.
@@ -355,7 +353,7 @@ impl TaskQueue {
     }
 
     /// Records the end of an attempt, or that it was given up. `output` is the file with its output. Returns what has
-    /// become of tasks.
+    /// become of tasks: nothing yet if what becomes of its host [decides](TaskQueue::take_decided) it.
     pub(crate) fn ended(&self, record: &ExecutorRecord, output: Option<String>) -> Vec<TaskEvent> {
         let Some(number) = self.number(record) else { return Vec::new() };
         let mut guard = self.lock();
@@ -365,9 +363,20 @@ impl TaskQueue {
         if progress.stage != TaskStage::InFlight || progress.executor != record.name {
             return Vec::new();
         }
-        if let Some(events) = self.put_back_unstarted(state, number, record) {
+        if let Some(events) = self.follow_unstarted(state, number, record, output.as_ref()) {
             return events;
         }
+        self.finish(state, number, record, output)
+    }
+
+    /// An attempt has come to its end, which is told.
+    pub(super) fn finish(
+        &self,
+        state: &mut TaskQueueState,
+        number: u32,
+        record: &ExecutorRecord,
+        output: Option<String>,
+    ) -> Vec<TaskEvent> {
         let task = &self.list.tasks[number as usize];
         state.land(number, task);
         let progress = &mut state.progress[number as usize];
@@ -492,8 +501,8 @@ mod tests {
     use offermill::config::Queue;
     use offermill::engine::{TaskChooser as _, UnstartedEnd};
     use offermill::launch::{Hosting, LaunchContext, Launcher as _};
-    use offermill::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
-    use offermill::{Config, IdScheme, Kernel, Offer, Picks, ProcessReport, Resource};
+    use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+    use offermill::{Config, IdScheme, Kernel, Offer, Picks, Resource};
 
     /// A queue of one task with one retry, whose results are in `folder`.
     fn queue(folder: &std::path::Path) -> TaskQueue {
@@ -507,6 +516,13 @@ mod tests {
 
     /// The same of tasks with these lines. All tasks together take two cores at most.
     fn queue_of(folder: &std::path::Path, hosts: Option<HostTerms>, lines: &[&str]) -> TaskQueue {
+        let queue = unopened(folder, hosts, lines);
+        queue.open_results(false).unwrap();
+        queue
+    }
+
+    /// The same before its results are open.
+    fn unopened(folder: &std::path::Path, hosts: Option<HostTerms>, lines: &[&str]) -> TaskQueue {
         let (cores, memory) = (MilliCpus::from_cores(1), Mebibytes::new(1));
         let defaults = TaskDefaults { cores, memory, retries: 1 };
         let task = |(line, number): (&&str, u64)| {
@@ -524,32 +540,17 @@ mod tests {
             most: ResourceSums { cores: MilliCpus::from_cores(2), memory, gpus: Gpus::ZERO },
         };
         let results = folder.join("results").to_str().unwrap().to_owned();
-        let queue = TaskQueue::new(TaskList::new("f".to_owned(), tasks).unwrap(), terms, results);
-        queue.open_results(false).unwrap();
-        queue
+        TaskQueue::new(TaskList::new("f".to_owned(), tasks).unwrap(), terms, results)
     }
 
     fn record(name: &str, state: ExecutorState, cause: Option<EndCause>) -> ExecutorRecord {
+        let [name, agent, host] = [name, "S1", "agent-1"].map(str::to_owned);
         ExecutorRecord {
-            name: name.to_owned(),
-            agent_id: "S1".to_owned(),
-            host: "agent-1".to_owned(),
-            address: None,
             state,
             tag: Some(0),
-            resources: ExecutorResources::NONE,
-            placed_at: Timestamp::ORIGIN,
-            changed_at: Timestamp::ORIGIN,
-            ended_at: None,
-            has_run: false,
-            running_since: None,
-            ran_by_cluster: None,
             message: "why".to_owned(),
-            process: ProcessReport::default(),
             cause,
-            unstarted: None,
-            replaced_by: None,
-            is_counted: true,
+            ..ExecutorRecord::starting(name, agent, host, Timestamp::ORIGIN)
         }
     }
 
@@ -709,7 +710,8 @@ mod tests {
             let events = if round % 2 == 0 {
                 let events = queue.ended(&task, None);
                 queue.host_changed(&host);
-                events
+                assert_eq!(events, [], "it isn't known yet whether it had begun");
+                queue.take_decided(now)
             } else {
                 queue.host_changed(&host);
                 queue.ended(&task, None)
@@ -724,6 +726,118 @@ mod tests {
             "no host of tasks has started on any agent: its host h is gone: why"
         );
         assert_eq!((queue.counts().failed, queue.counts().retried), (1, 0));
+    }
+
+    /// What is told of a host, of a task in it and of their agent.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum HostStep {
+        Task,
+        Runs,
+        Ends(UnstartedEnd),
+        IsKilled,
+        IsGivenUp,
+        AgentLost,
+        Minute,
+        Stop,
+    }
+
+    /// Tells a queue of one task what happens to its host, to it and to their agent. Returns what became of the task.
+    fn tell(queue: &TaskQueue, order: &[HostStep]) -> Vec<TaskChange> {
+        assert_eq!(pick(queue), [1, 0], "the host and the task");
+        queue.placed(&tagged("t", 0, ExecutorState::Starting));
+        let mut now = Timestamp::ORIGIN;
+        let mut changes = Vec::new();
+        for news in order {
+            let unstarted = |tag, state, unstarted| ExecutorRecord {
+                changed_at: now,
+                unstarted,
+                ..tagged(if tag == 0 { "t" } else { "h" }, tag, state)
+            };
+            let mut events = Vec::new();
+            let host = match news {
+                HostStep::Task => {
+                    for _ in 0..2 {
+                        let gone = unstarted(0, ExecutorState::Lost, Some(UnstartedEnd::Gone));
+                        events.extend(queue.ended(&gone, None));
+                    }
+                    None
+                }
+                HostStep::Runs => Some(unstarted(1, ExecutorState::Running, None)),
+                HostStep::Ends(end) => Some(unstarted(1, ExecutorState::Failed, Some(*end))),
+                HostStep::IsKilled => Some(unstarted(1, ExecutorState::Killed, None)),
+                HostStep::IsGivenUp => Some(unstarted(1, ExecutorState::GivenUp, None)),
+                HostStep::AgentLost => {
+                    queue.agent_lost("S1", now);
+                    None
+                }
+                HostStep::Minute => {
+                    now = now.plus(Duration::from_secs(60));
+                    None
+                }
+                HostStep::Stop => {
+                    events.extend(queue.stop());
+                    None
+                }
+            };
+            let _is_told = host.map(|host| queue.host_changed(&host));
+            events.extend(queue.take_decided(now));
+            changes.extend(events.iter().map(|event| event.what));
+        }
+        changes
+    }
+
+    /// Goal: a task that is gone with its host is put back only if the host was never told as running and its end says
+    /// that it never ran, whichever is told first; otherwise it is lost, also if its agent is lost meanwhile or nothing
+    /// is told for a minute; and stopped if the run is. It is told once. Method: such orders; what is in the results.
+    #[test]
+    fn what_is_gone_with_its_host_is_decided_by_the_hosts_end() {
+        use HostStep::{AgentLost, Ends, IsGivenUp, IsKilled, Minute, Runs, Stop, Task};
+        let (failed, dropped) = (Ends(UnstartedEnd::Failed), Ends(UnstartedEnd::Dropped));
+        let gone = Ends(UnstartedEnd::Gone);
+        let (lost, again) = (TaskChange::Lost, TaskChange::NotStarted);
+        for (order, expected) in [
+            (&[Task, failed][..], Some(again)),
+            (&[failed, Task], Some(again)),
+            (&[Task, dropped], Some(again)),
+            (&[dropped, Task], Some(again)),
+            (&[failed, AgentLost, Task], Some(again)),
+            (&[AgentLost, Task, failed], Some(again)),
+            (&[AgentLost, failed, Task], Some(again)),
+            (&[Task], None),
+            (&[AgentLost, Task], None),
+            (&[Runs, Task, failed], Some(lost)),
+            (&[Task, Runs, failed], Some(lost)),
+            (&[Runs, failed, Task], Some(lost)),
+            (&[Task, AgentLost, failed], Some(lost)),
+            (&[Task, Minute, failed], Some(lost)),
+            (&[Task, gone], Some(lost)),
+            (&[gone, Task], Some(lost)),
+            (&[Task, IsKilled], Some(lost)),
+            (&[IsKilled, Task], Some(lost)),
+            (&[Task, IsGivenUp, failed], Some(lost)),
+            (&[IsGivenUp, failed, Task], Some(lost)),
+            (&[Task, Stop, failed], Some(TaskChange::Stopped)),
+            (&[failed, Stop, Task], Some(TaskChange::Stopped)),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let queue = queue_in(folder.path(), Some(host_terms()));
+            let changes = tell(&queue, order);
+            assert_eq!(changes, expected.into_iter().collect::<Vec<_>>(), "{order:?}");
+            let is_open = u64::from(expected.is_none());
+            assert_eq!(queue.counts().running, is_open, "{order:?}");
+            assert_eq!(queue.lock().kept.len() as u64, is_open, "{order:?}");
+            let results = std::fs::read_to_string(folder.path().join("results")).unwrap();
+            let last = results.lines().next_back().unwrap();
+            let state = expected.map_or("started", TaskChange::as_str);
+            assert!(last.contains(&format!(r#""state":"{state}""#)), "{order:?}: {last}");
+            drop(queue);
+
+            // A run that resumes it says so of what may have run.
+            let queue = unopened(folder.path(), Some(host_terms()), &["true"]);
+            let resumed = queue.open_results(true).unwrap();
+            let expected: &[&str] = if is_open == 1 { &["1"] } else { &[] };
+            assert_eq!(resumed.in_flight, expected, "{order:?}");
+        }
     }
 
     /// Goal: a task that fits on no agent is refused once all agents had the time to show what they have, and not

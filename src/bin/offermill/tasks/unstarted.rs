@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use offermill::Timestamp;
-use offermill::engine::EndedHost;
+use offermill::engine::{DecidedTask, EndedHost, TaskStart};
 
 use crate::model::executor::ExecutorRecord;
 use crate::model::task::{TaskChange, TaskEvent};
@@ -26,17 +26,72 @@ impl TaskQueue {
         state.survey.changed(now);
     }
 
-    /// Puts back a task whose attempt was never started, and has its agent get no tasks for a while. Returns what is to
-    /// be told; `None` if the attempt may have been started, or the run is being stopped.
-    pub(super) fn put_back_unstarted(
+    /// Tells the ends that were kept until it was known whether their attempts had begun, and aren't any longer: their
+    /// hosts have run or ended, their agents are lost, or it has taken a minute. Returns what has become of tasks.
+    pub(crate) fn take_decided(&self, now: Timestamp) -> Vec<TaskEvent> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        let Some(hosts) = &state.hosts else { return Vec::new() };
+        let decided = state.pauses.take_decided(hosts, now);
+        self.tell_kept(state, decided)
+    }
+
+    /// From now on attempts that don't succeed were stopped. Returns what that means for tasks.
+    pub(crate) fn stop(&self) -> Vec<TaskEvent> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        state.is_stopping = true;
+        let decided = state.pauses.take_undecided();
+        self.tell_kept(state, decided)
+    }
+
+    fn tell_kept(&self, state: &mut TaskQueueState, decided: Vec<DecidedTask>) -> Vec<TaskEvent> {
+        let mut events = Vec::new();
+        for DecidedTask { tag, was_never_started, .. } in decided {
+            let Ok(number) = u32::try_from(tag) else { continue };
+            let Some((record, output)) = state.kept.remove(&number) else { continue };
+            events.extend(match was_never_started {
+                true => self.put_back_unstarted(state, number, &record),
+                false => self.finish(state, number, &record, output),
+            });
+        }
+        events
+    }
+
+    /// What becomes of a task whose attempt has ended and may not have been started. Returns what is to be told; `None`
+    /// if its end is to be told as that of any other, as also if the run is being stopped.
+    pub(super) fn follow_unstarted(
         &self,
         state: &mut TaskQueueState,
         number: u32,
         record: &ExecutorRecord,
+        output: Option<&String>,
     ) -> Option<Vec<TaskEvent>> {
-        if state.is_stopping || !state.was_never_started(number, record) {
+        if state.kept.contains_key(&number) {
+            return Some(Vec::new());
+        }
+        if state.is_stopping {
             return None;
         }
+        let (hosts, tag, now) = (state.hosts.as_ref(), number.into(), record.changed_at);
+        match state.pauses.start_of(hosts, tag, record.unstarted, now) {
+            TaskStart::Possible => None,
+            TaskStart::Never => Some(self.put_back_unstarted(state, number, record)),
+            TaskStart::Undecided => {
+                state.kept.insert(number, (record.clone(), output.cloned()));
+                Some(Vec::new())
+            }
+        }
+    }
+
+    /// Puts back a task whose attempt was never started, and has its agent get no tasks for a while. Returns what is to
+    /// be told.
+    fn put_back_unstarted(
+        &self,
+        state: &mut TaskQueueState,
+        number: u32,
+        record: &ExecutorRecord,
+    ) -> Vec<TaskEvent> {
         let now = record.changed_at;
         state.pauses.refused(&record.agent_id, &record.message, now);
         let mut line = self.line(state, number, ResultState::NotStarted);
@@ -51,16 +106,11 @@ impl TaskQueue {
         state.land(number, &self.list.tasks[number as usize]);
         self.put_back(state, number);
         state.write(&[line]);
-        Some(told.into_iter().collect())
+        told.into_iter().collect()
     }
 }
 
 impl TaskQueueState {
-    /// Whether nothing of an attempt has run: its agent says so, or its host has ended before it took tasks.
-    fn was_never_started(&self, number: u32, record: &ExecutorRecord) -> bool {
-        self.pauses.was_never_started(self.hosts.as_ref(), number.into(), record.unstarted)
-    }
-
     /// A host has ended, or was given up. Returns whether it was to end.
     pub(super) fn host_ended(&mut self, tag: u64, record: &ExecutorRecord) -> bool {
         // Its launch may never have been prepared.
