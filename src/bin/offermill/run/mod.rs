@@ -18,6 +18,7 @@ mod reports;
 mod shuffle;
 mod start_engine;
 mod status;
+mod task_demand;
 mod tasks;
 
 use std::io;

@@ -2,11 +2,11 @@
 //! the run is over.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use offermill::Timestamp;
 
 use super::Session;
+use super::task_demand::TaskDemand;
 use crate::exit::ExitStatus;
 use crate::model::end_reason::EndReason;
 use crate::model::event::RunEvent;
@@ -17,18 +17,13 @@ use crate::output::tasks::TaskSummary;
 use crate::settings::RunSettings;
 use crate::tasks::queue::TaskQueue;
 
-/// How long no task must be ready before offers are suppressed. Until then the ends of others bring offers for those
-/// that wait for them.
-const IDLE_AFTER: Duration = Duration::from_secs(2);
 /// The most failed tasks that the summary names.
 const FAILED_SHOWN_MAX: usize = 20;
 
 /// The tasks of a session.
 pub(super) struct TaskRun {
     queue: Arc<TaskQueue>,
-    /// Since when no task has been ready.
-    idle_since: Option<Timestamp>,
-    is_suppressed: bool,
+    demand: TaskDemand,
     /// The first tasks that failed.
     failed: Vec<TaskEvent>,
 }
@@ -37,7 +32,7 @@ impl TaskRun {
     /// The tasks of these settings, if they have some.
     pub(super) fn of(settings: &RunSettings) -> Option<TaskRun> {
         let queue = Arc::clone(settings.executors.tasks()?);
-        Some(TaskRun { queue, idle_since: None, is_suppressed: false, failed: Vec::new() })
+        Some(TaskRun { queue, demand: TaskDemand::default(), failed: Vec::new() })
     }
 
     /// The queue of all tasks.
@@ -172,25 +167,13 @@ impl Session {
         self.follow_task_demand(at);
     }
 
-    /// Has offers suppressed while no task is ready, by an executor limit of 0.
+    /// Has offers suppressed while none are wanted for tasks, by an executor limit of 0.
     fn follow_task_demand(&mut self, now: Timestamp) {
         let (Some(tasks), Some(engine)) = (&mut self.tasks, &self.engine) else { return };
-        for (queue, has_demand) in tasks.queue.demand_changes() {
-            self.kernel.set_queue_demand(queue, has_demand);
-        }
-        tasks.idle_since = match tasks.queue.has_ready() {
-            true => None,
-            false => tasks.idle_since.or(Some(now)),
-        };
-        let is_idle = tasks.idle_since.is_some_and(|since| now.since(since) >= IDLE_AFTER);
-        if tasks.is_suppressed != is_idle {
-            tasks.is_suppressed = is_idle;
-            let limit = if is_idle { Some(0) } else { self.settings.config.executor_limit() };
+        if let Some(is_wanted) = tasks.demand.follow(&tasks.queue, &self.kernel, now) {
+            let limit = if is_wanted { self.settings.config.executor_limit() } else { Some(0) };
             // The limit of the settings is allowed, and so is none.
             let _set = engine.set_executor_limit(limit);
-        }
-        if is_idle {
-            tasks.queue.no_offers_wanted();
         }
     }
 
