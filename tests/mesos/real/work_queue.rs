@@ -22,6 +22,9 @@ use super::{eventually, mesos};
 /// The tasks that wait for a file, so that a host that is killed has some.
 pub(super) const HELD: u64 = 6;
 
+/// The tasks whose hosts aren't heard of: as many as three agents run, and some more.
+const UNHEARD: u64 = 24;
+
 /// How long nothing may end.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -43,8 +46,13 @@ fn push(queue: &WorkQueue, tag: u64, log: &Path) {
 /// A queue on a cluster, in hosts that run `offermill task-host`, and its notices.
 pub(super) fn start(mesos: MesosConfig, count: u64, log: &Path) -> Queue {
     let argv = [env!("CARGO_BIN_EXE_offermill"), "task-host"].map(str::to_owned);
-    let (queue, ends) = WorkQueue::new(Some(HostTerms::new(argv.to_vec())));
-    (0..count).for_each(|tag| push(&queue, tag, log));
+    start_with(mesos, argv.to_vec(), |queue| (0..count).for_each(|tag| push(queue, tag, log)))
+}
+
+/// The same with this program of hosts, and with the tasks that are pushed.
+fn start_with(mesos: MesosConfig, host: Vec<String>, push: impl FnOnce(&WorkQueue)) -> Queue {
+    let (queue, ends) = WorkQueue::new(Some(HostTerms::new(host)));
+    push(&queue);
     let smallest = (MilliCpus::from_millis(250), Mebibytes::new(16));
     let config = Config::builder().smallest_task(smallest.0, smallest.1).exclusion(None);
     let config = config.build().unwrap();
@@ -247,5 +255,77 @@ fn queued_tasks_outlive_their_hosts() {
             None => assert!(!has_begun, "{attempt} of {tag} has begun, and was put back"),
         }
     }
+    cluster.assert_deserted();
+}
+
+/// Tells a log that a task begins, and kills its host: `$1` is the log, and a file beside it spares hosts. The name of
+/// the folder is the id of the attempt.
+const KILLER: &str = "echo ${PWD##*/} >> $1; [ -e $1.spared ] || kill -KILL $PPID";
+
+/// Goal: a task that has begun in a host is never put back as if it hadn't, though its end is told before its host is
+/// told as running. Method: hosts that wait until the master is gone; then their tasks begin and kill them. What their
+/// agents tell the next master comes in no order. The log is compared with what the engine has told.
+#[test]
+#[ignore = "needs a real Mesos"]
+fn what_has_begun_unheard_is_not_put_back() {
+    let cluster = RealCluster::start(Setup::default());
+    let (log, gate) = (cluster.folder().join("log"), cluster.folder().join("gate"));
+    let (program, gate_name) = (env!("CARGO_BIN_EXE_offermill"), gate.display());
+    let wait = format!("until [ -e {gate_name} ]; do sleep 0.05; done; exec {program} task-host");
+    let push = |queue: &WorkQueue, tag: u64| {
+        let script = ["sh", "-c", KILLER, "task"].map(str::to_owned);
+        let command = launch::Command::new([&script[..], &[log.display().to_string()]].concat());
+        let task = Task::new(tag, MilliCpus::from_millis(1000), Mebibytes::new(16));
+        queue.push(tag, task, command).unwrap();
+    };
+    let host = ["sh", "-c", &wait].map(str::to_owned).to_vec();
+    let mut queue = start_with(mesos(cluster.port()), host, |queue| {
+        (0..UNHEARD).for_each(|tag| push(queue, tag));
+    });
+    let folders = |what: &str| {
+        let processes = processes_within(cluster.folder()).into_iter();
+        let found = processes.filter(|(.., command)| command.contains(what));
+        found.map(|(_, folder, _)| folder).collect::<BTreeSet<_>>().len()
+    };
+    let agents = usize::from(cluster.agents());
+    let is = |count: usize, wanted| if count == wanted { Ok(()) } else { Err(count.to_string()) };
+    eventually(PATIENCE, "hosts wait", || is(folders("until [ -e"), agents));
+    cluster.kill_master();
+    fs::write(&gate, "").unwrap();
+    eventually(PATIENCE, "hosts are gone", || {
+        let begun = fs::read_to_string(&log).unwrap_or_default().lines().count();
+        if begun < agents { Err(begun.to_string()) } else { is(folders("task-host"), 0) }
+    });
+    fs::write(format!("{}.spared", log.display()), "").unwrap();
+    cluster.start_master();
+
+    let mut finished = 0;
+    while finished < UNHEARD {
+        let end = match queue.ends.recv_timeout(PATIENCE) {
+            Ok(end) => end,
+            Err(why) => panic!("{why}: {:?} {:#?}", queue.queue.counts(), queue.told),
+        };
+        queue.told.end(&end);
+        match end.fate {
+            Fate::Finished => finished += 1,
+            Fate::Lost => push(&queue.queue, end.task.tag),
+            _ => panic!("{end:?}"),
+        }
+    }
+    queue.notices.try_iter().for_each(|notice| queue.told.follow(notice));
+    let begun = fs::read_to_string(&log).unwrap();
+    let begun: BTreeSet<&str> = begun.lines().collect();
+    let lost = queue.told.ends.values().filter(|fate| **fate == Fate::Lost).count();
+    let put_back = queue.queue.counts().put_back;
+    println!(
+        "{UNHEARD} tasks, {} attempts have begun, {lost} lost, {put_back} put back",
+        begun.len()
+    );
+    for attempt in queue.told.attempts.keys() {
+        let has_end = queue.told.ends.contains_key(attempt);
+        assert!(has_end || !begun.contains(&**attempt), "{attempt} has begun, and was put back");
+    }
+    assert!(lost >= agents, "each host had a task that had begun");
+    assert!(queue.engine.shutdown(Duration::from_secs(30)).drained);
     cluster.assert_deserted();
 }
