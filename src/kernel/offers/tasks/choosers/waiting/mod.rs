@@ -52,8 +52,8 @@ use crate::resources::MilliCpus;
 /// A batch costs O(log tasks) for each task that it picks and for each queue in which tasks wait, besides what the
 /// chooser costs; for each pick, and once more, a chooser tries at most one task in vain. That is so for any number of
 /// sizes, as long as the *smallest* ones are few: those for which no other takes as little or less of each of cores,
-/// memory and GPUs. If there are more than sixteen in a part of the order, some count as smaller than they are, and tasks
-/// of that part may be compared with the rooms one by one.
+/// memory and GPUs. If there are more than sixteen in a part of the order, some count as smaller than they are, and
+/// tasks of that part may be compared with the rooms one by one.
 #[derive(Clone, Debug, Default)]
 pub struct WaitingTasks {
     /// None is empty.

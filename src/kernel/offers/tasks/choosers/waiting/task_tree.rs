@@ -70,8 +70,8 @@ impl TaskTree {
 
     /// The first task after this place, or of all, that fits. What fits must fit as well if it needs less.
     ///
-    /// O(log tasks) as long as the tasks below a node have no more than sixteen minima. Otherwise it may go down to tasks
-    /// none of which fits.
+    /// O(log tasks) as long as the tasks below a node have no more than sixteen minima. Otherwise it may go down to
+    /// tasks none of which fits.
     pub(super) fn next(
         &self,
         after: Option<RankedTag>,
