@@ -418,10 +418,10 @@ impl<'a, T: SlabCell> SlabCursor<'a, T> {
                 indices.push(below);
                 below = cell.next_free().load(Ordering::Relaxed);
             }
+            self.next = below;
             if indices.len() == start {
                 return false;
             }
-            self.next = below;
             let next = (word & !u64::from(NONE)).wrapping_add(TAG_ONE) | u64::from(below);
             match head.compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Acquire) {
                 Ok(_) => return true,
@@ -432,7 +432,7 @@ impl<'a, T: SlabCell> SlabCursor<'a, T> {
         }
     }
 
-    /// Asks memory for the cell with which the next claim from the same stack begins, unless it lies in another segment.
+    /// Asks memory for the cell with which the next claim from the same stack begins, if it lies in the same segment.
     /// To be called after the last read-modify-write: one that followed would wait for it.
     #[inline]
     pub(crate) fn prefetch_next(&self) {
