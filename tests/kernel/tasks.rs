@@ -3,6 +3,7 @@
 mod books;
 mod documented;
 mod domains;
+mod equal_tasks;
 mod gangs;
 mod host_books;
 mod hosted;

@@ -33,6 +33,10 @@ use crate::offer::{AttributeValue, Offer};
 /// assert_eq!(domains.tasks(), [2, 2]);
 /// # Ok::<(), offermill::Error>(())
 /// ```
+///
+/// Where several threads choose, count the tasks when they are picked, under the lock under which the next ones are,
+/// and take off those that are [not placed](crate::Decisions::unplaced): two batches that are counted after their
+/// commits may together exceed the difference that each kept.
 #[derive(Clone, Debug, Default)]
 pub struct Domains {
     numbers: HashMap<Box<str>, u32>,
