@@ -121,10 +121,10 @@ impl AgentPauses {
     /// An agent has not started a task or a host. It has a pause from now on, unless it has one.
     pub fn refused(&mut self, agent_id: &str, why: &str, now: Timestamp) {
         let agent = self.agents.entry(agent_id.to_owned()).or_default();
-        why.clone_into(&mut agent.why);
         if now < agent.until {
             return;
         }
+        why.clone_into(&mut agent.why);
         let pause = PAUSE_MIN.saturating_mul(1 << agent.count.min(16)).min(PAUSE_MAX);
         agent.count = agent.count.saturating_add(1);
         agent.until = now.plus(pause);
@@ -193,6 +193,8 @@ impl AgentPauses {
         }
         if let Some(agent) = self.agents.get_mut(agent_id) {
             agent.host_failures = agent.host_failures.saturating_add(1);
+            // What its tasks are told of it afterwards says less.
+            why.clone_into(&mut agent.why);
         }
     }
 

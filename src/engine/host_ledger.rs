@@ -149,18 +149,42 @@ impl HostLedger {
         self.live.values().fold(ResourceSums::NONE, |sum, _| sum.saturating_add(each))
     }
 
-    /// Has `choose` pick tasks for what rooms have for them, and [groups](HostLedger::group) its picks with the hosts
-    /// that these need.
+    /// Has `choose` pick tasks for what rooms have for them, as far as queues and caps admit them, and
+    /// [groups](HostLedger::group) its picks with the hosts that these need.
+    ///
+    /// If hosts leave nothing of what was picked, it is called again: with the rooms of hosts that are up alone, and
+    /// then with what queues and caps leave beside a host. So a task that the caps admit where a host is, or one that
+    /// they admit with its host, isn't held up by one that they don't.
     pub fn pick(
         &mut self,
         rooms: &Rooms<'_>,
+        queues: &QueuesLeft,
         caps: BatchCaps,
         picks: &mut Picks,
-        choose: impl FnOnce(&[Room], &mut Picks),
+        mut choose: impl FnMut(&[Room], QueuesLeft, BatchCaps, &mut Picks),
     ) {
-        let queues = rooms.queues_left();
-        choose(&self.rooms_for_tasks(rooms, &queues), picks);
-        self.group(rooms, picks, caps, queues);
+        let list = self.rooms_for_tasks(rooms, queues);
+        choose(&list, queues.clone(), caps, picks);
+        if picks.is_empty() {
+            return;
+        }
+        self.group(rooms, picks, caps, queues.clone());
+        if !picks.is_empty() {
+            return;
+        }
+        let is_up = |room: &Room| {
+            let offer = rooms.offer(room);
+            offer.is_some_and(|it| self.hosts.stage(it.agent_id) == TaskHostStage::Up)
+        };
+        let up = list.iter().map(|room| if is_up(room) { *room } else { no_room(room) });
+        choose(&up.collect::<Vec<Room>>(), queues.clone(), caps, picks);
+        self.group(rooms, picks, caps, queues.clone());
+        let (mut left, mut caps_left) = (queues.clone(), caps);
+        let may_add = left.take(&self.terms.task(0)).is_ok() && caps_left.take(self.terms.sums());
+        if picks.is_empty() && may_add {
+            choose(&list, left, caps_left, picks);
+            self.group(rooms, picks, caps, queues.clone());
+        }
     }
 
     /// What rooms have for tasks: a room of an agent without a host has the host's part less, none if the host's queue
@@ -168,9 +192,8 @@ impl HostLedger {
     #[must_use]
     pub fn rooms_for_tasks(&self, rooms: &Rooms<'_>, queues: &QueuesLeft) -> Vec<Room> {
         let may_add = self.next_tag.is_some() && queues.clone().take(&self.terms.task(0)).is_ok();
-        let none = |room: &Room| Room::new(room.offer(), ResourceSums::NONE, 0);
         let for_tasks = |room: &Room| {
-            let Some(offer) = rooms.offer(room) else { return none(room) };
+            let Some(offer) = rooms.offer(room) else { return no_room(room) };
             match self.hosts.stage(offer.agent_id) {
                 TaskHostStage::Up => *room,
                 TaskHostStage::None => {
@@ -178,10 +201,10 @@ impl HostLedger {
                     if may_add && left.take(&self.terms.task(0)).is_ok() {
                         left
                     } else {
-                        none(room)
+                        no_room(room)
                     }
                 }
-                TaskHostStage::Starting | TaskHostStage::Ending => none(room),
+                TaskHostStage::Starting | TaskHostStage::Ending => no_room(room),
             }
         };
         rooms.list().iter().map(for_tasks).collect()
@@ -409,13 +432,18 @@ impl HostLedger {
     }
 }
 
+/// The room, in its place, with nothing in it.
+fn no_room(room: &Room) -> Room {
+    Room::new(room.offer(), ResourceSums::NONE, 0)
+}
+
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
     use super::*;
     use crate::config::{Config, ExecutorCores};
     use crate::ids::IdScheme;
-    use crate::kernel::choosers::Chooser;
+    use crate::kernel::choosers::{Chooser, WaitingTasks};
     use crate::kernel::{Decisions, Kernel};
     use crate::offer::{Offer, Resource};
     use crate::resources::Gpus;
@@ -450,7 +478,7 @@ mod tests {
         let (mut picks, mut chooser) = (Picks::new(), Chooser::new());
         let task = |tag: &u64| Task::new(*tag, MilliCpus::from_millis(400), Mebibytes::new(10));
         let tasks: Vec<Task> = tags.iter().map(task).collect();
-        ledger.pick(&rooms, caps, &mut picks, |rooms, picks| {
+        ledger.pick(&rooms, &rooms.queues_left(), caps, &mut picks, |rooms, _, _, picks| {
             chooser.round_robin(rooms, &tasks, picks);
         });
         let picked: Vec<u64> = picks.iter().map(|pick| pick.task.tag).collect();
@@ -490,6 +518,48 @@ mod tests {
         assert_eq!(batch(&mut ledger, &kernel, &[13], caps(9, 800)).0, [] as [u64; 0]);
         assert_eq!(batch(&mut ledger, &kernel, &[13], caps(1, 9000)).0, [] as [u64; 0]);
         assert_eq!(ledger.count(), 0);
+    }
+
+    /// Goal: where caps leave too little for another host, tasks start in those that are up, and where they leave too
+    /// little for a task and its host, a smaller one starts. Method: offers of an agent without a host and of one with
+    /// one, in this order, with room for one executor, and for the cores of one task; then an agent without a host
+    /// alone, and two tasks in their order.
+    #[test]
+    fn hosts_that_caps_do_not_admit_hold_up_no_task() {
+        let resources = [Resource::scalar("cpus", 2.0), Resource::scalar("mem", 100.0)];
+        let offer = |agent| Offer::new(agent, agent, "host", &resources, &[]);
+        for (offers, tasks, caps, expected) in [
+            (vec!["S2", "S1"], vec![400], caps(1, 9000), vec![10]),
+            (vec!["S2", "S1"], vec![400], caps(9, 400), vec![10]),
+            (vec!["S2"], vec![1000, 400], caps(9, 1000), vec![101, 11]),
+            (vec!["S2"], vec![1000], caps(9, 1000), vec![]),
+            (vec!["S2"], vec![400], caps(9, 400), vec![]),
+        ] {
+            let (mut ledger, kernel) = (ledger(), kernel(None));
+            batch(&mut ledger, &kernel, &[1], BatchCaps::default());
+            ledger.up(100);
+            let mut waiting = WaitingTasks::new();
+            for (millis, tag) in tasks.into_iter().zip(10..) {
+                let task = Task::new(tag, MilliCpus::from_millis(millis), Mebibytes::new(10));
+                waiting.insert(0, &task);
+            }
+            let offers: Vec<Offer<'_>> = offers.into_iter().map(offer).collect();
+            let (mut handler, mut picks, mut chooser) =
+                (kernel.handler(), Picks::new(), Chooser::new());
+            let rooms = handler.propose(&offers, NOW);
+            ledger.pick(
+                &rooms,
+                &rooms.queues_left(),
+                caps,
+                &mut picks,
+                |list, queues, caps, picks| {
+                    chooser.round_robin_waiting(list, waiting.admitted(queues, caps), picks);
+                },
+            );
+            let picked: Vec<u64> = picks.iter().map(|pick| pick.task.tag).collect();
+            assert_eq!(picked, expected, "{caps:?}");
+            rooms.commit(&Picks::new(), NOW, &mut Decisions::new());
+        }
     }
 
     /// Goal: no task is placed without its host, nor a host without a task, if the kernel's own cap is narrower than

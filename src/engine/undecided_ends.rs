@@ -10,9 +10,9 @@
 //! | was told as running | may have begun |
 //! | has ended without that, and its end says that it never ran | has not begun |
 //! | has ended in another way, was given up, or isn't known | may have begun |
-//! | has not been told as running, nor as ended | is undecided, for 60 s and as long as its agent isn't lost; then it may have begun |
+//! | has not been told as running, nor as ended | is undecided, until its agent is told as lost, and for 60 s since the first such task of the host; then it may have begun |
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::host_ledger::HostLedger;
@@ -50,8 +50,9 @@ pub struct DecidedTask {
 pub(super) struct UndecidedEnds {
     /// By the tag of their host.
     waiting: BTreeMap<u64, UndecidedTasks>,
-    /// The tags of the last hosts that have ended before they ran.
+    /// The tags of the last hosts that have ended before they ran, and the same in the order of their ends.
     unstarted: BTreeSet<u64>,
+    in_order: VecDeque<u64>,
 }
 
 /// The undecided tasks of a host.
@@ -61,6 +62,8 @@ struct UndecidedTasks {
     tags: Vec<u64>,
     /// When they aren't undecided any more, whatever is known.
     until: Timestamp,
+    /// The host has ended before it ran.
+    never_ran: bool,
 }
 
 impl UndecidedEnds {
@@ -73,6 +76,7 @@ impl UndecidedEnds {
                     agent_id: agent_id.to_owned(),
                     tags: Vec::new(),
                     until: now.plus(PATIENCE),
+                    never_ran: false,
                 };
                 self.waiting.entry(host).or_insert_with(new).tags.push(tag);
                 TaskStart::Undecided
@@ -84,9 +88,16 @@ impl UndecidedEnds {
 
     /// A host has ended before it ran, as its end says.
     pub(super) fn host_never_ran(&mut self, host: u64) {
-        // The first ones have ended long before.
-        if self.unstarted.insert(host) && self.unstarted.len() > UNSTARTED_MAX {
-            self.unstarted.pop_first();
+        if let Some(tasks) = self.waiting.get_mut(&host) {
+            tasks.never_ran = true;
+        }
+        if self.unstarted.insert(host) {
+            self.in_order.push_back(host);
+        }
+        if self.in_order.len() > UNSTARTED_MAX
+            && let Some(first) = self.in_order.pop_front()
+        {
+            self.unstarted.remove(&first);
         }
     }
 
@@ -98,13 +109,13 @@ impl UndecidedEnds {
 
     /// The tasks that are decided by now.
     pub(super) fn take_decided(&mut self, hosts: &HostLedger, now: Timestamp) -> Vec<DecidedTask> {
-        let UndecidedEnds { waiting, unstarted } = self;
+        let UndecidedEnds { waiting, unstarted, .. } = self;
         let mut decided = Vec::new();
         waiting.retain(|host, tasks| {
             if hosts.has_run(*host) == Some(false) && now < tasks.until {
                 return true;
             }
-            let was_never_started = unstarted.contains(host);
+            let was_never_started = tasks.never_ran || unstarted.contains(host);
             let tags = std::mem::take(&mut tasks.tags).into_iter();
             decided.extend(tags.map(|tag| DecidedTask { tag, was_never_started }));
             false
@@ -116,5 +127,25 @@ impl UndecidedEnds {
     pub(super) fn take_all(&mut self) -> Vec<DecidedTask> {
         let all = std::mem::take(&mut self.waiting).into_values().flat_map(|tasks| tasks.tags);
         all.map(|tag| DecidedTask { tag, was_never_started: false }).collect()
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(any(loom, shuttle)))]
+mod tests {
+    use super::*;
+
+    /// Goal: the hosts that ended last are kept in mind, whatever their tags, and no more than the bound. Method: twice
+    /// as many as that, the last tags first, each told twice.
+    #[test]
+    fn the_last_ends_are_kept_in_mind() {
+        let mut ends = UndecidedEnds::default();
+        for host in (0..2 * UNSTARTED_MAX as u64).rev() {
+            ends.host_never_ran(host);
+            ends.host_never_ran(host);
+            assert!(ends.unstarted.contains(&host), "{host}");
+            assert_eq!(ends.unstarted.len(), ends.in_order.len());
+        }
+        assert_eq!(ends.unstarted.len(), UNSTARTED_MAX);
     }
 }

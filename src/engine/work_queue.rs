@@ -397,7 +397,7 @@ impl TaskChooser for WorkQueue {
             .is_some_and(|it| it.config().placement() == Placement::Consolidate);
         let caps = guard.caps();
         let state = &mut *guard;
-        let choose = |list: &[Room], picks: &mut Picks| {
+        let mut choose = |list: &[Room], queues, caps, picks: &mut Picks| {
             let is_wanted = |room: &Room| state.waiting.have_one_for(room);
             let open = state.pauses.open_rooms(rooms, list, is_wanted, now);
             let list = open.as_deref().unwrap_or(list);
@@ -408,8 +408,8 @@ impl TaskChooser for WorkQueue {
             };
         };
         match &mut hosts {
-            Some(hosts) => hosts.pick(rooms, caps, picks, choose),
-            None => choose(rooms.list(), picks),
+            Some(hosts) => hosts.pick(rooms, &queues, caps, picks, choose),
+            None => choose(rooms.list(), queues, caps, picks),
         }
         guard.hosts = hosts;
         for pick in picks.iter() {

@@ -159,6 +159,7 @@ impl Session {
             match self.find_named(name, tasks.as_ref()) {
                 Ok(record) if asked.insert(record.name.clone()) => {
                     kinds.push(self.run_state.kind_of(record));
+                    self.tasks.iter().for_each(|tasks| tasks.queue().kill_asked(record));
                 }
                 Ok(_) => {}
                 Err(why) => {

@@ -36,17 +36,21 @@ impl TaskChooser for TaskQueue {
                 state.survey.changed(now);
             }
         }
-        let is_wanted = |room: &Room| state.ready.waiting().have_one_for(room);
-        let open = state.pauses.open_rooms(rooms, list, is_wanted, now);
-        let list = open.as_deref().unwrap_or(list);
         let caps = self.caps_left(state);
-        let wanted = state.ready.waiting().admitted(queues.clone(), caps);
-        match self.terms.placement {
-            Placement::Consolidate => state.chooser.consolidate_waiting(list, wanted, picks),
-            _ => state.chooser.round_robin_waiting(list, wanted, picks),
+        let TaskQueueState { hosts, ready, pauses, chooser, .. } = state;
+        let mut pick = |list: &[Room], queues, caps, picks: &mut Picks| {
+            let is_wanted = |room: &Room| ready.waiting().have_one_for(room);
+            let open = pauses.open_rooms(rooms, list, is_wanted, now);
+            let list = open.as_deref().unwrap_or(list);
+            let wanted = ready.waiting().admitted(queues, caps);
+            match self.terms.placement {
+                Placement::Consolidate => chooser.consolidate_waiting(list, wanted, picks),
+                _ => chooser.round_robin_waiting(list, wanted, picks),
+            };
         };
-        if let Some(hosts) = &mut state.hosts {
-            hosts.group(rooms, picks, caps, queues);
+        match hosts {
+            Some(hosts) => hosts.pick(rooms, &queues, caps, picks, pick),
+            None => pick(rooms.list(), queues, caps, picks),
         }
         state.picked.extend(picks.iter().map(|pick| (pick.task.tag, pick.task)));
         let started = SystemTime::now();
@@ -125,6 +129,7 @@ impl TaskQueue {
         place.0.clone_into(&mut progress.agent_id);
         place.1.clone_into(&mut progress.host);
         progress.executor.clear();
+        progress.is_killed = false;
         progress.started = Some(at);
     }
 

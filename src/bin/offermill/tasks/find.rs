@@ -29,6 +29,9 @@ impl TaskQueue {
         let found = |number: u32| {
             let progress = &state.progress[number as usize];
             let found = match progress.stage {
+                _ if state.kept.contains_key(&number) => {
+                    FoundTask::No("is gone with its host, and may start again")
+                }
                 TaskStage::InFlight if !progress.executor.is_empty() => {
                     FoundTask::InFlight(progress.executor.clone())
                 }
@@ -40,6 +43,16 @@ impl TaskQueue {
             (self.list.tasks[number as usize].id.clone(), found)
         };
         numbers.into_iter().map(found).collect()
+    }
+
+    /// An executor is asked to end by a command. If it is a task, it isn't started again, whatever becomes of its host.
+    pub(crate) fn kill_asked(&self, record: &ExecutorRecord) {
+        let number = record.tag.and_then(|tag| usize::try_from(tag).ok());
+        let mut state = self.lock();
+        let progress = number.and_then(|number| state.progress.get_mut(number));
+        if let Some(progress) = progress.filter(|it| it.executor == record.name) {
+            progress.is_killed = true;
+        }
     }
 
     /// The id of the task of which an executor is an attempt; `None` if it is a host.

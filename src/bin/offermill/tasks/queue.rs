@@ -94,6 +94,8 @@ pub(super) struct TaskProgress {
     pub(super) host: String,
     pub(super) executor: String,
     pub(super) started: Option<SystemTime>,
+    /// Its attempt was asked to end by a command.
+    pub(super) is_killed: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -380,7 +382,8 @@ impl TaskQueue {
         let task = &self.list.tasks[number as usize];
         state.land(number, task);
         let progress = &mut state.progress[number as usize];
-        let is_lost = is_lost(record);
+        // Whatever has become of one that was asked to end, it has failed.
+        let is_lost = is_lost(record) && !progress.is_killed;
         progress.losses += u32::from(is_lost);
         let (change, is) = match record.state {
             ExecutorState::Finished => (TaskChange::Succeeded, ResultState::Succeeded),
@@ -496,6 +499,7 @@ fn exit_code(exit: ProcessExit) -> Option<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tasks::find::FoundTask;
     use crate::tasks::parse::parse_line;
     use crate::tasks::task::TaskDefaults;
     use offermill::config::Queue;
@@ -704,7 +708,8 @@ mod tests {
                 let record = tagged(if tag == 0 { "t" } else { "h" }, tag, state);
                 ExecutorRecord { changed_at: now, unstarted: Some(unstarted), ..record }
             };
-            let host = ended(round, ExecutorState::Failed, UnstartedEnd::Failed);
+            let mut host = ended(round, ExecutorState::Failed, UnstartedEnd::Failed);
+            host.message = "no such file".to_owned();
             let mut task = ended(0, ExecutorState::Lost, UnstartedEnd::Gone);
             task.message = "its host h is gone: why".to_owned();
             let events = if round % 2 == 0 {
@@ -722,8 +727,8 @@ mod tests {
         }
         let [refused] = &queue.refuse_without_hosts(now)[..] else { panic!("it isn't refused") };
         assert_eq!(
-            refused.why,
-            "no host of tasks has started on any agent: its host h is gone: why"
+            refused.why, "no host of tasks has started on any agent: no such file",
+            "what tasks are told of their hosts says less"
         );
         assert_eq!((queue.counts().failed, queue.counts().retried), (1, 0));
     }
@@ -732,6 +737,8 @@ mod tests {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum HostStep {
         Task,
+        /// A command asks the task to end.
+        TaskKilled,
         Runs,
         Ends(UnstartedEnd),
         IsKilled,
@@ -762,6 +769,10 @@ mod tests {
                     }
                     None
                 }
+                HostStep::TaskKilled => {
+                    queue.kill_asked(&tagged("t", 0, ExecutorState::Starting));
+                    None
+                }
                 HostStep::Runs => Some(unstarted(1, ExecutorState::Running, None)),
                 HostStep::Ends(end) => Some(unstarted(1, ExecutorState::Failed, Some(*end))),
                 HostStep::IsKilled => Some(unstarted(1, ExecutorState::Killed, None)),
@@ -788,13 +799,17 @@ mod tests {
 
     /// Goal: a task that is gone with its host is put back only if the host was never told as running and its end says
     /// that it never ran, whichever is told first; otherwise it is lost, also if its agent is lost meanwhile or nothing
-    /// is told for a minute; and stopped if the run is. It is told once. Method: such orders; what is in the results.
+    /// is told for a minute; and stopped if the run is. One that a command has asked to end has failed. It is told once.
+    /// Method: such orders; what is in the results, and what a command is told of it meanwhile.
     #[test]
     fn what_is_gone_with_its_host_is_decided_by_the_hosts_end() {
-        use HostStep::{AgentLost, Ends, IsGivenUp, IsKilled, Minute, Runs, Stop, Task};
+        use HostStep::{
+            AgentLost, Ends, IsGivenUp, IsKilled, Minute, Runs, Stop, Task, TaskKilled,
+        };
         let (failed, dropped) = (Ends(UnstartedEnd::Failed), Ends(UnstartedEnd::Dropped));
         let gone = Ends(UnstartedEnd::Gone);
         let (lost, again) = (TaskChange::Lost, TaskChange::NotStarted);
+        let has_failed = TaskChange::Retried;
         for (order, expected) in [
             (&[Task, failed][..], Some(again)),
             (&[failed, Task], Some(again)),
@@ -816,6 +831,9 @@ mod tests {
             (&[IsKilled, Task], Some(lost)),
             (&[Task, IsGivenUp, failed], Some(lost)),
             (&[IsGivenUp, failed, Task], Some(lost)),
+            (&[TaskKilled, Task], Some(has_failed)),
+            (&[TaskKilled, Task, failed], Some(has_failed)),
+            (&[TaskKilled, failed, Task], Some(has_failed)),
             (&[Task, Stop, failed], Some(TaskChange::Stopped)),
             (&[failed, Stop, Task], Some(TaskChange::Stopped)),
         ] {
@@ -826,6 +844,11 @@ mod tests {
             let is_open = u64::from(expected.is_none());
             assert_eq!(queue.counts().running, is_open, "{order:?}");
             assert_eq!(queue.lock().kept.len() as u64, is_open, "{order:?}");
+            if is_open == 1 {
+                let found = queue.find(&["1".to_owned()]).remove("1");
+                let why = "is gone with its host, and may start again";
+                assert_eq!(found, Some(FoundTask::No(why)), "{order:?}");
+            }
             let results = std::fs::read_to_string(folder.path().join("results")).unwrap();
             let last = results.lines().next_back().unwrap();
             let state = expected.map_or("started", TaskChange::as_str);

@@ -70,7 +70,7 @@ impl TaskQueue {
         if state.kept.contains_key(&number) {
             return Some(Vec::new());
         }
-        if state.is_stopping {
+        if state.is_stopping || state.progress[number as usize].is_killed {
             return None;
         }
         let (hosts, tag, now) = (state.hosts.as_ref(), number.into(), record.changed_at);
