@@ -70,14 +70,22 @@ impl Round {
 
 /// The same random order at each run.
 pub(crate) fn shuffled(mut order: Vec<usize>) -> Vec<usize> {
-    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = random();
     for last in (1..order.len()).rev() {
+        order.swap(last, random(last as u64 + 1) as usize);
+    }
+    order
+}
+
+/// Random numbers below those that are given, the same at each run.
+pub(crate) fn random() -> impl FnMut(u64) -> u64 {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    move |below| {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        order.swap(last, (state % (last as u64 + 1)) as usize);
+        state % below
     }
-    order
 }
 
 /// What offers say, in the few variants that a cluster has.

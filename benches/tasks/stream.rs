@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use offermill::resources::{Mebibytes, MilliCpus};
 use offermill::{Config, Constraint, Task, config::ExecutorCores};
 
-use crate::support::fleet::{Batch, Fleet};
+use crate::support::fleet::{Batch, Fleet, random};
 use crate::support::{ENOUGH, EXCLUSION, MET};
 
 /// As many tasks as an offer of 4 cores and 2000 MiB has room for, whatever their sizes.
@@ -64,13 +64,7 @@ impl<S: TaskScheduler> TaskStream<S> {
     /// Tasks of `kinds` kinds, in an order without a pattern. The agents are known when this returns.
     pub(crate) fn new(scheduler: S, agents: usize, batch: usize, kinds: usize) -> TaskStream<S> {
         let fleet = Fleet::new(agents, batch);
-        let mut state = 0x2545_f491_4f6c_dd1d_u64;
-        let mut random = |below: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state % below
-        };
+        let mut random = random();
         let kinds: Vec<(u64, u64)> =
             (0..kinds).map(|_| (100 + random(900), 1 + random(500))).collect();
         let mut task = |tag| {

@@ -8,6 +8,8 @@ use offermill::choosers::{BatchCaps, Chooser, WaitingTasks};
 use offermill::resources::{Mebibytes, MilliCpus};
 use offermill::{Config, IdScheme, Kernel, Picks, ResourceSums, Room, Task};
 
+use crate::support::fleet::random;
+
 /// Tasks that wait.
 const WAITING: u64 = 10_000;
 /// Agents in a batch.
@@ -74,15 +76,9 @@ pub(crate) struct WaitingStream<Q> {
     picks: Picks,
 }
 
-/// Tasks of so many kinds that wait in either queue, with the same batches. They pick the same, or this panics.
+/// Queues in which tasks of this many kinds wait, with the same batches. They pick the same, or this panics.
 pub(crate) fn streams(kinds: usize) -> (WaitingStream<Ours>, WaitingStream<PlainList>) {
-    let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    let mut random = |below: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % below
-    };
+    let mut random = random();
     let mut kind = |at| match at {
         0 => (1000, 1000),
         _ => (100 + random(3900), 100 + random(3900)),

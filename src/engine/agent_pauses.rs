@@ -134,7 +134,7 @@ impl AgentPauses {
     /// Whether anything of a task has run that has ended so. To be asked once, before the task leaves its host in the
     /// ledger, and only if the task has not been told as running.
     ///
-    /// What is told of a host and of its tasks may come in any order, as on Mesos. So if a task is gone with a host
+    /// Reports about a host and about its tasks may come in any order, as on Mesos. So if a task is gone with a host
     /// that is told neither as running nor as ended yet, it is [undecided](TaskStart::Undecided) until one of these is
     /// told.
     #[must_use]
@@ -159,7 +159,7 @@ impl AgentPauses {
         self.ends.take_decided(hosts, now)
     }
 
-    /// All tasks that are undecided, which may have run: nothing is told of their hosts after this.
+    /// All tasks that are undecided, which may have run: nothing is reported about their hosts after this.
     #[must_use]
     pub fn take_undecided(&mut self) -> Vec<DecidedTask> {
         self.ends.take_all()

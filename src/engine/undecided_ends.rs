@@ -1,6 +1,6 @@
 //! [`UndecidedEnds`]: tasks that are gone with their hosts, as long as it isn't known whether they had begun.
 //!
-//! What is told of a host and what is told of the tasks in it have no common order. On Mesos each has a stream of
+//! Reports about a host and reports about the tasks in it have no common order. On Mesos each has a stream of
 //! updates of its own: a task that had begun may be told as gone before its host is told as running. But of one host it
 //! is told that it runs before it is told that it has ended, and no task begins before its host is known to run. So the
 //! end of a host decides it for its tasks, and whichever end is told first waits for the other:
@@ -12,7 +12,7 @@
 //! | has ended in another way, was given up, or isn't known | may have begun |
 //! | has not been told as running, nor as ended | is undecided, until its agent is told as lost, and for 60 s since the first such task of the host; then it may have begun |
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::host_ledger::HostLedger;
@@ -50,9 +50,8 @@ pub struct DecidedTask {
 pub(super) struct UndecidedEnds {
     /// By the tag of their host.
     waiting: BTreeMap<u64, UndecidedTasks>,
-    /// The tags of the last hosts that have ended before they ran, and the same in the order of their ends.
-    unstarted: BTreeSet<u64>,
-    in_order: VecDeque<u64>,
+    /// The tags of the last hosts that have ended before they ran, in the order of their ends.
+    unstarted: VecDeque<u64>,
 }
 
 /// The undecided tasks of a host.
@@ -62,8 +61,6 @@ struct UndecidedTasks {
     tags: Vec<u64>,
     /// When they aren't undecided any more, whatever is known.
     until: Timestamp,
-    /// The host has ended before it ran.
-    never_ran: bool,
 }
 
 impl UndecidedEnds {
@@ -76,7 +73,6 @@ impl UndecidedEnds {
                     agent_id: agent_id.to_owned(),
                     tags: Vec::new(),
                     until: now.plus(PATIENCE),
-                    never_ran: false,
                 };
                 self.waiting.entry(host).or_insert_with(new).tags.push(tag);
                 TaskStart::Undecided
@@ -88,16 +84,11 @@ impl UndecidedEnds {
 
     /// A host has ended before it ran, as its end says.
     pub(super) fn host_never_ran(&mut self, host: u64) {
-        if let Some(tasks) = self.waiting.get_mut(&host) {
-            tasks.never_ran = true;
+        if !self.unstarted.contains(&host) {
+            self.unstarted.push_back(host);
         }
-        if self.unstarted.insert(host) {
-            self.in_order.push_back(host);
-        }
-        if self.in_order.len() > UNSTARTED_MAX
-            && let Some(first) = self.in_order.pop_front()
-        {
-            self.unstarted.remove(&first);
+        if self.unstarted.len() > UNSTARTED_MAX {
+            self.unstarted.pop_front();
         }
     }
 
@@ -109,13 +100,13 @@ impl UndecidedEnds {
 
     /// The tasks that are decided by now.
     pub(super) fn take_decided(&mut self, hosts: &HostLedger, now: Timestamp) -> Vec<DecidedTask> {
-        let UndecidedEnds { waiting, unstarted, .. } = self;
+        let UndecidedEnds { waiting, unstarted } = self;
         let mut decided = Vec::new();
         waiting.retain(|host, tasks| {
             if hosts.has_run(*host) == Some(false) && now < tasks.until {
                 return true;
             }
-            let was_never_started = tasks.never_ran || unstarted.contains(host);
+            let was_never_started = unstarted.contains(host);
             let tags = std::mem::take(&mut tasks.tags).into_iter();
             decided.extend(tags.map(|tag| DecidedTask { tag, was_never_started }));
             false
@@ -144,7 +135,6 @@ mod tests {
             ends.host_never_ran(host);
             ends.host_never_ran(host);
             assert!(ends.unstarted.contains(&host), "{host}");
-            assert_eq!(ends.unstarted.len(), ends.in_order.len());
         }
         assert_eq!(ends.unstarted.len(), UNSTARTED_MAX);
     }

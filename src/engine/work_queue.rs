@@ -799,7 +799,7 @@ mod tests {
         assert_eq!((queued.ends.try_iter().count(), queued.tasks()), (0, (1, 0)));
     }
 
-    /// What is told of a host, of the tasks in it and of their agent.
+    /// A report about a host, the tasks in it or their agent.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum HostNews {
         Tasks,

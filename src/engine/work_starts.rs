@@ -153,7 +153,7 @@ impl WorkState {
         self.tell_kept(decided)
     }
 
-    /// Tells all ends that are kept: nothing more is told of hosts.
+    /// Tells all ends that are kept: nothing more is reported about hosts.
     pub(super) fn decide_all(&mut self) -> Vec<TaskEnd> {
         let decided = self.pauses.take_undecided();
         self.tell_kept(decided)

@@ -78,28 +78,15 @@ fn missing_output_is_told() {
     refused(&["--run", "..", "0"], "there is no run \"..\"");
     let file = folder.outputs().len();
     assert_eq!(file, 2);
-    let sandbox = find(&folder, &names[0]);
+    let sandbox = folder.sandbox(&names[0]);
     fs::remove_file(sandbox.join("stdout")).unwrap();
     std::os::unix::fs::symlink("/etc/hostname", sandbox.join("stdout")).unwrap();
     refused(&[&names[0]], "stdout can't be read");
-    let sandbox = find(&folder, &names[1]);
+    let sandbox = folder.sandbox(&names[1]);
     fs::remove_file(sandbox.join("stderr")).unwrap();
     let status = std::process::Command::new("mkfifo").arg(sandbox.join("stderr")).status();
     assert!(status.unwrap().success());
     refused(&["--stderr", &names[1]], "it is no regular file");
-}
-
-/// The sandbox of an executor.
-fn find(folder: &Folder, name: &str) -> std::path::PathBuf {
-    let mut folders = vec![folder.0.join("sandboxes")];
-    while let Some(path) = folders.pop() {
-        if path.ends_with(name) {
-            return path;
-        }
-        let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
-        folders.extend(entries.filter(|path| path.is_dir()));
-    }
-    panic!("no sandbox of {name}")
 }
 
 /// Goal: output is followed while an executor prints it, to its end. Method: an executor that prints a line, waits for

@@ -50,6 +50,19 @@ impl Folder {
         outputs
     }
 
+    /// The sandbox of an executor.
+    pub(crate) fn sandbox(&self, executor: &str) -> PathBuf {
+        let mut folders = vec![self.0.join("sandboxes")];
+        while let Some(path) = folders.pop() {
+            if path.ends_with(executor) {
+                return path;
+            }
+            let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+            folders.extend(entries.filter(|path| path.is_dir()));
+        }
+        panic!("no sandbox of {executor}")
+    }
+
     /// The live processes in the folder: executors, their children, and watchdogs.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let numbers = fs::read_dir("/proc").unwrap().filter_map(|entry| {

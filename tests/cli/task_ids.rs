@@ -94,24 +94,11 @@ fn output_is_found_by_the_ids_of_tasks() {
             printed(id, expected);
         }
         // A task that was placed, but whose sandbox is gone.
-        fs::remove_dir_all(find(&folder, executors(&folder, "pack").last().unwrap())).unwrap();
+        fs::remove_dir_all(folder.sandbox(executors(&folder, "pack").last().unwrap())).unwrap();
         let ended = logs(&folder, &["pack"]);
         assert_eq!(ended.code, Some(2));
         assert!(ended.errors.contains("task pack was placed as tasks-"), "{}", ended.errors);
     }
-}
-
-/// The sandbox of an executor.
-fn find(folder: &Folder, name: &str) -> std::path::PathBuf {
-    let mut folders = vec![folder.0.join("sandboxes")];
-    while let Some(path) = folders.pop() {
-        if path.ends_with(name) {
-            return path;
-        }
-        let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
-        folders.extend(entries.filter(|path| path.is_dir()));
-    }
-    panic!("no sandbox of {name}")
 }
 
 /// A run whose tasks wait for a signal, with a socket for commands.

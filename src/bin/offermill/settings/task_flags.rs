@@ -1,7 +1,7 @@
 //! The flags of tasks with their defaults, and the settings that tasks don't use.
 
 use crate::settings::flags::RunArguments;
-use crate::settings::unused_keys::SPARK_ONLY;
+use crate::settings::unused_keys::{SPARK_ONLY, stands_for};
 
 /// The cores of a task that doesn't say them.
 pub(crate) const TASK_CORES: &str = "1";
@@ -89,12 +89,8 @@ pub(crate) fn task_flags(arguments: &RunArguments) -> Vec<TaskFlag> {
 
 /// Whether tasks don't use the setting with this key. `excludes`: whether agents are excluded after failures.
 pub(crate) fn is_unused_by_tasks(key: &str, excludes: bool) -> bool {
-    let is_it = |known: &&&str| match known.ends_with('.') {
-        true => key.starts_with(**known),
-        false => key == **known,
-    };
     let exclusion = if excludes { &[] } else { OF_EXCLUSION };
-    OF_EXECUTORS.iter().chain(SPARK_ONLY).chain(exclusion).any(|known| is_it(&known))
+    OF_EXECUTORS.iter().chain(SPARK_ONLY).chain(exclusion).any(|known| stands_for(known, key))
 }
 
 #[cfg(test)]
@@ -108,11 +104,7 @@ mod tests {
     fn unused_keys_are_those_of_options() {
         let specs = table::specs();
         for known in OF_EXECUTORS.iter().chain(SPARK_ONLY).chain(OF_EXCLUSION) {
-            let is_it = |key: &str| match known.ends_with('.') {
-                true => key.starts_with(known),
-                false => key == *known,
-            };
-            assert!(specs.iter().any(|spec| is_it(spec.key)), "{known} is no option");
+            assert!(specs.iter().any(|spec| stands_for(known, spec.key)), "{known} is no option");
         }
         for (key, excludes, expected) in [
             ("spark.executor.cores", false, true),

@@ -125,12 +125,16 @@ pub(super) fn by_reason(
     sorted
 }
 
-fn why_unused(key: &str, is_on_kubernetes: bool) -> Option<&'static str> {
-    let is_it = |known: &str| match known.ends_with('.') {
+/// Whether a key of these lists stands for this one. One that ends in a dot stands for all that begin with it.
+pub(super) fn stands_for(known: &str, key: &str) -> bool {
+    match known.ends_with('.') {
         true => key.len() > known.len() && key.starts_with(known),
         false => key == known,
-    };
+    }
+}
+
+fn why_unused(key: &str, is_on_kubernetes: bool) -> Option<&'static str> {
     let more = if is_on_kubernetes { UNUSED_ON_KUBERNETES } else { &[] };
     let mut all = more.iter().chain(UNUSED);
-    all.find(|(_, keys)| keys.iter().any(|known| is_it(known))).map(|(why, _)| *why)
+    all.find(|(_, keys)| keys.iter().any(|known| stands_for(known, key))).map(|(why, _)| *why)
 }

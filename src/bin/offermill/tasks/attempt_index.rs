@@ -47,7 +47,7 @@ impl AttemptIndex {
         let (end, ended) = sync_channel(1);
         let write = move || {
             let written = create(&sandboxes, &run).and_then(|file| write_all(file, &waiting));
-            // Before attempts are refused, so that whoever adds one finds the reason.
+            // Before attempts are refused, so that a caller that adds one finds the reason.
             let _gone = end.send(written);
             drop(waiting);
         };

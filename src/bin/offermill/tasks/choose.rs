@@ -28,17 +28,15 @@ impl TaskChooser for TaskQueue {
             // that are declined for that: they come again once they are refused no more, a second later at most.
             let _has_room = queues.take(task);
         }
-        let for_tasks = state.hosts.as_ref().map(|hosts| hosts.rooms_for_tasks(rooms, &queues));
-        let list = for_tasks.as_deref().unwrap_or(rooms.list());
-        for room in list.iter().filter(|room| room.tasks() > 0) {
-            let Some(offer) = rooms.offer(room) else { continue };
-            if state.agents.offered(offer.agent_id, offer.hostname, room.left()) {
-                state.survey.changed(now);
-            }
-        }
         let caps = self.caps_left(state);
-        let TaskQueueState { hosts, ready, pauses, chooser, .. } = state;
+        let TaskQueueState { hosts, ready, pauses, chooser, agents, survey, .. } = state;
         let mut pick = |list: &[Room], queues, caps, picks: &mut Picks| {
+            for room in list.iter().filter(|room| room.tasks() > 0) {
+                let Some(offer) = rooms.offer(room) else { continue };
+                if agents.offered(offer.agent_id, offer.hostname, room.left()) {
+                    survey.changed(now);
+                }
+            }
             let is_wanted = |room: &Room| ready.waiting().have_one_for(room);
             let open = pauses.open_rooms(rooms, list, is_wanted, now);
             let list = open.as_deref().unwrap_or(list);

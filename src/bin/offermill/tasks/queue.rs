@@ -733,7 +733,7 @@ mod tests {
         assert_eq!((queue.counts().failed, queue.counts().retried), (1, 0));
     }
 
-    /// What is told of a host, of a task in it and of their agent.
+    /// A report about a host, a task in it or their agent.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum HostStep {
         Task,
@@ -800,7 +800,7 @@ mod tests {
     /// Goal: a task that is gone with its host is put back only if the host was never told as running and its end says
     /// that it never ran, whichever is told first; otherwise it is lost, also if its agent is lost meanwhile or nothing
     /// is told for a minute; and stopped if the run is. One that a command has asked to end has failed. It is told
-    /// once. Method: such orders; what is in the results, and what a command is told of it meanwhile.
+    /// once. Method: such orders; what is in the results, and what a command is answered meanwhile.
     #[test]
     fn what_is_gone_with_its_host_is_decided_by_the_hosts_end() {
         use HostStep::{
