@@ -121,16 +121,14 @@ impl CachePosition {
 #[derive(Debug)]
 pub(crate) struct AgentCache {
     known: Vec<CachedAgent>,
-    /// For each of them, the index of its cell in the shared table, or [`NONE`]: what is read of the cell is asked for
-    /// before it is known whose it is.
+    /// For each of them, the index of its cell in the shared table, or [`NONE`]: in a small batch, what is read of the
+    /// cell is asked for before it is known whose it is.
     cells: Vec<u32>,
     table: HashTable<CachePosition>,
     hasher: RandomState,
     sweep_at: usize,
     /// The positions of the agents of the offers that were located last.
     located: Vec<u32>,
-    /// Whether the last batch recorded what agents offer; then the next one probably does, too.
-    records: bool,
 }
 
 impl AgentCache {
@@ -142,7 +140,6 @@ impl AgentCache {
             hasher: RandomState::default(),
             sweep_at: KEEP,
             located: Vec::new(),
-            records: false,
         }
     }
 
@@ -209,7 +206,7 @@ impl AgentCache {
     /// Looks up the agents of a few offers, all of which the processor works on at a time anyway.
     #[inline]
     fn locate_few(&mut self, offers: &[Offer<'_>], agents: &AgentTable) {
-        let AgentCache { known, cells, table, hasher, located, records, .. } = self;
+        let AgentCache { known, cells, table, hasher, located, .. } = self;
         for offer in offers {
             let id = offer.agent_id.as_bytes();
             let hash = hash(hasher, id);
@@ -217,9 +214,6 @@ impl AgentCache {
             let at = found.map_or(NONE, |place| place.at);
             if let Some(cell) = cells.get(at as usize).filter(|cell| **cell != NONE) {
                 agents.prefetch(*cell);
-                if *records {
-                    agents.prefetch_record(*cell);
-                }
             }
             let is_same = known.get(at as usize).is_some_and(|known| known.id.as_bytes() == id);
             located.push(if is_same { at } else { NONE });
@@ -241,11 +235,6 @@ impl AgentCache {
         let cached = &mut self.known[at as usize];
         cached.seen = seconds(now);
         (at, cached)
-    }
-
-    /// Called in each batch that has candidates: whether it records what agents offer.
-    pub(super) fn set_records(&mut self, records: bool) {
-        self.records = records;
     }
 
     /// Clears the batch numbers of all agents.

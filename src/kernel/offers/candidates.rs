@@ -442,7 +442,6 @@ impl CandidateSet {
                 Capacity::NONE
             }));
         }
-        agent_cache.set_records(!self.unrecorded.is_empty());
     }
 
     /// Whether no executor fits any candidate.

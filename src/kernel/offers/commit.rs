@@ -250,7 +250,6 @@ impl Core {
                 executor.publish(sequence);
             }
         }
-        cells.prefetch_next();
         Committed::Done(reached_cap)
     }
 

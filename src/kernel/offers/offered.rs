@@ -74,8 +74,7 @@ impl Core {
         } else {
             for some in candidates.unrecorded.chunks(PREFETCHED) {
                 for Unrecorded { candidate, .. } in some {
-                    let agent = candidates.list[*candidate as usize].agent;
-                    self.agents.prefetch_record(agent.index());
+                    self.agents.prefetch_record(candidates.list[*candidate as usize].agent);
                 }
                 for Unrecorded { candidate, offered, .. } in some {
                     self.record_agent(&batch, candidates, agent_cache, &[*candidate], *offered);

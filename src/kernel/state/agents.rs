@@ -199,10 +199,10 @@ impl AgentTable {
         )
     }
 
-    /// Asks memory for the numbers of the record of the agent in the cell.
+    /// Asks memory for the numbers of the agent's record.
     #[inline]
-    pub(crate) fn prefetch_record(&self, index: u32) {
-        if let Some(line) = self.offered.get(index) {
+    pub(crate) fn prefetch_record(&self, key: AgentKey) {
+        if let Some(line) = self.offered.get(key.index()) {
             line.prefetch();
         }
     }

@@ -84,8 +84,6 @@ pub(crate) struct SlabCursor<'a, T: SlabCell> {
     first: u32,
     cells: &'a [T],
     hints: &'a [T::Hint],
-    /// The cell that was below those claimed last, or [`NONE`].
-    next: u32,
 }
 
 /// Cells that are to be freed to one stack, linked through the cells themselves. Only the slab reads them.
@@ -153,7 +151,7 @@ impl<T: SlabCell> Slab<T> {
     /// For finding and claiming several cells.
     #[inline]
     pub(crate) fn cursor(&self) -> SlabCursor<'_, T> {
-        SlabCursor { slab: self, first: 0, cells: &[], hints: &[], next: NONE }
+        SlabCursor { slab: self, first: 0, cells: &[], hints: &[] }
     }
 
     fn segment(&self, segment: usize) -> Option<&Cells<T>> {
@@ -418,7 +416,6 @@ impl<'a, T: SlabCell> SlabCursor<'a, T> {
                 indices.push(below);
                 below = cell.next_free().load(Ordering::Relaxed);
             }
-            self.next = below;
             if indices.len() == start {
                 return false;
             }
@@ -430,15 +427,6 @@ impl<'a, T: SlabCell> SlabCursor<'a, T> {
             indices.truncate(start);
             most = most.div_ceil(2);
         }
-    }
-
-    /// Asks memory for the cell with which the next claim from the same stack begins, if it lies in the same segment.
-    /// To be called after the last read-modify-write: one that followed would wait for it.
-    #[inline]
-    pub(crate) fn prefetch_next(&self) {
-        // Relaxed: what is loaded isn't used. Models needn't try each order of it.
-        let next = self.cells.get(self.offset(self.next)).filter(|_| !cfg!(all(loom, test)));
-        std::hint::black_box(next.map(|next| next.next_free().load(Ordering::Relaxed)));
     }
 
     /// Where a cell is in the segment, if it is there.
