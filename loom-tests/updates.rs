@@ -97,7 +97,8 @@ fn mutant_write_off_what_was_seen() {
                 if state.stage.live() {
                     let vacant = |state| Some(CellState { stage: CellStage::Vacant, ..state });
                     let _ = cell.change(id.sequence, vacant);
-                    gone.release(&kernel.0, Ended::alone(id, cell, state.into()));
+                    let allocation = cell.ended_allocation(id.sequence);
+                    gone.release(&kernel.0, Ended::alone(id, cell, state.into(), allocation));
                 }
             }
             gone.flush(&kernel.0);

@@ -58,10 +58,15 @@ pub(crate) struct Ended<'k> {
 }
 
 impl<'k> Ended<'k> {
-    /// An executor in no queue, whose end changes nothing else. Only the thread that ended it may call this.
+    /// An executor in no queue, whose end changes nothing else; `allocation` is
+    /// [what it held](ExecutorCell::ended_allocation).
     #[inline]
-    pub(crate) fn alone(id: ExecutorId, cell: &'k ExecutorCell, before: Before) -> Ended<'k> {
-        let allocation = cell.ended_allocation(id.sequence);
+    pub(crate) fn alone(
+        id: ExecutorId,
+        cell: &'k ExecutorCell,
+        before: Before,
+        allocation: Allocation,
+    ) -> Ended<'k> {
         let (lowers_limit, invalidates_plans) = (false, false);
         Ended { id, cell, allocation, before, queue: None, lowers_limit, invalidates_plans }
     }
@@ -69,6 +74,9 @@ impl<'k> Ended<'k> {
 
 /// When the resources of ended executors are released.
 pub(crate) trait Release {
+    /// Whether the lines of the executors' agents have yet to be asked for.
+    const IS_AGENT_FAR: bool;
+
     /// Releases what an executor held, or records it until [`Release::flush`]. Only the thread that moved the executor
     /// to `Vacant` may call this, and it has to flush afterwards.
     fn release(&mut self, core: &Core, ended: Ended<'_>);
@@ -84,6 +92,8 @@ pub(crate) struct AtOnce<'k> {
 }
 
 impl Release for AtOnce<'_> {
+    const IS_AGENT_FAR: bool = true;
+
     #[inline(always)]
     fn release(&mut self, core: &Core, ended: Ended<'_>) {
         let free_cell = || core.executors.free_cell(ended.cell, ended.id.slot);
@@ -106,6 +116,8 @@ pub(crate) struct KeptCells<'k, 'f> {
 }
 
 impl Release for KeptCells<'_, '_> {
+    const IS_AGENT_FAR: bool = true;
+
     #[inline(always)]
     fn release(&mut self, core: &Core, ended: Ended<'_>) {
         let KeptCells { page, freed } = self;
@@ -134,6 +146,8 @@ impl<const N: usize> ReleaseBatch<N> {
 }
 
 impl<const N: usize> Release for ReleaseBatch<N> {
+    const IS_AGENT_FAR: bool = false;
+
     #[inline(always)]
     fn release(&mut self, core: &Core, ended: Ended<'_>) {
         if self.len == N {

@@ -11,7 +11,7 @@ use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::kernel::state::numbers::Page;
 use crate::kernel::state::queues::OpenClaims;
 use crate::status::{Fate, Meaning, StatusUpdate};
-use crate::sync::Ordering;
+use crate::sync::{Ordering, prefetch};
 use crate::time::Timestamp;
 
 /// The number of updates of a batch that are applied before the shared sums are changed.
@@ -125,9 +125,9 @@ impl Core {
         }
     }
 
-    /// Finds the cells of updates, but for adopted executors, and prefetches the lines that the updates will change.
-    /// With plain ids, a cell may hold another executor. It uses short loops, so that the processor waits for many
-    /// lines at a time.
+    /// Finds the cells of updates, but for adopted executors, and prefetches the lines that the updates will change:
+    /// those of all executors first, because the agents are read from there. With plain ids, a cell may hold another
+    /// executor.
     fn locate(&self, updates: &[StatusUpdate<'_>]) -> [Option<Found<'_>>; UPDATES_AHEAD] {
         let mut located = [None; UPDATES_AHEAD];
         for (located, update) in located.iter_mut().zip(updates) {
@@ -140,13 +140,16 @@ impl Core {
                 Some(Parsed::Sequence(sequence)) => *located = self.locate_by_number(sequence),
                 None => {}
             }
+            if let Some((_, executor)) = located {
+                prefetch(*executor);
+            }
         }
-        // The cell or the agent may be another's by now; nothing is decided by them here.
-        let agents = located.map(|found| found.map(|(_, executor)| executor.agent()));
-        for (agent, update) in agents.into_iter().zip(updates) {
+        for (found, update) in located.iter().zip(updates) {
             // Only updates that end an executor change its agent's word.
-            if let (Some(agent), Meaning::Ended(_)) = (agent, update.state.meaning(update.reason)) {
-                self.agents.prefetch(agent);
+            if let (Some((_, executor)), Meaning::Ended(_)) =
+                (found, update.state.meaning(update.reason))
+            {
+                self.agents.prefetch(executor.agent());
             }
         }
         located
@@ -180,6 +183,10 @@ impl Core {
         let Meaning::Ended(fate) = meaning else {
             return sink.other(self.apply_alive(update, (id, executor), meaning, now, releases));
         };
+        if R::IS_AGENT_FAR {
+            // The cell may be another's by now; nothing is decided by it here.
+            self.agents.prefetch(executor.agent());
+        }
         let before = match executor.end(id.sequence, fate) {
             Ok(before) => before,
             Err(state) => {
@@ -188,16 +195,16 @@ impl Core {
             }
         };
         let lowers_limit = limit == LimitRule::CountDown && fate == Fate::Finished;
-        let ended = || Ended { lowers_limit, ..Ended::alone(id, executor, before) };
+        let allocation = executor.ended_allocation(id.sequence);
+        let ended = || Ended { lowers_limit, ..Ended::alone(id, executor, before, allocation) };
         // Not put together before it is known which way it goes: it would lie in memory on both.
         let is_failure = update.state.blames_agent(update.reason, true);
         if is_failure || !before.counted() || self.tags.get().is_some() {
             return sink.other(self.release_other(update, fate, ended(), now, releases));
         }
-        let ended = ended();
-        let freed = ended.allocation.resources;
-        releases.release(self, ended);
-        sink.ended(id, fate, freed)
+        releases.release(self, ended());
+        // Not taken from what lies in memory for the release: it was written there in pieces.
+        sink.ended(id, fate, allocation.resources)
     }
 
     /// Releases what an executor held that may be a task, whose failure may count against its agent, or whose resources
@@ -349,7 +356,8 @@ impl Core {
 
     /// Releases what an executor holds. Only the thread that moved it from `before` to `Vacant` may call this.
     pub(crate) fn vacate(&self, id: ExecutorId, executor: &ExecutorCell, before: CellState) {
-        let ended = Ended::alone(id, executor, before.into());
+        let allocation = executor.ended_allocation(id.sequence);
+        let ended = Ended::alone(id, executor, before.into(), allocation);
         AtOnce { page: None }.release(self, Ended { queue: self.read_queue(id), ..ended });
     }
 

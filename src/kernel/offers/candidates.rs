@@ -362,9 +362,11 @@ impl CandidateSet {
                 self.list.push(Candidate::new(at, position));
             }
         }
+        // Where one batch had something to record, the next one mostly has, too.
+        let records_ahead = !self.unrecorded.is_empty();
         self.unrecorded.clear();
         if !self.list.is_empty() {
-            self.compute_capacities(offers, policy, agent_cache, agents, now);
+            self.compute_capacities(offers, policy, agent_cache, agents, records_ahead, now);
         }
     }
 
@@ -397,13 +399,15 @@ impl CandidateSet {
         }
     }
 
-    /// Computes the capacity of each candidate; there is at least one.
+    /// Computes the capacity of each candidate; there is at least one. With `records_ahead`, their agents' records are
+    /// asked for, too.
     fn compute_capacities(
         &mut self,
         offers: &[Offer<'_>],
         policy: &Policy,
         agent_cache: &mut AgentCache,
         agents: &AgentTable,
+        records_ahead: bool,
         now: Timestamp,
     ) {
         // A loop of its own: it reads lines that other threads write, and the processor can wait for several of them at
@@ -415,6 +419,9 @@ impl CandidateSet {
             let Some(capacity) = known else { continue };
             match capacity {
                 Ok((agent, capacity)) => {
+                    if records_ahead {
+                        agents.prefetch_record(agent);
+                    }
                     candidate.agent = agent;
                     candidate.agent_capacity = u32::from(capacity.executors);
                     candidate.recorded = capacity.offered;

@@ -29,9 +29,6 @@ use crate::offer::{Attribute, AttributeValue, Offer, Resource, ResourceKind};
 use crate::sync::Ordering;
 use crate::time::Timestamp;
 
-/// The number of agents whose records are asked for ahead of their use.
-const PREFETCHED: usize = 16;
-
 impl Core {
     /// Records what the batch's agents offer, where that has changed. An agent that another thread is recording, or
     /// whose details a report reads if they have changed, is left for its next offer.
@@ -72,13 +69,8 @@ impl Core {
             let fingerprint = OfferFingerprint::new(policy);
             self.record_parts(&batch, candidates, agent_cache, fingerprint);
         } else {
-            for some in candidates.unrecorded.chunks(PREFETCHED) {
-                for Unrecorded { candidate, .. } in some {
-                    self.agents.prefetch_record(candidates.list[*candidate as usize].agent);
-                }
-                for Unrecorded { candidate, offered, .. } in some {
-                    self.record_agent(&batch, candidates, agent_cache, &[*candidate], *offered);
-                }
+            for Unrecorded { candidate, offered, .. } in &candidates.unrecorded {
+                self.record_agent(&batch, candidates, agent_cache, &[*candidate], *offered);
             }
         }
     }

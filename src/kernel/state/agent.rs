@@ -20,7 +20,6 @@
 //! | tick | [`AgentCell::retire`]: compare-exchange | AcqRel | `reserve`: fails from now on |
 //! | a sweep, a report, the setter of wanted hosts | [`AgentCell::stale`], [`AgentCell::executors`], [`AgentCell::holder`], [`AgentCell::exclusion`]: load | Acquire | `activate`, `release` and the changes above |
 //! | a report | [`AgentCell::view`]: load, loads of the other words, [`AgentCell::is_current`] | Acquire, with a fence before the last | the fences in `prepare` and `readmit`: no word of the cell's next agent is taken for this one's |
-//! | any that is about to change the word | [`AgentCell::prefetch`]: load | Relaxed | nothing: the value isn't used |
 //!
 //! Rarely used fields (the name, the times of failures) are behind a lock that the offer path doesn't take. Failures,
 //! exclusions and suspicions are recorded under it, [`AgentCell::readmit`] ends them under it, and
@@ -258,11 +257,6 @@ impl AgentCell {
     pub(crate) fn release(&self, executors: u32) {
         let before = self.word.fetch_sub(u64::from(executors), Ordering::Release);
         debug_assert!(before & EXECUTORS_MASK >= u64::from(executors), "released too many");
-    }
-
-    /// Reads the word only to load its cache line before it is changed.
-    pub(crate) fn prefetch(&self) {
-        std::hint::black_box(self.word.load(Ordering::Relaxed));
     }
 
     /// Records the failure of an executor that the caller still holds: for a while other agents are used first, until

@@ -9,7 +9,7 @@ use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use crate::sync::{AtomicU64, Map, Ordering};
+use crate::sync::{AtomicU64, Map, Ordering, prefetch};
 
 pub(crate) use super::agent::{AgentCapacity, AgentRefusal};
 use super::agent::{AgentCell, AgentName, AgentView};
@@ -266,10 +266,11 @@ impl AgentTable {
         }
     }
 
-    /// Loads the agent's cache line, which is about to be changed.
+    /// Asks memory for the agent's cell.
+    #[inline]
     pub(crate) fn prefetch(&self, index: u32) {
         if let Some(cell) = self.cells.get(index) {
-            cell.prefetch();
+            prefetch(cell);
         }
     }
 

@@ -24,7 +24,7 @@
 //! whose thread had acquired that. A write that is undone stores no word, so a number that comes again stands for the
 //! same words.
 
-use crate::sync::{AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU64, Ordering, fence, prefetch};
 
 /// How often a reader tries while the writer writes.
 const TRIES: usize = if cfg!(all(loom, test)) { 1 } else { 16 };
@@ -79,8 +79,7 @@ impl<const WORDS: usize> Seqlock<WORDS> {
     /// Asks memory for the words.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        // Relaxed: what is loaded isn't used.
-        std::hint::black_box(self.sequence.load(Ordering::Relaxed));
+        prefetch(self);
     }
 
     /// Returns the words of one write. `None` if there was none, or if words were being written at each try.
