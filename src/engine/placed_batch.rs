@@ -11,6 +11,9 @@ use crate::ids::ExecutorId;
 use crate::offer::Offer;
 use crate::resources::ExecutorResources;
 
+/// By how many digits the numbers in an executor's id may be longer than those of the batch's first.
+const DIGITS_MORE: usize = 2;
+
 /// Executors that were placed, in the order of their ACCEPTs.
 #[derive(Debug, Default)]
 pub(crate) struct PlacedBatch {
@@ -64,6 +67,11 @@ impl PlacedBatch {
             agent_id_end,
             hostname_end,
         });
+        if let [first] = &*self.rows {
+            // The others' texts are about as long: numbers may have a few digits more.
+            let each = first.hostname_end - first.start + DIGITS_MORE;
+            self.text.reserve(each * (self.rows.capacity() - 1));
+        }
     }
 
     /// The number of executors.

@@ -125,11 +125,10 @@ impl Launcher for CommandTemplate {
             port.as_deref(),
         ];
         let mut environment = Vec::with_capacity(values.len() + self.environment.len());
-        for (name, value) in VARIABLES.iter().zip(values) {
-            if let Some(value) = value {
-                environment.push((Cow::Borrowed(*name), value.to_owned()));
-            }
-        }
+        let variables = VARIABLES.iter().zip(values);
+        environment.extend(
+            variables.filter_map(|(name, value)| Some((Cow::Borrowed(*name), value?.to_owned()))),
+        );
         let words: [Option<Cow<'_, str>>; PLACEHOLDERS.len()] = std::array::from_fn(|position| {
             let is_word = FROM_CLUSTER.contains(&position) && self.contained[position];
             values[position].map(|value| if is_word { word(value) } else { Cow::Borrowed(value) })

@@ -130,6 +130,7 @@ impl Core {
     /// executor.
     fn locate(&self, updates: &[StatusUpdate<'_>]) -> [Option<Found<'_>>; UPDATES_AHEAD] {
         let mut located = [None; UPDATES_AHEAD];
+        let marks = self.tags.get();
         for (located, update) in located.iter_mut().zip(updates) {
             match self.ids.parse(update.executor) {
                 Some(Parsed::Id(id)) => {
@@ -140,8 +141,11 @@ impl Core {
                 Some(Parsed::Sequence(sequence)) => *located = self.locate_by_number(sequence),
                 None => {}
             }
-            if let Some((_, executor)) = located {
+            if let Some((id, executor)) = located {
                 prefetch(*executor);
+                if let Some(marks) = marks {
+                    marks.prefetch(id.slot);
+                }
             }
         }
         for (found, update) in located.iter().zip(updates) {

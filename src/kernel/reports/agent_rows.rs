@@ -8,8 +8,12 @@ use super::agent_state::AgentState;
 use crate::kernel::state::agent::AgentCell;
 use crate::kernel::state::agent_binding::NO_AGENT;
 use crate::kernel::state::agents::AgentTable;
-use crate::sync::{Mutex, lock};
+use crate::sync::{Mutex, lock, prefetch};
 use crate::time::Timestamp;
+
+/// The number of agents whose texts are asked for ahead: counting an owner of a text waits for its line, and nothing
+/// passes it.
+const TEXTS_AHEAD: usize = 8;
 
 /// What the agent in a cell is called.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +22,14 @@ struct KnownName {
     generation: u64,
     /// The id and the host name; none if no agent is there.
     names: Option<(Arc<str>, Arc<str>)>,
+}
+
+/// Asks memory for a text, and with it for the count of its owners.
+#[inline]
+fn prefetch_text(text: &str) {
+    if let Some(first) = text.as_bytes().first() {
+        prefetch(first);
+    }
 }
 
 impl KnownName {
@@ -72,6 +84,11 @@ impl AgentRows {
                 known.resize(at + 1, KnownName::default());
             }
             end = at + 1;
+            let later = known.get(at + TEXTS_AHEAD).and_then(|later| later.names.as_ref());
+            if let Some((agent_id, hostname)) = later {
+                prefetch_text(agent_id);
+                prefetch_text(hostname);
+            }
             let Some(known) = known.get_mut(at) else { continue };
             let Some(view) = cell.view(now) else {
                 *known = KnownName::default();
@@ -85,6 +102,15 @@ impl AgentRows {
             states.push(AgentState { agent_id, hostname, executors, excluded_until });
         }
         known.truncate(end);
+    }
+
+    /// Asks memory for the text that [`AgentRows::id`] will return.
+    #[inline]
+    pub(super) fn prefetch(&self, cell: u32) {
+        let known = self.known.get(cell as usize).and_then(|known| known.names.as_ref());
+        if let Some((agent_id, _)) = known {
+            prefetch_text(agent_id);
+        }
     }
 
     /// Returns the id of the agent in the cell. That of no agent is empty.

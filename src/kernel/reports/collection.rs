@@ -18,11 +18,17 @@ use crate::kernel::state::admission::AdmissionState;
 use crate::kernel::state::executors::Allocation;
 use crate::sync::{Ordering, fence};
 
+/// The number of executors ahead of the one that is looked at again for which memory is asked.
+const EXECUTORS_AHEAD: usize = 8;
+
 /// What collects executors.
 pub(super) trait Collector {
     /// Called between the two looks, at each try, to read what belongs to the executors. What was collected at the try
     /// before is void.
     fn begin(&mut self, seen: &[SeenExecutor]);
+
+    /// Asks memory for what [`Collector::add`] will need for this executor.
+    fn prefetch(&self, _executor: &SeenExecutor) {}
 
     /// Called at the second look for each executor that is still there, in the order of the cells.
     fn add(&mut self, row: Row);
@@ -81,12 +87,16 @@ impl Core {
     ) -> bool {
         let mut is_same = true;
         let mut sums = CountedSums::default();
+        let mut later = seen.iter().skip(EXECUTORS_AHEAD);
         let mut seen = seen.iter().peekable();
         for (slot, executor) in self.executors.iter() {
             let Some(first) = seen.next_if(|first| first.slot == slot) else {
                 is_same &= !executor.seen().is_live();
                 continue;
             };
+            if let Some(later) = later.next() {
+                collector.prefetch(later);
+            }
             let Allocation { agent, resources } = executor.allocation();
             let launched = executor.launched();
             // Acquire: pairs with the fence in `ExecutorCell::before_reserving`. If something above is of the cell's

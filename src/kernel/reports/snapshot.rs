@@ -198,6 +198,11 @@ impl Collector for Views<'_> {
     }
 
     #[inline]
+    fn prefetch(&self, executor: &SeenExecutor) {
+        self.agents.prefetch(executor.agent);
+    }
+
+    #[inline]
     fn add(&mut self, row: Row) {
         let phase = match row.stage {
             CellStage::Launching => Phase::Launching,

@@ -15,7 +15,7 @@ use super::slab::{SEGMENTS, first, length, place};
 use crate::config::QueueId;
 use crate::ids::ExecutorId;
 use crate::limits::QUEUES_MAX;
-use crate::sync::{AtomicU64, Ordering, UntrackedOnceLock};
+use crate::sync::{AtomicU64, Ordering, UntrackedOnceLock, prefetch};
 
 /// Above the sequence number: whether there is a tag, and above that the number of the queue plus 1, or 0.
 const TAG_SHIFT: u32 = 55;
@@ -109,11 +109,25 @@ impl TagTable {
         TagCursor { table: self, first: 0, entries: &[] }
     }
 
+    /// The entry of the cell with this index, if there is a mark in its segment.
+    #[inline]
+    fn entry(&self, slot: u32) -> Option<&TagEntry> {
+        let (segment, offset) = place::<ExecutorCell>(slot);
+        self.0.get(segment)?.get()?.get(offset)
+    }
+
+    /// Asks memory for the mark of the executor in the cell with this index.
+    #[inline]
+    pub(crate) fn prefetch(&self, slot: u32) {
+        if let Some(entry) = self.entry(slot) {
+            prefetch(entry);
+        }
+    }
+
     /// The mark of the executor, if it has one. See the module's head for when that holds.
     #[cold]
     pub(crate) fn get(&self, id: ExecutorId) -> Option<ExecutorMark> {
-        let (segment, offset) = place::<ExecutorCell>(id.slot);
-        let entry = self.0.get(segment)?.get()?.get(offset)?;
+        let entry = self.entry(id.slot)?;
         // Relaxed: see the module's head.
         let word = entry.sequence.load(Ordering::Relaxed);
         let is_own = word & SEQUENCE_MASK == id.sequence;
