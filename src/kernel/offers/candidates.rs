@@ -410,18 +410,17 @@ impl CandidateSet {
         records_ahead: bool,
         now: Timestamp,
     ) {
-        // A loop of its own: it reads lines that other threads write, and the processor can wait for several of them at
-        // a time.
+        // A loop of its own: it reads lines that other threads write, and several of them can come at a time.
         for candidate in &mut self.list {
             let first = &offers[candidate.first as usize];
             let known = agent_cache.capacity(candidate.cache_position, agents, first, now);
             // None if its agent isn't known yet.
             let Some(capacity) = known else { continue };
+            if records_ahead && let Ok((agent, _)) = capacity {
+                agents.prefetch_record(agent);
+            }
             match capacity {
                 Ok((agent, capacity)) => {
-                    if records_ahead {
-                        agents.prefetch_record(agent);
-                    }
                     candidate.agent = agent;
                     candidate.agent_capacity = u32::from(capacity.executors);
                     candidate.recorded = capacity.offered;
