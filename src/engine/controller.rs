@@ -16,6 +16,7 @@ use super::notice::Notice;
 use super::reconciliation::Reconciliation;
 use super::recorded_kernel::RecordedKernel;
 use super::sinks::CallSink;
+use super::unknown_executors::UnknownExecutors;
 use super::unreadable_offers::{RefusedOffer, UnreadableReports};
 use crate::config::ExecutorCores;
 use crate::ids::ExecutorId;
@@ -58,6 +59,7 @@ pub(crate) struct Controller {
     reconciliation: Reconciliation,
     unreadable_reports: UnreadableReports,
     misattributed_updates: MisattributedUpdates,
+    unknown_executors: UnknownExecutors,
     avoided_agents: AvoidedAgents,
 }
 
@@ -76,6 +78,7 @@ impl Controller {
             reconciliation: Reconciliation::default(),
             unreadable_reports: UnreadableReports::default(),
             misattributed_updates: MisattributedUpdates::default(),
+            unknown_executors: UnknownExecutors::default(),
             avoided_agents: AvoidedAgents::default(),
         }
     }
@@ -209,8 +212,15 @@ impl Controller {
         } else if outcome.kill {
             let agent_id = update.named_agent();
             let grace = self.options.kill_grace;
-            if let Some(why) = self.kills.kill_unknown(&update.executor, agent_id, grace, now, out)
-            {
+            let is_new = !self.kills.has(&update.executor);
+            let excess = self.kills.kill_unknown(&update.executor, agent_id, grace, now, out);
+            let unknown = match outcome.change {
+                Change::UnknownExecutor if is_new => {
+                    self.unknown_executors.count(&update.executor, agent_id)
+                }
+                _ => None,
+            };
+            for why in unknown.into_iter().chain(excess) {
                 out.notice(Notice::CallFailed { why });
             }
         } else if !update.state.alive() {
@@ -505,7 +515,12 @@ mod tests {
         let mut controller = controller(0);
         let mut log = Log::default();
         send_update(&mut controller, "77", TaskState::Running, at(1), &mut log);
-        assert_eq!(log.0, ["kill 77"]);
+        let report = "report: executor 77 on agent S77, which this framework doesn't have, is reported to run, and is \
+                      killed";
+        assert_eq!(log.0, ["kill 77", report]);
+        log.0.clear();
+        send_update(&mut controller, "77", TaskState::Running, at(1), &mut log);
+        assert_eq!(log.0, ["kill 77"], "it is reported once");
         assert_eq!(kills(run_seconds(&mut controller, 1, 100)), ["16: kill 77", "46: kill 77"]);
         send_update(&mut controller, "77", TaskState::Gone, at(100), &mut log);
         assert_eq!(kills(run_seconds(&mut controller, 100, 1_000)), [""; 0]);
@@ -534,7 +549,7 @@ mod tests {
             );
         }
         let is_report = |line: &&String| line.starts_with("report: ");
-        assert_eq!(log.0.iter().filter(is_report).count(), 1);
+        assert_eq!(log.0.iter().filter(is_report).count(), 1 + 5, "at powers of ten, and once");
         let is_kill = |line: &&String| line.starts_with("kill ");
         assert_eq!(log.0.iter().filter(is_kill).count(), UNKNOWN_MAX + more);
         assert_eq!(kills(run_seconds(&mut controller, 16, 17)).len(), UNKNOWN_MAX);

@@ -133,6 +133,11 @@ impl KillRetries {
         self.unknown -= usize::from(former.is_some_and(|kill| kill.is_unknown()));
     }
 
+    /// Whether an executor is being killed.
+    pub(super) fn has(&self, executor: &str) -> bool {
+        self.open.contains_key(executor)
+    }
+
     /// Kills an unknown executor, which the kernel doesn't count. Beyond [`UNKNOWN_MAX`] of them the kill isn't
     /// repeated; returns the report of that, once.
     pub(super) fn kill_unknown(

@@ -26,7 +26,7 @@
 //! | `inbox`, `control`, `controller` | the control thread's queue, its loop, and what it does |
 //! | `reconciliation`, `kill_retry`, `launches` | parts of the controller: questions, kills, and what they wait for |
 //! | `late_binding`, `agent_facts`, `avoided_agents` | executors whose agents the cluster chooses, and agents that it must avoid |
-//! | `misattributed` | updates of agents that don't have the executor |
+//! | `misattributed`, `unknown_executors` | updates of agents that don't have the executor, and of executors that nobody has |
 //! | `gate`, `shutdown` | no call after the manager's stop; the steps of the end |
 //! | `recorded_kernel`, `journal` | the kernel, and the record of what is done with it |
 //! | `trace` | events for the crate `tracing`, with the feature of that name |
@@ -68,6 +68,7 @@ mod task_chooser;
 mod threads;
 pub(crate) mod trace;
 mod undecided_ends;
+mod unknown_executors;
 mod unreadable_offers;
 mod update;
 mod work_bounds;

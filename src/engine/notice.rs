@@ -181,10 +181,11 @@ pub enum Notice {
         /// How long they were refused for.
         refuse: Duration,
     },
-    /// The cluster manager could not carry out a call; or a subscriber of the crate `tracing` panicked, which is
-    /// reported once per engine.
+    /// The cluster manager could not carry out a call; or updates were of an agent that doesn't have the executor, or
+    /// of a running executor that the kernel doesn't know, each reported a bounded number of times; or a subscriber of
+    /// the crate `tracing` panicked, which is reported once per engine.
     CallFailed {
-        /// The call, or the subscriber, and the reason.
+        /// What failed, and the reason.
         why: String,
     },
     /// The journal was given up: further operations are not recorded. Comes at most once.

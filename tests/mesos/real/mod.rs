@@ -10,6 +10,8 @@ mod ending;
 mod endurance;
 #[path = "../../support/eventually.rs"]
 mod eventually;
+mod impostors;
+mod killed_runs;
 mod listed;
 mod masters;
 mod mesos_programs;

@@ -119,10 +119,11 @@ impl Program {
         ended
     }
 
-    /// Kills the process with SIGKILL.
-    pub(crate) fn kill(mut self) {
+    /// Kills the process with SIGKILL. Returns its output on standard error.
+    pub(crate) fn kill(mut self) -> String {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+        self.errors.take().unwrap().join().unwrap()
     }
 
     /// Waits for the end.

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde_json::{Value, json};
 
 use super::cluster::{ClusterPrograms, Setup, processes_within};
@@ -129,9 +129,14 @@ impl ClusterPrograms for StandalonePrograms {
         };
         let child = running.get_mut(name).unwrap();
         kill_process(Pid::from_child(child), signal).unwrap();
-        if verb == "kill" {
-            child.wait().unwrap();
-            running.remove(name);
+        match verb {
+            "kill" => {
+                child.wait().unwrap();
+                running.remove(name);
+            }
+            // Until all of its threads have stopped.
+            "pause" => drop(waitpid(Some(Pid::from_child(child)), WaitOptions::UNTRACED).unwrap()),
+            _ => {}
         }
     }
 

@@ -40,7 +40,7 @@ fn tasks(log: &str, go: &str) -> String {
 }
 
 /// The processes of hosts whose working directories are on this agent.
-fn hosts_of(cluster: &RealCluster, agent: &str) -> Vec<u32> {
+pub(super) fn hosts_of(cluster: &RealCluster, agent: &str) -> Vec<u32> {
     let folder = cluster.folder().join("agents").join(agent);
     let processes = super::cluster::processes_within(&folder).into_iter();
     let hosts = processes.filter(|(_, _, command)| command.trim_end().ends_with(" task-host"));
@@ -48,7 +48,7 @@ fn hosts_of(cluster: &RealCluster, agent: &str) -> Vec<u32> {
 }
 
 /// The held tasks whose last attempt is on this agent.
-fn held_on(cluster: &RealCluster, agent: &str) -> Vec<String> {
+pub(super) fn held_on(cluster: &RealCluster, agent: &str) -> Vec<String> {
     let last = last_results(cluster).into_iter();
     let there = last.filter(|(id, line)| id.starts_with("held-") && line["agent"] == agent);
     there.map(|(id, _)| id).collect()

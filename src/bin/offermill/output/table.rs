@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use console::{Style, Term};
+use console::{Style, Term, measure_text_width};
 use offermill::Timestamp;
 
 use crate::model::event::{EventSeverity, TimedEvent};
@@ -102,14 +102,14 @@ impl TableRenderer {
         }
         text.push('\r');
         for line in std::mem::take(&mut self.pending).as_str().lines() {
-            let _infallible = writeln!(text, "{line}{CLEAR_LINE_END}");
+            let _infallible = writeln!(text, "{line}{}", clear_after(line, columns));
         }
         let left_out = match std::mem::take(&mut self.pending_left_out) {
             0 => None,
             lines => Some(StyledText::plain(&format!("… {}", left_out(lines)))),
         };
         for line in left_out.iter().chain(lines) {
-            let _infallible = writeln!(text, "{line}{CLEAR_LINE_END}");
+            let _infallible = writeln!(text, "{line}{}", clear_after(line.as_str(), columns));
         }
         text.push_str(CLEAR_BELOW);
         self.drawn = lines.iter().map(StyledText::width).collect();
@@ -145,6 +145,15 @@ impl TableRenderer {
         lines.push(heading.and(&format!(" {rate}, {offers}")));
         lines.truncate(rows);
         lines.iter().map(|line| line.truncated(columns)).collect()
+    }
+}
+
+/// Clears what is behind a line. Nothing is if it fills its last row: the cursor is at its last character then, which
+/// would be cleared.
+fn clear_after(line: &str, columns: usize) -> &'static str {
+    match measure_text_width(line) {
+        width if width > 0 && width.is_multiple_of(columns) => "",
+        _ => CLEAR_LINE_END,
     }
 }
 

@@ -1,0 +1,49 @@
+//! Executors that run though the kernel doesn't know them, each of which is killed, and the reports of that: one for
+//! the first, and one whenever their number reaches a power of ten.
+
+/// The number of them so far.
+#[derive(Debug, Default)]
+pub(super) struct UnknownExecutors {
+    killed: u64,
+}
+
+impl UnknownExecutors {
+    /// Counts one that is killed, and that an agent has reported if one is named. Returns the report, if one is due.
+    pub(super) fn count(&mut self, executor: &str, agent_id: Option<&str>) -> Option<String> {
+        self.killed = self.killed.saturating_add(1);
+        let on = agent_id.map_or_else(String::new, |id| format!(" on agent {id}"));
+        let what = format!("executor {executor}{on}, which this framework doesn't have");
+        match self.killed {
+            1 => Some(format!("{what}, is reported to run, and is killed")),
+            killed if killed == 10_u64.pow(killed.ilog10()) => Some(format!(
+                "{killed} unknown executors were killed so far, the last one was {what}"
+            )),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+
+    /// Goal: executors without end make a bounded number of reports, which say who is killed. Method: a hundred
+    /// thousand, with an agent and without.
+    #[test]
+    fn reports_are_bounded() {
+        let mut unknown = UnknownExecutors::default();
+        let reports: Vec<_> = (1..=100_000)
+            .filter_map(|number| {
+                unknown.count(&format!("e-{number}"), (number < 100).then_some("S1"))
+            })
+            .collect();
+        let expected = [
+            "executor e-1 on agent S1, which this framework doesn't have, is reported to run, and is killed",
+            "10 unknown executors were killed so far, the last one was executor e-10 on agent S1, which this framework \
+             doesn't have",
+        ];
+        assert_eq!(reports[..2], expected);
+        assert_eq!(reports.len(), 6, "{reports:#?}");
+    }
+}
