@@ -5,7 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::placeholder_text::PlaceholderText;
-use super::{Command, CommandForm, LaunchContext, Launcher, Setup, ShellPrologue};
+use super::{
+    Command, CommandForm, EnvironmentVariable, LaunchContext, Launcher, Setup, ShellPrologue,
+};
 
 /// The names of the placeholders of a [`CommandTemplate`], without braces.
 pub const PLACEHOLDERS: [&str; 7] =
@@ -125,10 +127,14 @@ impl Launcher for CommandTemplate {
             port.as_deref(),
         ];
         let mut environment = Vec::with_capacity(values.len() + self.environment.len());
-        let variables = VARIABLES.iter().zip(values);
-        environment.extend(
-            variables.filter_map(|(name, value)| Some((Cow::Borrowed(*name), value?.to_owned()))),
-        );
+        let known = VARIABLES.iter().zip(values).filter_map(|(name, value)| Some((*name, value?)));
+        // Written where they stay: a processor waits when what it has just written in small pieces is moved in large
+        // ones.
+        environment.resize_with(known.clone().count(), EnvironmentVariable::default);
+        for ((name, value), variable) in known.zip(&mut environment) {
+            variable.0 = Cow::Borrowed(name);
+            variable.1.push_str(value);
+        }
         let words: [Option<Cow<'_, str>>; PLACEHOLDERS.len()] = std::array::from_fn(|position| {
             let is_word = FROM_CLUSTER.contains(&position) && self.contained[position];
             values[position].map(|value| if is_word { word(value) } else { Cow::Borrowed(value) })
