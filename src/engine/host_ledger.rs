@@ -96,7 +96,16 @@ struct LiveHost {
     /// Empty before its command is made.
     executor: Arc<str>,
     has_run: bool,
+    /// Until when the ends of tasks may wait for the host's own end, as long as it hasn't run.
+    decides_until: Timestamp,
     idleness: HostIdleness,
+}
+
+impl LiveHost {
+    /// Whether its end is to decide about tasks that are gone with it. If it were ended as idle, that would say nothing.
+    fn is_decisive(&self, now: Timestamp) -> bool {
+        !self.has_run && now < self.decides_until
+    }
 }
 
 #[derive(Debug)]
@@ -284,7 +293,9 @@ impl HostLedger {
         let agent_id = agent_id.to_owned();
         self.of_agent.insert(agent_id.clone(), tag);
         let (executor, idleness) = (Arc::default(), HostIdleness::default());
-        self.live.insert(tag, LiveHost { host, agent_id, executor, has_run: false, idleness });
+        let (has_run, decides_until) = (false, Timestamp::ORIGIN);
+        let live = LiveHost { host, agent_id, executor, has_run, decides_until, idleness };
+        self.live.insert(tag, live);
     }
 
     /// A pick was not placed. Returns whether it is a task.
@@ -378,6 +389,13 @@ impl HostLedger {
         self.live.get(&tag).map(|host| &*host.agent_id)
     }
 
+    /// The ends of tasks wait for that of this host until then, if it doesn't run before: so long it isn't idle.
+    pub(super) fn keep_deciding(&mut self, tag: u64, until: Timestamp) {
+        if let Some(host) = self.live.get_mut(&tag) {
+            host.decides_until = until;
+        }
+    }
+
     /// The tag of the host that this executor is, and the agent that it is on; `None` if it is none, or not any more.
     #[must_use]
     pub fn host(&self, executor: &str) -> Option<(u64, &str)> {
@@ -411,6 +429,8 @@ impl HostLedger {
     }
 
     /// Has the hosts that were idle for long enough take no more tasks. Returns their executors, which are to be ended.
+    ///
+    /// A host isn't idle while an [undecided](super::TaskStart::Undecided) end of a task waits for the host's own end.
     #[must_use]
     pub fn end_idle(&mut self, now: Timestamp) -> Vec<String> {
         self.end_idle_after(now, Duration::MAX)
@@ -424,6 +444,9 @@ impl HostLedger {
         let mut ended = Vec::new();
         // Before its launch is sent, a host has no name to be ended by.
         for host in self.live.values_mut().filter(|host| !host.executor.is_empty()) {
+            if host.is_decisive(now) {
+                continue;
+            }
             if host.idleness.end_after(timeout, &host.host, now) {
                 ended.push(host.executor.to_string());
             }

@@ -496,7 +496,11 @@ mod tests {
     impl Queued {
         /// Tasks have 500 thousandths of a core and more, two cores together if they are capped.
         fn new(hosts: bool, capped: bool) -> Queued {
-            let terms = || HostTerms::new(vec!["host".to_owned()]);
+            let terms = || {
+                // Less than an end of a task waits for that of its host.
+                let idle_timeout = Duration::from_secs(20);
+                HostTerms { idle_timeout, ..HostTerms::new(vec!["host".to_owned()]) }
+            };
             let (queue, ends) = WorkQueue::new(hosts.then(terms));
             let config = Config::builder()
                 .smallest_task(MilliCpus::from_millis(500), Mebibytes::new(8))
@@ -575,6 +579,12 @@ mod tests {
 
         fn tell_decided(&self) {
             self.queue.state().tell_decided(self.now.get());
+        }
+
+        /// The hosts that are ended because they are idle.
+        fn end_idle(&self) -> Vec<String> {
+            let now = self.now.get();
+            self.queue.state().hosts.iter_mut().flat_map(|hosts| hosts.end_idle(now)).collect()
         }
 
         fn update_as(&self, executor: &str, state: TaskState, change: Change) {
@@ -947,6 +957,41 @@ mod tests {
         assert!(queued.ends.recv().is_err());
     }
 
+    /// Goal: a host that starts isn't ended as idle while the end of a task waits for its own, however short its
+    /// time-out is, so that what never began is put back; it is idle from when nothing waits for it. Method: the end of
+    /// the only task of a host; looks for idle hosts until the host fails, runs, or a minute is over.
+    #[test]
+    fn a_host_that_decides_is_not_idle() {
+        for (news, expected) in
+            [(Some(TaskState::Failed), (1, 0)), (Some(TaskState::Running), (0, 0)), (None, (0, 0))]
+        {
+            let queued = Queued::new(true, false);
+            assert!(queued.push(0, 0, 500));
+            let mut placed = queued.offer("S1", 4.0);
+            placed.sort_unstable();
+            let host = placed.pop().unwrap().1;
+            queued.update_for(&placed[0].1, TaskState::Gone, UpdateReason::Other);
+            for _ in 0..59 {
+                assert_eq!(queued.end_idle(), [] as [&str; 0], "{news:?}");
+                queued.sleep(1);
+            }
+            assert_eq!(queued.tasks(), (0, 1));
+            match news {
+                Some(TaskState::Running) => {
+                    queued.update_as(&host, TaskState::Running, Change::Running);
+                }
+                Some(state) => queued.update_as(&host, state, Change::Ended(Fate::Failed)),
+                None => queued.sleep(1),
+            }
+            queued.tell_decided();
+            assert_eq!(queued.tasks(), expected, "{news:?}");
+            assert_eq!(queued.end_idle(), [] as [&str; 0], "{news:?}");
+            queued.sleep(20);
+            let ended = usize::from(news != Some(TaskState::Failed));
+            assert_eq!(queued.end_idle(), vec![host; ended], "{news:?}");
+        }
+    }
+
     /// Goal: what is told of executors of a former run decides nothing for those of this one, even if they have their
     /// tags. Method: a host and a task that are adopted, with the tags of a host and a task that are in flight, and
     /// their ends; then the own ones.
@@ -1150,6 +1195,18 @@ mod tests {
             self.queued.told(&executor, state, Change::Ended(fate), reason);
         }
 
+        /// Has idle hosts end, in which no task may be, and none be waited for.
+        fn end_idle(&mut self) {
+            for executor in self.queued.end_idle() {
+                let at = self.hosts.iter().position(|host| host.0 == executor).unwrap();
+                let undecided = self.undecided.iter().map(|(task, _)| task);
+                let mut tasks = self.in_flight.iter().chain(undecided);
+                assert!(tasks.all(|task| task.host != Some(at)), "{executor} isn't idle");
+                self.hosts[at].2 = ModelHost::Ended;
+                self.queued.update_as(&executor, TaskState::Killed, Change::Ended(Fate::Killed));
+            }
+        }
+
         fn decide(&mut self, lost_agent: Option<u8>) {
             for (task, until) in std::mem::take(&mut self.undecided) {
                 let Some((_, agent, host)) = task.host.map(|host| self.hosts[host].clone()) else {
@@ -1196,6 +1253,7 @@ mod tests {
                     self.queued.sleep(seconds.into());
                     self.queued.tell_decided();
                     self.decide(None);
+                    self.end_idle();
                 }
                 WorkStep::LateEnd(at) => {
                     let at = usize::from(at).checked_rem(self.given_up.len());
@@ -1259,7 +1317,7 @@ mod tests {
     proptest! {
         /// Goal: each attempt has one end, which is received once, or was put back and counted; a task waits, is in
         /// flight or isn't in the queue, as a plain list of tasks says; one that was never started waits again, and of
-        /// one that is gone with its host, the host says whether it was; what is said of an attempt that was given up
+        /// one that is gone with its host, the host says whether it was, and isn't ended as idle before; what is said of an attempt that was given up
         /// says nothing of later ones.
         /// Method: random pushes, offers, ends and losses of tasks and hosts in any order, with hosts and without, with
         /// a cap and without; in the end all that waits starts.

@@ -117,7 +117,7 @@ impl WorkState {
         if self.kept.contains_key(&tag) {
             return StartNews::Untold;
         }
-        match self.pauses.start_of(self.hosts.as_ref(), tag, end, at) {
+        match self.pauses.start_of(self.hosts.as_mut(), tag, end, at) {
             TaskStart::Possible => StartNews::Nothing,
             TaskStart::Undecided => {
                 self.kept.insert(tag, KeptEnd { at, notice: notice.clone() });

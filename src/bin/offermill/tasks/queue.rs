@@ -944,13 +944,46 @@ mod tests {
         assert_eq!([0, 1, 2].map(|time| queue.end_idle_hosts(at(time)).len()), [0, 0, 1]);
     }
 
+    /// Goal: a host that starts isn't ended as idle while the end of a task waits for its own. Method: the end of its
+    /// only task, a time-out shorter than that waits, and then the host's end before it ran.
+    #[test]
+    fn hosts_that_decide_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut terms = host_terms();
+        terms.idle_timeout = Duration::from_secs(1);
+        let queue = queue_in(folder.path(), Some(terms));
+        assert_eq!(pick(&queue), [1, 0], "the host and the task");
+        host_launched(&queue, "h", 1);
+        queue.placed(&tagged("t", 0, ExecutorState::Starting));
+        let unstarted = |name, tag, state, unstarted| ExecutorRecord {
+            unstarted: Some(unstarted),
+            ..tagged(name, tag, state)
+        };
+        let gone = unstarted("t", 0, ExecutorState::Lost, UnstartedEnd::Gone);
+        assert_eq!(queue.ended(&gone, None), []);
+        for seconds in 0..59 {
+            let now = Timestamp::ORIGIN.plus(Duration::from_secs(seconds));
+            assert_eq!(queue.end_idle_hosts(now), [] as [&str; 0]);
+            assert_eq!(queue.take_decided(now), []);
+        }
+        queue.host_changed(&unstarted("h", 1, ExecutorState::Failed, UnstartedEnd::Failed));
+        let events = queue.take_decided(Timestamp::ORIGIN.plus(Duration::from_secs(59)));
+        let changes: Vec<TaskChange> = events.iter().map(|event| event.what).collect();
+        assert_eq!(changes, [TaskChange::NotStarted]);
+    }
+
     /// A host that was picked is launched and runs.
     fn host_runs(queue: &TaskQueue, executor: &str, tag: u64) {
+        host_launched(queue, executor, tag);
+        queue.host_changed(&tagged(executor, tag, ExecutorState::Running));
+    }
+
+    /// A host that was picked is launched.
+    fn host_launched(queue: &TaskQueue, executor: &str, tag: u64) {
         let (cores, memory) = (MilliCpus::from_millis(100), Mebibytes::new(32));
         let mut context = LaunchContext::new(executor, "S1", "agent-1", cores, memory);
         context.tag = Some(tag);
         assert_eq!(queue.command(&context).hosting, Hosting::Host);
-        queue.host_changed(&tagged(executor, tag, ExecutorState::Running));
     }
 
     /// A task that was picked is placed and finishes.

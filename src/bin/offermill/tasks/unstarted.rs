@@ -73,7 +73,7 @@ impl TaskQueue {
         if state.is_stopping || state.progress[number as usize].is_killed {
             return None;
         }
-        let (hosts, tag, now) = (state.hosts.as_ref(), number.into(), record.changed_at);
+        let (hosts, tag, now) = (state.hosts.as_mut(), number.into(), record.changed_at);
         match state.pauses.start_of(hosts, tag, record.unstarted, now) {
             TaskStart::Possible => None,
             TaskStart::Never => Some(self.put_back_unstarted(state, number, record)),
