@@ -102,7 +102,8 @@ struct LiveHost {
 }
 
 impl LiveHost {
-    /// Whether its end is to decide about tasks that are gone with it. If it were ended as idle, that would say nothing.
+    /// Whether its end is to decide about tasks that are gone with it: if it were ended as idle, that would say
+    /// nothing.
     fn is_decisive(&self, now: Timestamp) -> bool {
         !self.has_run && now < self.decides_until
     }

@@ -1,19 +1,79 @@
-//! Whether a task of a [`WorkQueue`] may ever start within the caps and its queue's maximum.
+//! Whether a task of a [`WorkQueue`] may ever start: within the caps and its queue's maximum, and on some agent.
 
-use super::work_queue::WorkQueue;
+use std::collections::HashMap;
+
+use super::work_queue::{WorkQueue, WorkState};
 use crate::config::{Config, QueueId, Queues};
-use crate::kernel::{ResourceSums, Task};
+use crate::kernel::choosers::BatchCaps;
+use crate::kernel::{Picks, ResourceSums, Task};
+use crate::time::Timestamp;
 
 impl WorkQueue {
-    /// Why a task never starts, whatever agents offer, as a sentence: it alone, or with its host, is more than a cap or
-    /// its queue admits, its host is more than the default queue admits, or there is no such queue. `None` if it may
-    /// start, and as long as the queue isn't started, since the kernel's settings say it; later ones may say something
-    /// else.
+    /// Why a task never starts, as a sentence: it alone, or with its host, is more than a cap or its queue admits, its
+    /// host is more than the default queue admits, there is no such queue, or it [fits on no
+    /// agent](super::AgentSurvey) of all that have offered something: then the sentence names the nearest, and what it
+    /// lacks. `None` if it may start, and as long as the queue isn't started. Later settings and agents may have it
+    /// start.
+    ///
+    /// Which agents there are is known once offers have come for 30 s without a change of agents or settings. Offers
+    /// don't come at a cap. If the framework itself has them suppressed, call [`end_surplus`](WorkQueue::end_surplus)
+    /// meanwhile, which sees it.
     #[must_use]
     pub fn never_starts(&self, task: &Task) -> Option<String> {
-        let state = self.state();
-        let config = state.kernel.as_ref()?.config();
-        never_starts(task, state.hosts.as_ref().map(|hosts| hosts.host_sums()), &config)
+        let mut state = self.state();
+        let now = state.now;
+        let config = state.follow_settings(now)?;
+        state.why_never(task, &config)
+    }
+
+    /// The tasks that wait and [never start](WorkQueue::never_starts), in their order, each with the reason. Those that
+    /// are not to wait for other settings or larger agents are to be [removed](WorkQueue::remove).
+    #[must_use]
+    pub fn unstartable(&self) -> Vec<(Task, String)> {
+        let mut state = self.state();
+        let now = state.now;
+        let Some(config) = state.follow_settings(now) else { return Vec::new() };
+        let mut known: HashMap<(ResourceSums, u8), Option<String>> = HashMap::new();
+        let why = |task: Task| {
+            let alike = (task.sums(), task.queue.number());
+            let why = known.entry(alike).or_insert_with(|| state.why_never(&task, &config));
+            Some((task, why.clone()?))
+        };
+        state.waiting.all().into_iter().filter_map(why).collect()
+    }
+}
+
+impl WorkState {
+    fn why_never(&self, task: &Task, config: &Config) -> Option<String> {
+        let host = self.hosts.as_ref().map(|hosts| hosts.host_sums());
+        let beyond = never_starts(task, host, config);
+        beyond.or_else(|| self.survey.fits_nowhere(task.sums(), self.now))
+    }
+
+    /// Has the survey of agents begin again if the kernel's settings have changed, and stop if the caps leave nothing.
+    /// Returns the settings; `None` if the queue isn't started.
+    pub(super) fn follow_settings(&mut self, now: Timestamp) -> Option<Config> {
+        self.now = now.max(self.now);
+        let config = self.kernel.as_ref()?.config();
+        // Frameworks change the limit all the time. What matters of it is whether it leaves something.
+        let settings = Config { executor_limit: None, ..config.clone() };
+        if self.surveyed.as_ref() != Some(&settings) {
+            self.survey.stop();
+            self.surveyed = Some(settings);
+        }
+        let caps = self.caps();
+        self.follow_caps(caps, &Picks::new());
+        Some(config)
+    }
+
+    /// Has the survey of agents stop if the caps leave nothing beside what was picked: no offers come then.
+    pub(super) fn follow_caps(&mut self, mut caps: BatchCaps, picks: &Picks) {
+        let Some(settings) = &self.surveyed else { return };
+        let least = ResourceSums { cores: settings.cores_at_least(), ..ResourceSums::NONE };
+        let have_room = picks.iter().all(|pick| caps.take(pick.task.sums()));
+        if !have_room || !caps.take(least) {
+            self.survey.stop();
+        }
     }
 }
 

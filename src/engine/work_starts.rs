@@ -80,6 +80,7 @@ impl WorkState {
             }
             Notice::AgentLost { agent_id } => {
                 self.pauses.agent_lost(agent_id);
+                self.survey.agent_lost(agent_id, at);
                 StartNews::Decisive
             }
             _ => StartNews::Nothing,

@@ -51,8 +51,8 @@ impl Scene {
         self.state.lock().unwrap()
     }
 
-    /// Spreads up to `count` tasks over these agents, each a zone and its cores: picks and counts them under one hold of
-    /// the lock, commits them without it, and takes off what isn't placed.
+    /// Spreads up to `count` tasks over these agents, each a zone and its cores: picks and counts them under one hold
+    /// of the lock, commits them without it, and takes off what isn't placed.
     fn spread(&self, handler: &mut Handler, agents: &[(&'static str, u64)], count: u64) {
         let batch: Vec<OfferData> = (0..)
             .zip(agents)

@@ -22,8 +22,7 @@ impl TaskQueue {
     pub(crate) fn agent_lost(&self, agent_id: &str, now: Timestamp) {
         let mut state = self.lock();
         state.pauses.agent_lost(agent_id);
-        state.agents.lost(agent_id);
-        state.survey.changed(now);
+        state.survey.agent_lost(agent_id, now);
     }
 
     /// Tells the ends that were kept until it was known whether their attempts had begun, and aren't any longer: their

@@ -26,7 +26,6 @@ use crate::tasks::queue::{ResumedTasks, TaskQueue, TaskTerms};
 use crate::tasks::queue_check::QueueTotals;
 use crate::tasks::quotas::parse_bound_of_memory;
 use crate::tasks::read::read_tasks;
-use crate::tasks::ready::TaskSize;
 use crate::tasks::task::{TaskDefaults, TaskSpec};
 use crate::text::format::count;
 
@@ -267,7 +266,7 @@ fn report_too_large(draft: &mut SettingsDraft, list: &TaskList, hosts: Option<&H
         |task: &&TaskSpec| task.cores > cores || task.memory > memory || task.gpus > Gpus::ZERO;
     let too_large: Vec<&TaskSpec> = list.tasks.iter().filter(is_too_large).collect();
     let sentence = |task: &&TaskSpec| {
-        let size = TaskSize::of(task.sums()).sentence();
+        let size = task.sums();
         let (source, line, id) = (&list.source, task.line, &task.id);
         let have = format!("{cores:#} and {memory}");
         format!(
