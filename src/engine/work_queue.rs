@@ -45,7 +45,8 @@ use crate::time::Timestamp;
 ///
 /// A task that the caps or its queue never admit waits for ever, and so does one that is larger than all agents, as long
 /// as none comes that is large enough. [`unstartable`](WorkQueue::unstartable) lists them, each with the reason, such as
-/// the nearest agent and what that lacks: look at it now and then, and [`remove`](WorkQueue::remove) what is not to wait.
+/// the nearest agent and what that lacks: look at it now and then, and [`remove`](WorkQueue::remove) what is not to
+/// wait.
 ///
 /// Call [`end_surplus`](WorkQueue::end_surplus) now and then: it ends attempts that came back after they had been given
 /// up, beside which the next one runs, and hosts that are idle.

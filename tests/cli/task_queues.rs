@@ -106,7 +106,7 @@ fn settings_files_have_queues() {
     let shown = run_in_queues(&folder, &tasks, &[&settings[..], &["--print-config"]].concat());
     assert!(shown.output.contains("etl:max-cores=1; adhoc"), "{}", shown.output);
     let without = finish(&folder, &[&["run"][..], &settings, &["--", "true"]].concat());
-    let why = "offermill.queues (settings, line 1) is for tasks: it needs --tasks FILE";
+    let why = "offermill.queues (settings, line 1): say which of them executors are in";
     assert_eq!(without.code, Some(2), "{}", without.errors);
     assert!(without.errors.contains(why), "{}", without.errors);
 }

@@ -11,7 +11,8 @@ use offermill::http_server::raise_open_files;
 use crate::model::target::RunTarget;
 use crate::record::{self, JournalFiles};
 use crate::settings::checks::{
-    allocation, containers, executors, http, kubernetes, limits, mesos, spark, tasks,
+    allocation, containers, executor_queue, executors, http, kubernetes, limits, mesos, spark,
+    tasks,
 };
 use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
@@ -108,6 +109,9 @@ fn check(
     let builder = limits::check_caps(draft, config_builder(draft, limit, exclusion));
     let built = is_readable.then(|| builder.build());
     let config = built.and_then(|built| built.map_err(|error| draft.report_error(&error)).ok());
+    if let (Some(config), None) = (&config, &arguments.tasks) {
+        executor_queue::check_room(draft, config);
+    }
     // The following checks would only repeat these problems.
     if !draft.problems.is_empty() {
         return None;

@@ -43,6 +43,7 @@ const OF_EXECUTORS: &[&str] = &[
     "offermill.kubernetes.",
     "offermill.spark.",
     "offermill.mesos.frameworkIdFile",
+    "offermill.executorQueue",
 ];
 
 /// Keys of the exclusion of agents, which tasks use only if the number of failures was given.

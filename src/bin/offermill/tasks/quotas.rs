@@ -1,7 +1,7 @@
 //! The queues that tasks are in (`--queues`): parsing their bounds, and changing them.
 
 use offermill::config::text::{parse_cores, parse_memory};
-use offermill::config::{Queue, QueueId, Queues};
+use offermill::config::{ExecutorCores, Queue, QueueId, Queues};
 use offermill::resources::{Mebibytes, MilliCpus};
 use offermill::{Config, ResourceSums};
 
@@ -81,6 +81,11 @@ impl TaskQuotas {
         !self.queues.is_empty()
     }
 
+    /// Whether anything is guaranteed to any.
+    pub(crate) fn have_guarantees(&self) -> bool {
+        self.guaranteed() != (MilliCpus::ZERO, Mebibytes::ZERO)
+    }
+
     /// What is guaranteed to all queues together.
     pub(crate) fn guaranteed(&self) -> (MilliCpus, Mebibytes) {
         let each = || self.queues.iter().map(|(_, queue)| queue.guarantees());
@@ -133,6 +138,18 @@ impl TaskQuotas {
             .then(|| format!("--total-task-memory leaves no room for a host of {}", host.memory))
     }
 
+    /// Why executors of these settings, which are all in one queue, would never start with these bounds, as a clause;
+    /// `None` if they may.
+    pub(crate) fn no_executor_starts(&self, config: &Config) -> Option<String> {
+        let cores = match config.executor_cores() {
+            ExecutorCores::Fixed(cores) => cores,
+            ExecutorCores::WholeOffer => MilliCpus::from_cores(1),
+        };
+        let own = ResourceSums { cores, memory: config.memory_taken(), ..ResourceSums::NONE };
+        let why = self.too_large(config.queues().executor_queue(), own)?;
+        Some(format!("an executor {why}"))
+    }
+
     /// The number of the queue of this name.
     ///
     /// # Errors
@@ -150,7 +167,8 @@ impl TaskQuotas {
         Err(format!("is of the queue {name:?}, which is none of --queues: {}", self.names()))
     }
 
-    fn names(&self) -> String {
+    /// The names of all, with commas.
+    pub(crate) fn names(&self) -> String {
         let names: Vec<&str> = self.queues.iter().map(|(_, queue)| queue.name()).collect();
         names.join(", ")
     }
@@ -178,7 +196,7 @@ impl TaskQuotas {
     }
 
     /// How many queues tasks may be in.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.queues.iter().count().max(1)
     }
 }

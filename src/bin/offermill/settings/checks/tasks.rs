@@ -12,6 +12,7 @@ use offermill::limits::{EXECUTORS_MAX, TOTAL_CORES_MAX};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 
 use crate::settings::RunSettings;
+use crate::settings::checks::executor_queue::EXECUTOR_QUEUE;
 use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
 use crate::settings::master::{ClusterKind, ClusterMaster, is_standalone};
@@ -31,8 +32,8 @@ use crate::text::format::count;
 
 /// The key of the number of failures that exclude an agent.
 const EXCLUDE_AFTER: &str = "spark.excludeOnFailure.application.maxFailedExecutorsPerNode";
-/// The key of the queues of tasks.
-const QUEUES: &str = "offermill.queues";
+/// The key of the queues.
+pub(crate) const QUEUES: &str = "offermill.queues";
 /// The most GPUs of all tasks.
 const GPU_CAP: &str = "spark.mesos.gpus.max";
 /// The least time between two revives. At a cap that tasks fill, offers are suppressed: that is how long the room of a
@@ -104,10 +105,6 @@ pub(crate) fn task_program(
 pub(crate) fn refuse_without_tasks(arguments: &RunArguments, draft: &mut SettingsDraft) {
     for flag in task_flags(arguments).iter().filter(|flag| flag.given.is_some()) {
         draft.problems.push(format!("{} is for tasks: it needs --tasks FILE", flag.name));
-    }
-    if draft.queues.are_given() {
-        let name = draft.name_of(QUEUES);
-        draft.problems.push(format!("{name} is for tasks: it needs --tasks FILE"));
     }
 }
 
@@ -246,6 +243,7 @@ fn refuse_conflicts(draft: &mut SettingsDraft) {
         ("spark.executor.cores", "--task-cores is for tasks"),
         ("spark.executor.memory", "--task-memory is for tasks"),
         ("spark.mesos.executor.memoryOverhead", "tasks have no overhead"),
+        (EXECUTOR_QUEUE, "each task names its queue, and hosts are in the default one"),
     ];
     let is_given = |key: &str| draft.given(key).is_some_and(|it| it.source == SettingSource::Flag);
     conflicts.extend(own.into_iter().filter(|(key, _)| is_given(key)));
