@@ -13,8 +13,8 @@ const COMPLETE_AFTER: Duration = Duration::from_secs(30);
 /// The agents that have made offers to a framework that places tasks, and the most that each has for one.
 ///
 /// A task that is larger than all of them waits for ever, unless an agent comes that is larger. That is known once
-/// offers have come for 30 s without an agent that is new, has more than before, or is lost. No offers come at a cap, nor
-/// while they are suppressed: the survey stops then, and begins again with the next ones.
+/// offers have come for 30 s without an agent that is new, has more than before, or is lost. No offers come at a cap,
+/// nor while they are suppressed: the survey stops then, and begins again with the next ones.
 ///
 /// A framework that is a [`TaskChooser`](super::TaskChooser) and an [`Observer`](super::Observer) keeps one behind its
 /// lock; [`WorkQueue`](super::WorkQueue) has one of its own:
@@ -144,8 +144,8 @@ impl AgentSurvey {
         ))
     }
 
-    /// The agent that lacks the least, as the sum of what is missing of each kind in parts of what is asked for; and what
-    /// it has. Of equal ones the first by name.
+    /// The agent that lacks the least, as the sum of what is missing of each kind in parts of what is asked for; and
+    /// what it has. Of equal ones the first by name.
     fn nearest(&self, size: ResourceSums) -> Option<(&str, ResourceSums)> {
         let part = |asked: u64, has: u64| match asked {
             0 => 0.0,

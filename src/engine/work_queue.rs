@@ -43,10 +43,10 @@ use crate::time::Timestamp;
 /// Whether a task had begun that is gone with its host is known once the end of the host is told as well. Until then it
 /// counts as in flight. If the agent is lost meanwhile, or if it takes a minute, the task is lost.
 ///
-/// A task that the caps or its queue never admit waits for ever, and so does one that is larger than all agents, as long
-/// as none comes that is large enough. [`unstartable`](WorkQueue::unstartable) lists them, each with the reason, such as
-/// the nearest agent and what that lacks: look at it now and then, and [`remove`](WorkQueue::remove) what is not to
-/// wait.
+/// A task that the caps or its queue never admit waits for ever, and so does one that is larger than all agents, as
+/// long as none comes that is large enough. [`unstartable`](WorkQueue::unstartable) lists them, each with the reason,
+/// such as the nearest agent and what that lacks: look at it now and then, and [`remove`](WorkQueue::remove) what is
+/// not to wait.
 ///
 /// Call [`end_surplus`](WorkQueue::end_surplus) now and then: it ends attempts that came back after they had been given
 /// up, beside which the next one runs, and hosts that are idle.
@@ -1424,8 +1424,8 @@ mod tests {
     proptest! {
         /// Goal: each attempt has one end, which is received once, or was put back and counted; a task waits, is in
         /// flight or isn't in the queue, as a plain list of tasks says; one that was never started waits again, and of
-        /// one that is gone with its host, the host says whether it was, and isn't ended as idle before; what is said of
-        /// an attempt that was given up says nothing of later ones.
+        /// one that is gone with its host, the host says whether it was, and isn't ended as idle before; what is said
+        /// of an attempt that was given up says nothing of later ones.
         /// Method: random pushes, offers, ends and losses of tasks and hosts in any order, with hosts and without, with
         /// a cap and without; in the end all that waits starts.
         #[test]

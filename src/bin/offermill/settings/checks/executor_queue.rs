@@ -8,7 +8,7 @@ use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
 
 /// Its key.
-pub(crate) const EXECUTOR_QUEUE: &str = "offermill.executorQueue";
+const EXECUTOR_QUEUE: &str = "offermill.executorQueue";
 
 /// Finds the queue of executors. Reports one that isn't there, and what doesn't go with queues of executors.
 pub(crate) fn find_executor_queue(draft: &mut SettingsDraft, arguments: &RunArguments) {

@@ -12,7 +12,6 @@ use offermill::limits::{EXECUTORS_MAX, TOTAL_CORES_MAX};
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 
 use crate::settings::RunSettings;
-use crate::settings::checks::executor_queue::EXECUTOR_QUEUE;
 use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
 use crate::settings::master::{ClusterKind, ClusterMaster, is_standalone};
@@ -243,7 +242,7 @@ fn refuse_conflicts(draft: &mut SettingsDraft) {
         ("spark.executor.cores", "--task-cores is for tasks"),
         ("spark.executor.memory", "--task-memory is for tasks"),
         ("spark.mesos.executor.memoryOverhead", "tasks have no overhead"),
-        (EXECUTOR_QUEUE, "each task names its queue, and hosts are in the default one"),
+        ("offermill.executorQueue", "each task names its queue, and hosts are in the default one"),
     ];
     let is_given = |key: &str| draft.given(key).is_some_and(|it| it.source == SettingSource::Flag);
     conflicts.extend(own.into_iter().filter(|(key, _)| is_given(key)));
