@@ -61,7 +61,7 @@ impl WorkState {
             self.survey.stop();
             self.surveyed = Some(settings);
         }
-        let caps = self.caps();
+        let caps = self.caps(Some(&config));
         self.follow_caps(caps, &Picks::new());
         Some(config)
     }

@@ -342,10 +342,12 @@ impl WorkState {
         }
     }
 
-    /// What the kernel's caps leave for a batch, as far as that is known before it is committed.
-    pub(super) fn caps(&self) -> BatchCaps {
-        let Some(kernel) = &self.kernel else { return BatchCaps::default() };
-        let (config, totals) = (kernel.config(), kernel.totals());
+    /// What the kernel's caps of these settings leave for a batch, as far as that is known before it is committed.
+    pub(super) fn caps(&self, config: Option<&Config>) -> BatchCaps {
+        let (Some(kernel), Some(config)) = (&self.kernel, config) else {
+            return BatchCaps::default();
+        };
+        let totals = kernel.totals();
         let mut caps = BatchCaps::default();
         if let Some(limit) = config.executor_limit() {
             caps.executors = limit.saturating_sub(totals.executors).into();
@@ -415,14 +417,12 @@ impl WorkState {
 impl TaskChooser for WorkQueue {
     fn choose(&self, rooms: &Rooms<'_>, now: Timestamp, picks: &mut Picks) {
         let mut guard = self.state();
-        guard.follow_settings(now);
+        let config = guard.follow_settings(now);
         let mut hosts = guard.hosts.take();
         let queues = rooms.queues_left();
-        let consolidates = guard
-            .kernel
-            .as_ref()
-            .is_some_and(|it| it.config().placement() == Placement::Consolidate);
-        let caps = guard.caps();
+        let consolidates =
+            config.as_ref().is_some_and(|it| it.placement() == Placement::Consolidate);
+        let caps = guard.caps(config.as_ref());
         let state = &mut *guard;
         let mut choose = |list: &[Room], queues, caps, picks: &mut Picks| {
             state.survey.offered(rooms, list, now);
