@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::host_idleness::HostIdleness;
 use super::notice::Notice;
+use crate::config::QueueId;
 use crate::kernel::choosers::BatchCaps;
 use crate::kernel::{
     Change, Hosts, Joined, Pick, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, TaskHost,
@@ -30,6 +31,8 @@ pub struct HostTerms {
     pub idle_timeout: Duration,
     /// The setup that hosts have, and their tasks with them. Default: none.
     pub setup: Option<Arc<Setup>>,
+    /// The queue that hosts are in; their tasks are in their own. Default: the default queue.
+    pub queue: QueueId,
 }
 
 impl HostTerms {
@@ -42,6 +45,7 @@ impl HostTerms {
             memory: Mebibytes::new(32),
             idle_timeout: Duration::from_secs(60),
             setup: None,
+            queue: QueueId::DEFAULT,
         }
     }
 
@@ -51,8 +55,10 @@ impl HostTerms {
         ResourceSums { cores: self.cores, memory: self.memory, ..ResourceSums::NONE }
     }
 
-    fn task(&self, tag: u64) -> Task {
-        Task::new(tag, self.cores, self.memory)
+    /// A host as the kernel places it.
+    #[must_use]
+    pub fn task(&self, tag: u64) -> Task {
+        Task::new(tag, self.cores, self.memory).in_queue(self.queue)
     }
 }
 
@@ -70,8 +76,8 @@ impl HostTerms {
 /// | `notice` | [`noticed`](HostLedger::noticed); what hosts that never run mean for it is known to [`AgentPauses`](super::AgentPauses) |
 /// | now and then | [`end_idle`](HostLedger::end_idle): the engine is to [kill](super::Engine::kill) these; so it is with hosts and tasks that come back after they were given up ([`Change::Readmitted`]) |
 ///
-/// Hosts are executors with tags of their own, from the first tag on that the ledger is made with; in the queue
-/// `default`, if there are queues. `examples/task_queue.rs` is a whole framework with such hosts.
+/// Hosts are executors with tags of their own, from the first tag on that the ledger is made with; if there are queues,
+/// they are in [one](HostTerms::queue). `examples/task_queue.rs` is a whole framework with such hosts.
 #[derive(Debug)]
 pub struct HostLedger {
     terms: HostTerms,
@@ -141,9 +147,9 @@ impl HostLedger {
         tag >= self.first_tag
     }
 
-    /// What each host takes.
-    pub(super) fn host_sums(&self) -> ResourceSums {
-        self.terms.sums()
+    /// What each host takes, in its queue.
+    pub(super) fn host_task(&self) -> Task {
+        self.terms.task(self.first_tag)
     }
 
     /// How many hosts there are.

@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 
 impl WorkQueue {
     /// Why a task never starts, as a sentence: it alone, or with its host, is more than a cap or its queue admits, its
-    /// host is more than the default queue admits, there is no such queue, or it [fits on no
+    /// host is more than the queue of hosts admits, there is no such queue, or it [fits on no
     /// agent](super::AgentSurvey) of all that have offered something: then the sentence names the nearest, and what it
     /// lacks. `None` if it may start, and as long as the queue isn't started. Later settings and agents may have it
     /// start.
@@ -45,7 +45,7 @@ impl WorkQueue {
 
 impl WorkState {
     fn why_never(&self, task: &Task, config: &Config) -> Option<String> {
-        let host = self.hosts.as_ref().map(|hosts| hosts.host_sums());
+        let host = self.hosts.as_ref().map(|hosts| hosts.host_task());
         let beyond = never_starts(task, host, config);
         beyond.or_else(|| self.survey.fits_nowhere(task.sums(), self.now))
     }
@@ -77,9 +77,9 @@ impl WorkState {
     }
 }
 
-fn never_starts(task: &Task, host: Option<ResourceSums>, config: &Config) -> Option<String> {
+fn never_starts(task: &Task, host: Option<Task>, config: &Config) -> Option<String> {
     let (own, queues) = (task.sums(), config.queues());
-    let both = own.saturating_add(host.unwrap_or(ResourceSums::NONE));
+    let both = own.saturating_add(host.map_or(ResourceSums::NONE, |host| host.sums()));
     if !queues.is_empty() && queues.get(task.queue).is_none() {
         return Some(format!("there is no queue of the number {}", task.queue));
     }
@@ -87,13 +87,12 @@ fn never_starts(task: &Task, host: Option<ResourceSums>, config: &Config) -> Opt
         return Some("it and its host are two executors; there is at most one".to_owned());
     }
     if let Some(host) = host
-        && let Some(why) = beyond_queue(host, queues, QueueId::DEFAULT)
+        && let Some(why) = beyond_queue(host.sums(), queues, host.queue)
     {
-        return Some(format!("its host {why}; hosts are in the default queue"));
+        return Some(format!("its host {why}"));
     }
     let with_host = if host.is_some() { "with its host " } else { "" };
-    // Hosts are in the default queue.
-    let is_beside = task.queue == QueueId::DEFAULT;
+    let is_beside = host.is_some_and(|host| host.queue == task.queue);
     let (in_queue, in_queue_with) = if is_beside { (both, with_host) } else { (own, "") };
     let memory_cap = config.queued_memory().filter(|_| !queues.is_empty());
     if let Some(why) = beyond_queue(in_queue, queues, task.queue) {
@@ -135,9 +134,9 @@ mod tests {
     #[test]
     fn each_bound_is_seen() {
         let cores = MilliCpus::from_millis;
-        let host =
-            ResourceSums { cores: cores(100), memory: Mebibytes::new(8), ..ResourceSums::NONE };
-        let why = |config: ConfigBuilder, queue: u8, host: Option<ResourceSums>| {
+        let host = Task::new(9, cores(100), Mebibytes::new(8));
+        let in_q = host.in_queue(QueueId::new(1));
+        let why = |config: ConfigBuilder, queue: u8, host: Option<Task>| {
             let task = Task::new(0, cores(1000), Mebibytes::new(64)).in_queue(QueueId::new(queue));
             let config = config.smallest_task(cores(1000), Mebibytes::new(64)).build().unwrap();
             never_starts(&task, host, &config)
@@ -173,6 +172,8 @@ mod tests {
                 Some(host),
                 "its host takes",
             ),
+            (most_cores("q", 1100), most_cores("q", 1099), 1, Some(in_q), "with its host it takes"),
+            (most_cores("q", 100), most_cores("q", 99), 0, Some(in_q), "its host takes 0.1 cores"),
             (limited(2), limited(1), 0, Some(host), "two executors"),
             (most_memory(64), most_memory(64), 2, None, "there is no queue of the number 2"),
         ] {

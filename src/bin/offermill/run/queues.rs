@@ -61,9 +61,9 @@ impl Session {
                 |number: usize| if number == usize::from(own.number()) { executors } else { 0 };
             return (0..QUEUES_MAX).map(|number| QueueContent::Executors(of(number))).collect();
         };
-        let (tasks, hosts) = tasks.queue().tasks_by_queue();
+        let (tasks, (hosts, of_hosts)) = tasks.queue().tasks_by_queue();
         let of_queue = |(number, tasks): (usize, QueueTasks)| {
-            let hosts = if number == 0 { hosts } else { 0 };
+            let hosts = if number == usize::from(of_hosts.number()) { hosts } else { 0 };
             let QueueTasks { in_flight: running, yet_to_start: waiting } = tasks;
             QueueContent::Tasks { running, waiting, hosts }
         };

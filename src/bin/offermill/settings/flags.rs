@@ -201,6 +201,10 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "MEMORY", help_heading = "Tasks")]
     pub(crate) host_memory: Option<String>,
 
+    /// The queue of --queues that hosts are in [default: default]
+    #[arg(long, value_name = "NAME", help_heading = "Tasks")]
+    pub(crate) host_queue: Option<String>,
+
     /// How long a host without tasks is kept [default: 60s]
     #[arg(long, value_name = "DURATION", help_heading = "Tasks")]
     pub(crate) host_idle_timeout: Option<String>,

@@ -76,7 +76,7 @@ pub(crate) fn task_program(
     let hosts = host_terms(arguments, draft).map_err(|why| draft.problems.push(why)).ok()?;
     // If queues are wrong, which tasks name them is of no interest.
     if draft.queues.are_given() || draft.given(QUEUES).is_none() {
-        let host = hosts.as_ref().map(HostTerms::sums);
+        let host = hosts.as_ref().map(|hosts| hosts.task(0));
         let gpus = draft.given(GPU_CAP).map(|_| draft.gpu_cap);
         let all = QueueTotals { cores: draft.core_cap, memory: draft.queued_memory, gpus, host };
         list.find_queues(&draft.queues, all).map_err(|why| draft.problems.push(why)).ok()?;
@@ -168,7 +168,11 @@ fn host_terms(
     terms.memory = memory.map_err(|why| named("--host-memory", why))?;
     terms.idle_timeout = idle.map_err(|error| error.to_string())?;
     terms.setup = setup;
-    match draft.queues.no_host_starts(terms.sums(), draft.core_cap, draft.queued_memory) {
+    if let Some(name) = &arguments.host_queue {
+        let none = |_| format!("--host-queue is none of the queues: {}", draft.queues.names());
+        terms.queue = draft.queues.find(name).map_err(none)?;
+    }
+    match draft.queues.no_host_starts(terms.task(0), draft.core_cap, draft.queued_memory) {
         Some(why) => Err(format!("{}: {why}", draft.name_of(QUEUES))),
         None => Ok(Some(terms)),
     }
@@ -242,7 +246,7 @@ fn refuse_conflicts(draft: &mut SettingsDraft) {
         ("spark.executor.cores", "--task-cores is for tasks"),
         ("spark.executor.memory", "--task-memory is for tasks"),
         ("spark.mesos.executor.memoryOverhead", "tasks have no overhead"),
-        ("offermill.executorQueue", "each task names its queue, and hosts are in the default one"),
+        ("offermill.executorQueue", "each task names its queue, and --host-queue is that of hosts"),
     ];
     let is_given = |key: &str| draft.given(key).is_some_and(|it| it.source == SettingSource::Flag);
     conflicts.extend(own.into_iter().filter(|(key, _)| is_given(key)));
