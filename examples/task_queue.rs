@@ -79,7 +79,7 @@ fn kill(pid: u32) -> std::io::Result<()> {
 
 /// Runs this many tasks on the cluster at `place`, in hosts that run the program `host`. If `kills`, one is killed in
 /// the middle. Returns what became of the tasks, after each has finished once; an error if the cluster refuses the
-/// framework, if no host starts, or if a task fails too often.
+/// framework, if no host starts, if a task fits on no agent, or if one fails too often.
 fn run(count: u64, kills: bool, place: &[String], host: Vec<String>) -> Result<Outcome, Failure> {
     let (queue, ends) = WorkQueue::new(Some(HostTerms::new(host)));
     (0..count).try_for_each(|tag| push(&queue, tag, 1))?;
@@ -113,6 +113,10 @@ fn run(count: u64, kills: bool, place: &[String], host: Vec<String>) -> Result<O
         let end = match ends.recv_timeout(Duration::from_secs(1)) {
             Err(RecvTimeoutError::Timeout) => {
                 queue.end_surplus(&engine);
+                // What would wait for a larger agent, or for another cap.
+                if let Some((task, why)) = queue.unstartable().pop() {
+                    return Err(format!("task {}: {why}", task.tag).into());
+                }
                 continue;
             }
             end => end?,

@@ -136,11 +136,11 @@ impl AgentPauses {
     ///
     /// Reports about a host and about its tasks may come in any order, as on Mesos. So if a task is gone with a host
     /// that is told neither as running nor as ended yet, it is [undecided](TaskStart::Undecided) until one of these is
-    /// told.
+    /// told. As long as that the ledger doesn't have the host end as idle.
     #[must_use]
     pub fn start_of(
         &mut self,
-        hosts: Option<&HostLedger>,
+        hosts: Option<&mut HostLedger>,
         tag: u64,
         end: Option<UnstartedEnd>,
         now: Timestamp,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::host_idleness::HostIdleness;
 use super::notice::Notice;
+use crate::config::QueueId;
 use crate::kernel::choosers::BatchCaps;
 use crate::kernel::{
     Change, Hosts, Joined, Pick, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, TaskHost,
@@ -30,6 +31,8 @@ pub struct HostTerms {
     pub idle_timeout: Duration,
     /// The setup that hosts have, and their tasks with them. Default: none.
     pub setup: Option<Arc<Setup>>,
+    /// The queue that hosts are in; their tasks are in their own. Default: the default queue.
+    pub queue: QueueId,
 }
 
 impl HostTerms {
@@ -42,6 +45,7 @@ impl HostTerms {
             memory: Mebibytes::new(32),
             idle_timeout: Duration::from_secs(60),
             setup: None,
+            queue: QueueId::DEFAULT,
         }
     }
 
@@ -51,8 +55,10 @@ impl HostTerms {
         ResourceSums { cores: self.cores, memory: self.memory, ..ResourceSums::NONE }
     }
 
-    fn task(&self, tag: u64) -> Task {
-        Task::new(tag, self.cores, self.memory)
+    /// A host as the kernel places it.
+    #[must_use]
+    pub fn task(&self, tag: u64) -> Task {
+        Task::new(tag, self.cores, self.memory).in_queue(self.queue)
     }
 }
 
@@ -70,8 +76,8 @@ impl HostTerms {
 /// | `notice` | [`noticed`](HostLedger::noticed); what hosts that never run mean for it is known to [`AgentPauses`](super::AgentPauses) |
 /// | now and then | [`end_idle`](HostLedger::end_idle): the engine is to [kill](super::Engine::kill) these; so it is with hosts and tasks that come back after they were given up ([`Change::Readmitted`]) |
 ///
-/// Hosts are executors with tags of their own, from the first tag on that the ledger is made with; in the queue
-/// `default`, if there are queues. `examples/task_queue.rs` is a whole framework with such hosts.
+/// Hosts are executors with tags of their own, from the first tag on that the ledger is made with; if there are queues,
+/// they are in [one](HostTerms::queue). `examples/task_queue.rs` is a whole framework with such hosts.
 #[derive(Debug)]
 pub struct HostLedger {
     terms: HostTerms,
@@ -96,7 +102,17 @@ struct LiveHost {
     /// Empty before its command is made.
     executor: Arc<str>,
     has_run: bool,
+    /// Until when the ends of tasks may wait for the host's own end, as long as it hasn't run.
+    decides_until: Timestamp,
     idleness: HostIdleness,
+}
+
+impl LiveHost {
+    /// Whether its end is to decide about tasks that are gone with it: if it were ended as idle, that would say
+    /// nothing.
+    fn is_decisive(&self, now: Timestamp) -> bool {
+        !self.has_run && now < self.decides_until
+    }
 }
 
 #[derive(Debug)]
@@ -131,9 +147,9 @@ impl HostLedger {
         tag >= self.first_tag
     }
 
-    /// What each host takes.
-    pub(super) fn host_sums(&self) -> ResourceSums {
-        self.terms.sums()
+    /// What each host takes, in its queue.
+    pub(super) fn host_task(&self) -> Task {
+        self.terms.task(self.first_tag)
     }
 
     /// How many hosts there are.
@@ -284,7 +300,9 @@ impl HostLedger {
         let agent_id = agent_id.to_owned();
         self.of_agent.insert(agent_id.clone(), tag);
         let (executor, idleness) = (Arc::default(), HostIdleness::default());
-        self.live.insert(tag, LiveHost { host, agent_id, executor, has_run: false, idleness });
+        let (has_run, decides_until) = (false, Timestamp::ORIGIN);
+        let live = LiveHost { host, agent_id, executor, has_run, decides_until, idleness };
+        self.live.insert(tag, live);
     }
 
     /// A pick was not placed. Returns whether it is a task.
@@ -378,6 +396,13 @@ impl HostLedger {
         self.live.get(&tag).map(|host| &*host.agent_id)
     }
 
+    /// The ends of tasks wait for that of this host until then, if it doesn't run before: so long it isn't idle.
+    pub(super) fn keep_deciding(&mut self, tag: u64, until: Timestamp) {
+        if let Some(host) = self.live.get_mut(&tag) {
+            host.decides_until = until;
+        }
+    }
+
     /// The tag of the host that this executor is, and the agent that it is on; `None` if it is none, or not any more.
     #[must_use]
     pub fn host(&self, executor: &str) -> Option<(u64, &str)> {
@@ -411,6 +436,8 @@ impl HostLedger {
     }
 
     /// Has the hosts that were idle for long enough take no more tasks. Returns their executors, which are to be ended.
+    ///
+    /// A host isn't idle while an [undecided](super::TaskStart::Undecided) end of a task waits for the host's own end.
     #[must_use]
     pub fn end_idle(&mut self, now: Timestamp) -> Vec<String> {
         self.end_idle_after(now, Duration::MAX)
@@ -424,6 +451,9 @@ impl HostLedger {
         let mut ended = Vec::new();
         // Before its launch is sent, a host has no name to be ended by.
         for host in self.live.values_mut().filter(|host| !host.executor.is_empty()) {
+            if host.is_decisive(now) {
+                continue;
+            }
             if host.idleness.end_after(timeout, &host.host, now) {
                 ended.push(host.executor.to_string());
             }

@@ -33,6 +33,7 @@
 
 mod agent_facts;
 mod agent_pauses;
+mod agent_survey;
 mod avoided_agents;
 mod clock;
 pub mod cluster_manager;
@@ -80,6 +81,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use agent_pauses::{AgentPauses, EndedHost, UnstartedEnd};
+pub use agent_survey::AgentSurvey;
 pub use clock::Clock;
 pub use host_ledger::{HostLedger, HostTerms};
 pub use notice::{Notice, Observer, PlacedExecutor, Unobserved};

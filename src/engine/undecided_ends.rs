@@ -11,6 +11,8 @@
 //! | has ended without that, and its end says that it never ran | has not begun |
 //! | has ended in another way, was given up, or isn't known | may have begun |
 //! | has not been told as running, nor as ended | is undecided, until its agent is told as lost, and for 60 s since the first such task of the host; then it may have begun |
+//!
+//! As long as that the host isn't ended as idle: such an end would decide nothing.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -65,7 +67,12 @@ struct UndecidedTasks {
 
 impl UndecidedEnds {
     /// Whether a task has begun that is gone with its host. To be asked once, before the task leaves its host.
-    pub(super) fn start_of(&mut self, hosts: &HostLedger, tag: u64, now: Timestamp) -> TaskStart {
+    pub(super) fn start_of(
+        &mut self,
+        hosts: &mut HostLedger,
+        tag: u64,
+        now: Timestamp,
+    ) -> TaskStart {
         let Some(host) = hosts.host_of(tag) else { return TaskStart::Possible };
         match (hosts.has_run(host), hosts.agent_of(host)) {
             (Some(false), Some(agent_id)) => {
@@ -74,7 +81,9 @@ impl UndecidedEnds {
                     tags: Vec::new(),
                     until: now.plus(PATIENCE),
                 };
-                self.waiting.entry(host).or_insert_with(new).tags.push(tag);
+                let tasks = self.waiting.entry(host).or_insert_with(new);
+                tasks.tags.push(tag);
+                hosts.keep_deciding(host, tasks.until);
                 TaskStart::Undecided
             }
             (None, _) if self.unstarted.contains(&host) => TaskStart::Never,

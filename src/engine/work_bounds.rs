@@ -1,25 +1,85 @@
-//! Whether a task of a [`WorkQueue`] may ever start within the caps and its queue's maximum.
+//! Whether a task of a [`WorkQueue`] may ever start: within the caps and its queue's maximum, and on some agent.
 
-use super::work_queue::WorkQueue;
+use std::collections::HashMap;
+
+use super::work_queue::{WorkQueue, WorkState};
 use crate::config::{Config, QueueId, Queues};
-use crate::kernel::{ResourceSums, Task};
+use crate::kernel::choosers::BatchCaps;
+use crate::kernel::{Picks, ResourceSums, Task};
+use crate::time::Timestamp;
 
 impl WorkQueue {
-    /// Why a task never starts, whatever agents offer, as a sentence: it alone, or with its host, is more than a cap or
-    /// its queue admits, its host is more than the default queue admits, or there is no such queue. `None` if it may
-    /// start, and as long as the queue isn't started, since the kernel's settings say it; later ones may say something
-    /// else.
+    /// Why a task never starts, as a sentence: it alone, or with its host, is more than a cap or its queue admits, its
+    /// host is more than the queue of hosts admits, there is no such queue, or it [fits on no
+    /// agent](super::AgentSurvey) of all that have offered something: then the sentence names the nearest, and what it
+    /// lacks. `None` if it may start, and as long as the queue isn't started. Later settings and agents may have it
+    /// start.
+    ///
+    /// Which agents there are is known once offers have come for 30 s without a change of agents or settings. Offers
+    /// don't come at a cap. If the framework itself has them suppressed, call [`end_surplus`](WorkQueue::end_surplus)
+    /// meanwhile, which sees it.
     #[must_use]
     pub fn never_starts(&self, task: &Task) -> Option<String> {
-        let state = self.state();
-        let config = state.kernel.as_ref()?.config();
-        never_starts(task, state.hosts.as_ref().map(|hosts| hosts.host_sums()), &config)
+        let mut state = self.state();
+        let now = state.now;
+        let config = state.follow_settings(now)?;
+        state.why_never(task, &config)
+    }
+
+    /// The tasks that wait and [never start](WorkQueue::never_starts), in their order, each with the reason. Those that
+    /// are not to wait for other settings or larger agents are to be [removed](WorkQueue::remove).
+    #[must_use]
+    pub fn unstartable(&self) -> Vec<(Task, String)> {
+        let mut state = self.state();
+        let now = state.now;
+        let Some(config) = state.follow_settings(now) else { return Vec::new() };
+        let mut known: HashMap<(ResourceSums, u8), Option<String>> = HashMap::new();
+        let why = |task: Task| {
+            let alike = (task.sums(), task.queue.number());
+            let why = known.entry(alike).or_insert_with(|| state.why_never(&task, &config));
+            Some((task, why.clone()?))
+        };
+        state.waiting.all().into_iter().filter_map(why).collect()
     }
 }
 
-fn never_starts(task: &Task, host: Option<ResourceSums>, config: &Config) -> Option<String> {
+impl WorkState {
+    fn why_never(&self, task: &Task, config: &Config) -> Option<String> {
+        let host = self.hosts.as_ref().map(|hosts| hosts.host_task());
+        let beyond = never_starts(task, host, config);
+        beyond.or_else(|| self.survey.fits_nowhere(task.sums(), self.now))
+    }
+
+    /// Has the survey of agents begin again if the kernel's settings have changed, and stop if the caps leave nothing.
+    /// Returns the settings; `None` if the queue isn't started.
+    pub(super) fn follow_settings(&mut self, now: Timestamp) -> Option<Config> {
+        self.now = now.max(self.now);
+        let config = self.kernel.as_ref()?.config();
+        // Frameworks change the limit all the time. What matters of it is whether it leaves something.
+        let settings = Config { executor_limit: None, ..config.clone() };
+        if self.surveyed.as_ref() != Some(&settings) {
+            self.survey.stop();
+            self.surveyed = Some(settings);
+        }
+        let caps = self.caps(Some(&config));
+        self.follow_caps(caps, &Picks::new());
+        Some(config)
+    }
+
+    /// Has the survey of agents stop if the caps leave nothing beside what was picked: no offers come then.
+    pub(super) fn follow_caps(&mut self, mut caps: BatchCaps, picks: &Picks) {
+        let Some(settings) = &self.surveyed else { return };
+        let least = ResourceSums { cores: settings.cores_at_least(), ..ResourceSums::NONE };
+        let have_room = picks.iter().all(|pick| caps.take(pick.task.sums()));
+        if !have_room || !caps.take(least) {
+            self.survey.stop();
+        }
+    }
+}
+
+fn never_starts(task: &Task, host: Option<Task>, config: &Config) -> Option<String> {
     let (own, queues) = (task.sums(), config.queues());
-    let both = own.saturating_add(host.unwrap_or(ResourceSums::NONE));
+    let both = own.saturating_add(host.map_or(ResourceSums::NONE, |host| host.sums()));
     if !queues.is_empty() && queues.get(task.queue).is_none() {
         return Some(format!("there is no queue of the number {}", task.queue));
     }
@@ -27,13 +87,12 @@ fn never_starts(task: &Task, host: Option<ResourceSums>, config: &Config) -> Opt
         return Some("it and its host are two executors; there is at most one".to_owned());
     }
     if let Some(host) = host
-        && let Some(why) = beyond_queue(host, queues, QueueId::DEFAULT)
+        && let Some(why) = beyond_queue(host.sums(), queues, host.queue)
     {
-        return Some(format!("its host {why}; hosts are in the default queue"));
+        return Some(format!("its host {why}"));
     }
     let with_host = if host.is_some() { "with its host " } else { "" };
-    // Hosts are in the default queue.
-    let is_beside = task.queue == QueueId::DEFAULT;
+    let is_beside = host.is_some_and(|host| host.queue == task.queue);
     let (in_queue, in_queue_with) = if is_beside { (both, with_host) } else { (own, "") };
     let memory_cap = config.queued_memory().filter(|_| !queues.is_empty());
     if let Some(why) = beyond_queue(in_queue, queues, task.queue) {
@@ -75,9 +134,9 @@ mod tests {
     #[test]
     fn each_bound_is_seen() {
         let cores = MilliCpus::from_millis;
-        let host =
-            ResourceSums { cores: cores(100), memory: Mebibytes::new(8), ..ResourceSums::NONE };
-        let why = |config: ConfigBuilder, queue: u8, host: Option<ResourceSums>| {
+        let host = Task::new(9, cores(100), Mebibytes::new(8));
+        let in_q = host.in_queue(QueueId::new(1));
+        let why = |config: ConfigBuilder, queue: u8, host: Option<Task>| {
             let task = Task::new(0, cores(1000), Mebibytes::new(64)).in_queue(QueueId::new(queue));
             let config = config.smallest_task(cores(1000), Mebibytes::new(64)).build().unwrap();
             never_starts(&task, host, &config)
@@ -113,6 +172,8 @@ mod tests {
                 Some(host),
                 "its host takes",
             ),
+            (most_cores("q", 1100), most_cores("q", 1099), 1, Some(in_q), "with its host it takes"),
+            (most_cores("q", 100), most_cores("q", 99), 0, Some(in_q), "its host takes 0.1 cores"),
             (limited(2), limited(1), 0, Some(host), "two executors"),
             (most_memory(64), most_memory(64), 2, None, "there is no queue of the number 2"),
         ] {

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::agent_pauses::AgentPauses;
+use super::agent_survey::AgentSurvey;
 use super::cluster_manager::ClusterManager;
 use super::host_ledger::{HostLedger, HostTerms};
 use super::notice::{Notice, Observer};
 use super::sync::{Mutex, MutexGuard, lock};
 use super::task_chooser::TaskChooser;
 use super::{Engine, EngineOptions};
-use crate::config::Placement;
+use crate::config::{Config, Placement};
 use crate::error::Error;
 use crate::ids::ExecutorId;
 use crate::kernel::choosers::{BatchCaps, Chooser, WaitingTasks};
@@ -42,9 +43,10 @@ use crate::time::Timestamp;
 /// Whether a task had begun that is gone with its host is known once the end of the host is told as well. Until then it
 /// counts as in flight. If the agent is lost meanwhile, or if it takes a minute, the task is lost.
 ///
-/// A task that no agent has room for waits for ever, and so does one that the caps or its queue never admit, of which
-/// [`never_starts`](WorkQueue::never_starts) says so: look at [`counts`](WorkQueue::counts), and
-/// [`remove`](WorkQueue::remove) it.
+/// A task that the caps or its queue never admit waits for ever, and so does one that is larger than all agents, as
+/// long as none comes that is large enough. [`unstartable`](WorkQueue::unstartable) lists them, each with the reason,
+/// such as the nearest agent and what that lacks: look at it now and then, and [`remove`](WorkQueue::remove) what is
+/// not to wait.
 ///
 /// Call [`end_surplus`](WorkQueue::end_surplus) now and then: it ends attempts that came back after they had been given
 /// up, beside which the next one runs, and hosts that are idle.
@@ -134,10 +136,15 @@ pub(super) struct WorkState {
     pub(super) kept: HashMap<u64, KeptEnd>,
     /// Executors that came back after they had been given up, until [`WorkQueue::end_surplus`] ends them.
     returned: Vec<String>,
-    gpus_picked: u32,
+    pub(super) gpus_picked: u32,
     chooser: Chooser,
     pub(super) hosts: Option<HostLedger>,
     pub(super) pauses: AgentPauses,
+    pub(super) survey: AgentSurvey,
+    /// The settings, but for the executor limit, since which the survey goes on.
+    pub(super) surveyed: Option<Config>,
+    /// The latest time that the queue was told.
+    pub(super) now: Timestamp,
     /// How often a task was put back because its agent had not started it.
     pub(super) put_back: u64,
     /// Why the cluster refuses this framework, if it does.
@@ -153,6 +160,8 @@ pub(super) struct QueuedTask {
     pub(super) task: Task,
     pub(super) rank: u64,
     command: Command,
+    /// The agent that it was picked for last.
+    pub(super) agent_id: String,
     /// How often it was put back because its agent had not started it.
     pub(super) put_back: u32,
 }
@@ -189,6 +198,9 @@ impl WorkQueue {
             chooser: Chooser::new(),
             hosts: hosts.map(|terms| HostLedger::new(terms, WorkQueue::HOST_TAGS)),
             pauses,
+            survey: AgentSurvey::default(),
+            surveyed: None,
+            now: Timestamp::ORIGIN,
             refused: None,
             put_back: 0,
             kernel: None,
@@ -208,7 +220,8 @@ impl WorkQueue {
             let allowed = "one below 2^63 that no task in the queue has";
             return Err(Error::setting("task's tag", task.tag, allowed));
         }
-        state.tasks.insert(task.tag, QueuedTask { task, rank, command, put_back: 0 });
+        let queued = QueuedTask { task, rank, command, agent_id: String::new(), put_back: 0 };
+        state.tasks.insert(task.tag, queued);
         state.waiting.insert(rank, &task);
         state.fail_if_refused();
         Ok(())
@@ -269,6 +282,7 @@ impl WorkQueue {
         let mut state = self.state();
         let mut surplus = std::mem::take(&mut state.returned);
         let now = engine.clock().now();
+        state.follow_settings(now);
         state.tell_decided(now);
         surplus.extend(state.hosts.iter_mut().flat_map(|hosts| hosts.end_idle(now)));
         drop(state);
@@ -285,6 +299,7 @@ impl WorkQueue {
 
     fn noticed(&self, at: Timestamp, notice: &Notice) {
         let mut state = self.state();
+        state.now = at.max(state.now);
         let (end, decided) = state.noticed(at, notice);
         let refused = state.refuse_without_hosts(at, notice);
         state.send(end.into_iter().chain(decided).chain(refused));
@@ -327,10 +342,12 @@ impl WorkState {
         }
     }
 
-    /// What the kernel's caps leave for a batch, as far as that is known before it is committed.
-    fn caps(&self) -> BatchCaps {
-        let Some(kernel) = &self.kernel else { return BatchCaps::default() };
-        let (config, totals) = (kernel.config(), kernel.totals());
+    /// What the kernel's caps of these settings leave for a batch, as far as that is known before it is committed.
+    pub(super) fn caps(&self, config: Option<&Config>) -> BatchCaps {
+        let (Some(kernel), Some(config)) = (&self.kernel, config) else {
+            return BatchCaps::default();
+        };
+        let totals = kernel.totals();
         let mut caps = BatchCaps::default();
         if let Some(limit) = config.executor_limit() {
             caps.executors = limit.saturating_sub(totals.executors).into();
@@ -342,10 +359,20 @@ impl WorkState {
         caps
     }
 
+    /// A task that waited was picked for an agent.
+    fn picked(&mut self, task: &Task, agent_id: &str) {
+        let Some(queued) = self.tasks.get_mut(&task.tag) else { return };
+        agent_id.clone_into(&mut queued.agent_id);
+        self.waiting.remove(queued.rank, task);
+        self.survey.taken(agent_id, task.sums());
+        self.gpus_picked = self.gpus_picked.saturating_add(task.gpus.get());
+    }
+
     pub(super) fn take_back(&mut self, tag: u64) {
         let _is_task = self.hosts.as_mut().map(|hosts| hosts.take_back(tag));
-        let Some(QueuedTask { task, rank, .. }) = self.tasks.get(&tag) else { return };
+        let Some(QueuedTask { task, rank, agent_id, .. }) = self.tasks.get(&tag) else { return };
         let (task, rank) = (*task, *rank);
+        self.survey.freed(agent_id, task.sums());
         self.gpus_picked = self.gpus_picked.saturating_sub(task.gpus.get());
         self.waiting.insert(rank, &task);
     }
@@ -379,7 +406,8 @@ impl WorkState {
     /// The end of what was launched as this executor, if that hasn't had one.
     fn end(&mut self, executor: &str, fate: Fate) -> Option<TaskEnd> {
         let tag = self.launched.remove(executor)?.tag;
-        let QueuedTask { task, rank, .. } = self.tasks.remove(&tag)?;
+        let QueuedTask { task, rank, agent_id, .. } = self.tasks.remove(&tag)?;
+        self.survey.freed(&agent_id, task.sums());
         self.gpus_picked = self.gpus_picked.saturating_sub(task.gpus.get());
         let (executor, message) = (executor.to_owned(), String::new());
         Some(TaskEnd { task, rank, executor, fate, message, process: None })
@@ -389,15 +417,15 @@ impl WorkState {
 impl TaskChooser for WorkQueue {
     fn choose(&self, rooms: &Rooms<'_>, now: Timestamp, picks: &mut Picks) {
         let mut guard = self.state();
+        let config = guard.follow_settings(now);
         let mut hosts = guard.hosts.take();
         let queues = rooms.queues_left();
-        let consolidates = guard
-            .kernel
-            .as_ref()
-            .is_some_and(|it| it.config().placement() == Placement::Consolidate);
-        let caps = guard.caps();
+        let consolidates =
+            config.as_ref().is_some_and(|it| it.placement() == Placement::Consolidate);
+        let caps = guard.caps(config.as_ref());
         let state = &mut *guard;
         let mut choose = |list: &[Room], queues, caps, picks: &mut Picks| {
+            state.survey.offered(rooms, list, now);
             let is_wanted = |room: &Room| state.waiting.have_one_for(room);
             let open = state.pauses.open_rooms(rooms, list, is_wanted, now);
             let list = open.as_deref().unwrap_or(list);
@@ -413,10 +441,10 @@ impl TaskChooser for WorkQueue {
         }
         guard.hosts = hosts;
         for pick in picks.iter() {
-            let Some(rank) = guard.tasks.get(&pick.task.tag).map(|it| it.rank) else { continue };
-            guard.waiting.remove(rank, &pick.task);
-            guard.gpus_picked = guard.gpus_picked.saturating_add(pick.task.gpus.get());
+            let offer = rooms.list().get(pick.room as usize).and_then(|room| rooms.offer(room));
+            guard.picked(&pick.task, offer.map_or("", |offer| offer.agent_id));
         }
+        guard.follow_caps(caps, picks);
     }
 
     fn unplaced(&self, unplaced: &[Unplaced]) {
@@ -477,7 +505,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::config::Config;
     use crate::engine::PlacedExecutor;
     use crate::ids::IdScheme;
     use crate::kernel::{Decisions, Reason};
@@ -496,7 +523,11 @@ mod tests {
     impl Queued {
         /// Tasks have 500 thousandths of a core and more, two cores together if they are capped.
         fn new(hosts: bool, capped: bool) -> Queued {
-            let terms = || HostTerms::new(vec!["host".to_owned()]);
+            let terms = || {
+                // Less than an end of a task waits for that of its host.
+                let idle_timeout = Duration::from_secs(20);
+                HostTerms { idle_timeout, ..HostTerms::new(vec!["host".to_owned()]) }
+            };
             let (queue, ends) = WorkQueue::new(hosts.then(terms));
             let config = Config::builder()
                 .smallest_task(MilliCpus::from_millis(500), Mebibytes::new(8))
@@ -575,6 +606,12 @@ mod tests {
 
         fn tell_decided(&self) {
             self.queue.state().tell_decided(self.now.get());
+        }
+
+        /// The hosts that are ended because they are idle.
+        fn end_idle(&self) -> Vec<String> {
+            let now = self.now.get();
+            self.queue.state().hosts.iter_mut().flat_map(|hosts| hosts.end_idle(now)).collect()
         }
 
         fn update_as(&self, executor: &str, state: TaskState, change: Change) {
@@ -718,6 +755,86 @@ mod tests {
         queued.update_as(&executor, TaskState::Killing, Change::Nothing);
         queued.update_as(&executor, TaskState::Dropped, Change::Ended(Fate::Lost));
         assert_eq!((queued.ends.try_iter().count(), queued.tasks()), (1, (0, 0)));
+    }
+
+    /// Goal: tasks that fit on no agent are told, in their order and with the nearest, once all agents were seen for
+    /// 30 s, and not while a cap has all offers declined, nor after settings have changed, an agent is lost or has
+    /// grown; with hosts, what is left beside one counts. Method: a task of 1.5 cores and one of 0.5, on agents of one
+    /// core, with and without hosts; each of these events, and the time after it.
+    #[test]
+    fn what_fits_nowhere_is_told() {
+        let told = |queued: &Queued| {
+            let list = queued.queue.unstartable();
+            for (task, why) in &list {
+                assert_eq!(queued.queue.never_starts(task).as_ref(), Some(why));
+            }
+            list.into_iter().map(|(task, why)| (task.tag, why)).collect::<Vec<_>>()
+        };
+        for (hosts, has, lack) in [(false, "1", "0.5"), (true, "0.9", "0.6")] {
+            let queued = Queued::new(hosts, true);
+            assert!(queued.push(7, 0, 1500) && queued.push(3, 1, 1500));
+            let after = |seconds| {
+                queued.sleep(seconds);
+                assert_eq!(queued.offer("S1", 1.0), []);
+            };
+            let cores = if has == "1" { "core" } else { "cores" };
+            let memory = if hosts { 224 } else { 256 };
+            let why = format!(
+                "it fits on no agent: it takes 1.5 cores and 8 MiB; the nearest agent, host, has {has} {cores} and \
+                 {memory} MiB, and lacks {lack} cores"
+            );
+            let expected = [(7, why.clone()), (3, why)];
+            after(0);
+            after(29);
+            assert_eq!(told(&queued), []);
+            after(1);
+            assert_eq!(told(&queued), expected);
+            queued.noticed(Notice::AgentLost { agent_id: "S2".to_owned() });
+            after(29);
+            assert_eq!(told(&queued), []);
+            after(1);
+            assert_eq!(told(&queued), expected);
+            // Another setting, and a limit that leaves nothing, as one that has offers suppressed.
+            let config = queued.kernel.config().to_builder().core_cap(None);
+            queued.kernel.reconfigure(config.build().unwrap());
+            assert_eq!(told(&queued), []);
+            after(0);
+            after(30);
+            assert_eq!(told(&queued), expected);
+            queued.kernel.set_executor_limit(Some(0)).unwrap();
+            assert_eq!(told(&queued), []);
+            queued.kernel.set_executor_limit(Some(9)).unwrap();
+            queued.sleep(100);
+            assert_eq!(told(&queued), []);
+            after(0);
+            after(30);
+            assert_eq!(told(&queued), expected);
+            assert_eq!(queued.offer("S2", 4.0).len(), if hosts { 3 } else { 2 });
+            assert_eq!(told(&queued), []);
+            assert!(queued.push(9, 0, 1500));
+            after(1000);
+            assert_eq!(told(&queued), [], "its like runs");
+        }
+    }
+
+    /// Goal: a cap that is reached, by tasks that are placed or only picked, stops the survey of agents. Method: a task
+    /// that takes the cap beside one that fits nowhere, long before and after it has ended.
+    #[test]
+    fn no_agents_are_seen_at_a_cap() {
+        let queued = Queued::new(false, true);
+        assert!(queued.push(0, 0, 2000) && queued.push(1, 0, 1800));
+        let executor = queued.offer("S1", 2.0)[0].1.clone();
+        queued.noticed(Notice::AgentLost { agent_id: "S9".to_owned() });
+        queued.sleep(1000);
+        queued.tell_decided();
+        assert_eq!(queued.queue.unstartable(), []);
+        queued.update(&executor, Change::Ended(Fate::Failed));
+        queued.noticed(Notice::AgentLost { agent_id: "S1".to_owned() });
+        assert_eq!(queued.offer("S2", 1.0), []);
+        queued.sleep(30);
+        assert_eq!(queued.queue.unstartable(), [], "the time isn't known yet");
+        assert_eq!(queued.offer("S2", 1.0), []);
+        assert_eq!(queued.queue.unstartable().len(), 1);
     }
 
     /// Goal: a task that no agent starts ends at last, with the reason. Method: agents that drop it, each once.
@@ -947,6 +1064,41 @@ mod tests {
         assert!(queued.ends.recv().is_err());
     }
 
+    /// Goal: a host that starts isn't ended as idle while the end of a task waits for its own, however short its
+    /// time-out is, so that what never began is put back; it is idle from when nothing waits for it. Method: the end of
+    /// the only task of a host; looks for idle hosts until the host fails, runs, or a minute is over.
+    #[test]
+    fn a_host_that_decides_is_not_idle() {
+        for (news, expected) in
+            [(Some(TaskState::Failed), (1, 0)), (Some(TaskState::Running), (0, 0)), (None, (0, 0))]
+        {
+            let queued = Queued::new(true, false);
+            assert!(queued.push(0, 0, 500));
+            let mut placed = queued.offer("S1", 4.0);
+            placed.sort_unstable();
+            let host = placed.pop().unwrap().1;
+            queued.update_for(&placed[0].1, TaskState::Gone, UpdateReason::Other);
+            for _ in 0..59 {
+                assert_eq!(queued.end_idle(), [] as [&str; 0], "{news:?}");
+                queued.sleep(1);
+            }
+            assert_eq!(queued.tasks(), (0, 1));
+            match news {
+                Some(TaskState::Running) => {
+                    queued.update_as(&host, TaskState::Running, Change::Running);
+                }
+                Some(state) => queued.update_as(&host, state, Change::Ended(Fate::Failed)),
+                None => queued.sleep(1),
+            }
+            queued.tell_decided();
+            assert_eq!(queued.tasks(), expected, "{news:?}");
+            assert_eq!(queued.end_idle(), [] as [&str; 0], "{news:?}");
+            queued.sleep(20);
+            let ended = usize::from(news != Some(TaskState::Failed));
+            assert_eq!(queued.end_idle(), vec![host; ended], "{news:?}");
+        }
+    }
+
     /// Goal: what is told of executors of a former run decides nothing for those of this one, even if they have their
     /// tags. Method: a host and a task that are adopted, with the tags of a host and a task that are in flight, and
     /// their ends; then the own ones.
@@ -1150,6 +1302,18 @@ mod tests {
             self.queued.told(&executor, state, Change::Ended(fate), reason);
         }
 
+        /// Has idle hosts end, in which no task may be, and none be waited for.
+        fn end_idle(&mut self) {
+            for executor in self.queued.end_idle() {
+                let at = self.hosts.iter().position(|host| host.0 == executor).unwrap();
+                let undecided = self.undecided.iter().map(|(task, _)| task);
+                let mut tasks = self.in_flight.iter().chain(undecided);
+                assert!(tasks.all(|task| task.host != Some(at)), "{executor} isn't idle");
+                self.hosts[at].2 = ModelHost::Ended;
+                self.queued.update_as(&executor, TaskState::Killed, Change::Ended(Fate::Killed));
+            }
+        }
+
         fn decide(&mut self, lost_agent: Option<u8>) {
             for (task, until) in std::mem::take(&mut self.undecided) {
                 let Some((_, agent, host)) = task.host.map(|host| self.hosts[host].clone()) else {
@@ -1196,6 +1360,7 @@ mod tests {
                     self.queued.sleep(seconds.into());
                     self.queued.tell_decided();
                     self.decide(None);
+                    self.end_idle();
                 }
                 WorkStep::LateEnd(at) => {
                     let at = usize::from(at).checked_rem(self.given_up.len());
@@ -1259,8 +1424,8 @@ mod tests {
     proptest! {
         /// Goal: each attempt has one end, which is received once, or was put back and counted; a task waits, is in
         /// flight or isn't in the queue, as a plain list of tasks says; one that was never started waits again, and of
-        /// one that is gone with its host, the host says whether it was; what is said of an attempt that was given up
-        /// says nothing of later ones.
+        /// one that is gone with its host, the host says whether it was, and isn't ended as idle before; what is said
+        /// of an attempt that was given up says nothing of later ones.
         /// Method: random pushes, offers, ends and losses of tasks and hosts in any order, with hosts and without, with
         /// a cap and without; in the end all that waits starts.
         #[test]

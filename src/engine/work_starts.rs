@@ -80,6 +80,7 @@ impl WorkState {
             }
             Notice::AgentLost { agent_id } => {
                 self.pauses.agent_lost(agent_id);
+                self.survey.agent_lost(agent_id, at);
                 StartNews::Decisive
             }
             _ => StartNews::Nothing,
@@ -117,7 +118,7 @@ impl WorkState {
         if self.kept.contains_key(&tag) {
             return StartNews::Untold;
         }
-        match self.pauses.start_of(self.hosts.as_ref(), tag, end, at) {
+        match self.pauses.start_of(self.hosts.as_mut(), tag, end, at) {
             TaskStart::Possible => StartNews::Nothing,
             TaskStart::Undecided => {
                 self.kept.insert(tag, KeptEnd { at, notice: notice.clone() });

@@ -275,7 +275,7 @@ fn runs_without_queues_have_none_to_change() {
     let (run, _) = crate::controlling::start(&folder, &["--num-executors", "1"]);
     let ended = offermill(&folder.0, &["ctl", "control", "queues"]).output().unwrap();
     let text = String::from_utf8(ended.stderr).unwrap();
-    assert!(text.starts_with("offermill: queues are for tasks (--tasks)"), "{text}");
+    assert!(text.starts_with("offermill: this run has no queues; expected --queues"), "{text}");
     run.signal("TERM");
     assert_eq!(run.end().code, Some(0));
 }

@@ -57,6 +57,7 @@ mod deviations;
 mod ending;
 #[path = "../support/eventually.rs"]
 mod eventually;
+mod executor_queue;
 mod fine_grained;
 mod http;
 mod impostors;

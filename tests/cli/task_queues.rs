@@ -106,7 +106,7 @@ fn settings_files_have_queues() {
     let shown = run_in_queues(&folder, &tasks, &[&settings[..], &["--print-config"]].concat());
     assert!(shown.output.contains("etl:max-cores=1; adhoc"), "{}", shown.output);
     let without = finish(&folder, &[&["run"][..], &settings, &["--", "true"]].concat());
-    let why = "offermill.queues (settings, line 1) is for tasks: it needs --tasks FILE";
+    let why = "offermill.queues (settings, line 1): say which of them executors are in";
     assert_eq!(without.code, Some(2), "{}", without.errors);
     assert!(without.errors.contains(why), "{}", without.errors);
 }
@@ -257,6 +257,57 @@ fn queues_bound_tasks_in_hosts() {
     for queue in ["slow", "own"] {
         assert_eq!(in_flight(&moments, queue).iter().max(), Some(&1), "{queue}");
     }
+    folder.assert_deserted();
+}
+
+/// Goal: a queue of hosts that isn't there, or has no room for them, is refused. Method: one of each mistake.
+#[test]
+fn wrong_queues_of_hosts_are_refused() {
+    let folder = Folder::new();
+    for (flags, expected) in [
+        (
+            &["--queues", "q;h:max-cores=0.05", "--task-hosts", "--host-queue", "h"][..],
+            "--queues: a host takes 0.1 cores; the queue h has at most 0.05",
+        ),
+        (
+            &["--queues", "q:max-cores=1", "--task-hosts", "--host-queue", "q"],
+            "tasks, line 1: it with its host takes 1.1 cores; the queue q has at most 1",
+        ),
+        (
+            &["--queues", "q", "--task-hosts", "--host-queue", "r"],
+            "--host-queue is none of the queues: default, q",
+        ),
+        (
+            &["--queues", "q", "--host-queue", "q"],
+            "--host-queue is for hosts: it needs --task-hosts",
+        ),
+    ] {
+        let ended = run_in_queues(&folder, &task("a", "true", "q", &[]), flags);
+        assert_eq!(ended.code, Some(2), "{flags:?}: {}", ended.errors);
+        assert!(ended.errors.contains(expected), "{flags:?}: {}", ended.errors);
+    }
+}
+
+/// Goal: hosts count in the queue that is named for them, not in the default one. Method: hosts in a queue of their own
+/// with room for one, and tasks of the default queue, which has room for one task alone; two agents.
+#[test]
+fn hosts_have_a_queue() {
+    let folder = Folder::new();
+    let tasks: String =
+        (0..6).map(|n| task(&format!("t-{n}"), "sleep 0.05", "default", &[])).collect();
+    let queues = "hosts:max-cores=0.1,max-mem=32m;default:max-cores=1";
+    let flags = ["--task-hosts", "--queues", queues, "--host-queue", "hosts", "--json"];
+    let ended = run_in_queues(&folder, &tasks, &flags);
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+    let moments = moments(&folder);
+    assert_eq!((moments.len(), in_flight(&moments, "t").into_iter().max()), (12, Some(1)));
+    let hosts: std::collections::HashSet<String> = ended
+        .events()
+        .iter()
+        .filter(|event| event["event"] == "task")
+        .map(|event| event["host"].to_string())
+        .collect();
+    assert_eq!(hosts.len(), 1, "there is room for one host: {hosts:?}");
     folder.assert_deserted();
 }
 

@@ -320,7 +320,11 @@ fn tasks_run_on_a_standalone_cluster() {
     let expected =
         "task big failed: it fits on no agent: it takes 64 cores and 16 MiB; the nearest agent, ";
     assert!(ended.output.contains(expected), "{}", ended.output);
-    assert!(ended.output.contains(", has 2 cores, 1024 MiB"), "{}", ended.output);
+    assert!(
+        ended.output.contains(", has 2 cores and 1024 MiB, and lacks 62 cores"),
+        "{}",
+        ended.output
+    );
     let mut states = states(&folder);
     assert_eq!(states.remove("big").as_deref(), Some("failed"));
     assert!(states.len() == 21 && states.values().all(|state| state == "succeeded"), "{states:?}");

@@ -15,6 +15,8 @@ mod tasks;
 #[cfg(feature = "tracing")]
 mod traced;
 mod unreadable;
+#[cfg(feature = "local")]
+mod work_queue;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;

@@ -9,6 +9,7 @@ mod host_books;
 mod hosted;
 mod pair;
 mod rooms;
+mod spread_threads;
 mod tags;
 
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};

@@ -1,9 +1,11 @@
 //! Amounts of cores, memory and GPUs that agents offer.
 
+use std::fmt;
+
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 
 /// Amounts of cores, memory and GPUs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ResourceSums {
     /// Cores.
@@ -18,6 +20,22 @@ impl From<ExecutorResources> for ResourceSums {
     fn from(resources: ExecutorResources) -> ResourceSums {
         let ExecutorResources { cores, memory, gpus, .. } = resources;
         ResourceSums { cores, memory, gpus }
+    }
+}
+
+impl fmt::Display for ResourceSums {
+    /// Prints the amounts that aren't zero, as `2 cores, 512 MiB and 1 GPU` or `0.5 cores`; `nothing` if all are.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ResourceSums { cores, memory, gpus } = *self;
+        let cores = (cores != MilliCpus::ZERO).then(|| format!("{cores:#}"));
+        let memory = (memory != Mebibytes::ZERO).then(|| memory.to_string());
+        let gpus = (gpus != Gpus::ZERO).then(|| format!("{gpus:#}"));
+        let amounts: Vec<String> = [cores, memory, gpus].into_iter().flatten().collect();
+        match &amounts[..] {
+            [] => f.write_str("nothing"),
+            [one] => f.write_str(one),
+            [all @ .., last] => write!(f, "{} and {last}", all.join(", ")),
+        }
     }
 }
 

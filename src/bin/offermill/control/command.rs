@@ -29,12 +29,12 @@ registered CORES     set how many cores have registered with the framework's dri
                      with + or -, add or subtract
 locality HOST=N...   set how many tasks have their data on which hosts: executors start
                      there if possible (spark.locality.wait); or \"locality none\"
-queues               print the queues of tasks: their bounds, what they take, their tasks;
-                     ends with an empty line
+queues               print the queues: their bounds, what they take, their tasks or
+                     executors; ends with an empty line
 queues json          the same as one line of JSON
 queues NAME:BOUND=VALUE,...;NAME:...
                      change these bounds, as --queues has them, all of them or none;
-                     \"none\" takes a bound away, and others stay. Ends no task
+                     \"none\" takes a bound away, and others stay. Ends nothing
 stop                 stop the run, like Ctrl-C
 help                 print this; ends with an empty line
 quit                 close the connection

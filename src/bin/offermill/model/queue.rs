@@ -1,4 +1,4 @@
-//! The queues of tasks of a run, as they are shown.
+//! The queues of a run, as they are shown.
 
 use offermill::QueueUse;
 
@@ -17,12 +17,16 @@ pub(crate) struct BoundChange {
 pub(crate) struct QueueInfo {
     /// What it takes now. Its guarantees are those of the settings, also while nothing is kept for it.
     pub(crate) taken: QueueUse,
-    /// How many of its tasks are in flight.
-    pub(crate) running: u64,
-    /// How many are yet to start.
-    pub(crate) waiting: u64,
-    /// How many hosts are in it.
-    pub(crate) hosts: u64,
+    pub(crate) content: QueueContent,
+}
+
+/// How many of what are in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QueueContent {
+    /// Tasks in flight, tasks that are yet to start, and hosts.
+    Tasks { running: u64, waiting: u64, hosts: u64 },
+    /// Executors of a run without tasks.
+    Executors(u32),
 }
 
 impl QueueInfo {

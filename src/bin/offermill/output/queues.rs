@@ -1,11 +1,11 @@
-//! Queues of tasks in the output: their listing, and what is said of their change.
+//! Queues in the output: their listing, and what is said of their change.
 
 use std::fmt::Write;
 
 use offermill::resources::Mebibytes;
 use serde_json::{Value, json};
 
-use crate::model::queue::{BoundChange, QueueInfo};
+use crate::model::queue::{BoundChange, QueueContent, QueueInfo};
 use crate::text::format::{core_number, count, grouped};
 use crate::text::styled::padded;
 
@@ -15,29 +15,46 @@ const NAME_COLUMNS: usize = 11;
 /// A line for each queue, as in `etl  3 of at most 6 cores, 1 guaranteed; 48 MiB; 3 tasks running, 7 waiting`.
 pub(crate) fn queues_text(queues: &[QueueInfo]) -> String {
     let mut text = String::new();
-    for QueueInfo { taken, running, waiting, hosts } in queues {
+    for QueueInfo { taken, content } in queues {
         let newline = if text.is_empty() { "" } else { "\n" };
         let name = padded(&taken.name, NAME_COLUMNS);
-        let hosts = if *hosts > 0 { format!("; {}", count(*hosts, "host")) } else { String::new() };
-        let running = count(*running, "task");
-        let waiting = grouped(*waiting);
-        let _infallible =
-            write!(text, "{newline}{name} {taken}; {running} running, {waiting} waiting{hosts}");
+        let content = content_text(*content);
+        let _infallible = write!(text, "{newline}{name} {taken}; {content}");
     }
     text
 }
 
+fn content_text(content: QueueContent) -> String {
+    match content {
+        QueueContent::Tasks { running, waiting, hosts } => {
+            let (running, waiting) = (count(running, "task"), grouped(waiting));
+            let hosts =
+                if hosts > 0 { format!("; {}", count(hosts, "host")) } else { String::new() };
+            format!("{running} running, {waiting} waiting{hosts}")
+        }
+        QueueContent::Executors(executors) => count(executors.into(), "executor"),
+    }
+}
+
 /// The keys of each queue.
 pub(crate) fn queue_objects(queues: &[QueueInfo]) -> Vec<Value> {
-    let object = |QueueInfo { taken, running, waiting, hosts }: &QueueInfo| {
-        json!({
+    let object = |QueueInfo { taken, content }: &QueueInfo| {
+        let mut object = json!({
             "name": &*taken.name, "cores": core_number(taken.cores), "memory_mib": taken.memory.get(),
             "max_cores": taken.max_cores.map(core_number),
             "max_memory_mib": taken.max_memory.map(Mebibytes::get),
             "guaranteed_cores": core_number(taken.guaranteed_cores),
             "guaranteed_memory_mib": taken.guaranteed_memory.get(),
-            "running": running, "waiting": waiting, "hosts": hosts,
-        })
+        });
+        match content {
+            QueueContent::Tasks { running, waiting, hosts } => {
+                object["running"] = json!(running);
+                object["waiting"] = json!(waiting);
+                object["hosts"] = json!(hosts);
+            }
+            QueueContent::Executors(executors) => object["executors"] = json!(executors),
+        }
+        object
     };
     queues.iter().map(object).collect()
 }

@@ -384,24 +384,49 @@ pub(crate) fn unended_sentence(
     match fate {
         UnendedFate::Killed => format!("{all} had not ended in time and had to be killed"),
         UnendedFate::Left => format!("{all} had not ended in time and may run on, left behind"),
-        UnendedFate::TornDown => {
-            let ends = [
-                "the master ends them with the framework",
-                "the master ends them if their agents return",
-            ];
-            by_reach(executors, ends)
-        }
+        UnendedFate::TornDown => by_reach(
+            executors,
+            EndNumbers {
+                one: "the master ends it with the framework",
+                more: "the master ends them with the framework",
+            },
+            EndNumbers {
+                one: "the master ends it if its agent returns",
+                more: "the master ends them if their agents return",
+            },
+        ),
         UnendedFate::Deleted => by_reach(
             executors,
-            ["Kubernetes ends them with their pods", "they end if their nodes return"],
+            EndNumbers {
+                one: "Kubernetes ends it with its pod",
+                more: "Kubernetes ends them with their pods",
+            },
+            EndNumbers {
+                one: "it ends if its node returns",
+                more: "they end if their nodes return",
+            },
         ),
+    }
+}
+
+/// What becomes of one executor, and of more.
+#[derive(Clone, Copy)]
+struct EndNumbers {
+    one: &'static str,
+    more: &'static str,
+}
+
+impl EndNumbers {
+    fn of(self, count: u64) -> &'static str {
+        if count == 1 { self.one } else { self.more }
     }
 }
 
 /// What becomes of executors whose agents are in reach, and of the others.
 fn by_reach(
     executors: &[(&ExecutorRecord, ExecutorKind)],
-    [reached_end, away_end]: [&str; 2],
+    reached_end: EndNumbers,
+    away_end: EndNumbers,
 ) -> String {
     let of = |is_away: bool| {
         let all = executors.iter();
@@ -412,10 +437,12 @@ fn by_reach(
     let (reached, away) = (kinds_of(false), kinds_of(true));
     let mut sentences = Vec::new();
     if reached.all() > 0 {
+        let reached_end = reached_end.of(reached.all());
         let reached = counted_kinds(reached);
         sentences.push(format!("{reached} had not ended in time, and {reached_end}"));
     }
     if away.all() > 0 {
+        let away_end = away_end.of(away.all());
         let away = counted_kinds(away);
         let hosts: Vec<String> = hosts.into_iter().map(str::to_owned).collect();
         let hosts = list(&hosts);
@@ -457,8 +484,8 @@ mod tests {
         );
     }
 
-    /// Goal: what had not ended in time is called what it is, in reach or not. Method: tasks and a host, of which one
-    /// task is unreachable; an executor.
+    /// Goal: what had not ended in time is called what it is, in reach or not, and one of it as one. Method: tasks and
+    /// a host, of which one task is unreachable; an executor; one task and two of each fate.
     #[test]
     fn what_had_not_ended_is_named() {
         let reached = ExecutorRecord { state: ExecutorState::Running, ..record("") };
@@ -475,8 +502,29 @@ mod tests {
         assert_eq!(
             unended_sentence(UnendedFate::TornDown, &of_tasks),
             "1 task and 1 host had not ended in time, and the master ends them with the framework; \
-             1 task unreachable on agent-1, and the master ends them if their agents return"
+             1 task unreachable on agent-1, and the master ends it if its agent returns"
         );
+        let sentence = |fate, record: &ExecutorRecord, count| {
+            unended_sentence(fate, &vec![(record, ExecutorKind::Task); count])
+        };
+        let (torn_down, deleted) = (UnendedFate::TornDown, UnendedFate::Deleted);
+        for (fate, record, count, expected) in [
+            (torn_down, &reached, 1, "1 task had not ended in time, and the master ends it with"),
+            (
+                torn_down,
+                &reached,
+                2,
+                "2 tasks had not ended in time, and the master ends them with",
+            ),
+            (torn_down, &away, 2, "on agent-1, and the master ends them if their agents return"),
+            (deleted, &reached, 1, "in time, and Kubernetes ends it with its pod"),
+            (deleted, &reached, 2, "in time, and Kubernetes ends them with their pods"),
+            (deleted, &away, 1, "1 task unreachable on agent-1, and it ends if its node returns"),
+            (deleted, &away, 2, "on agent-1, and they end if their nodes return"),
+        ] {
+            let told = sentence(fate, record, count);
+            assert!(told.contains(expected), "{told}");
+        }
         assert_eq!(
             unended_sentence(UnendedFate::Killed, &[(&reached, ExecutorKind::Executor)]),
             "1 executor had not ended in time and had to be killed"

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use offermill::IdScheme;
 use offermill::allocation::AllocationRule;
 use offermill::engine::cluster_manager::ClusterManager;
 use offermill::http_server::raise_open_files;
+use offermill::{Config, ConfigBuilder, IdScheme};
 
 use crate::model::target::RunTarget;
 use crate::record::{self, JournalFiles};
 use crate::settings::checks::{
-    allocation, containers, executors, http, kubernetes, limits, mesos, spark, tasks,
+    allocation, containers, executor_queue, executors, http, kubernetes, limits, mesos, spark,
+    tasks,
 };
 use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
@@ -76,6 +77,19 @@ fn derive_from_flags(arguments: &RunArguments, draft: &mut SettingsDraft) {
     }
 }
 
+/// Builds the kernel's configuration, or reports why it can't be.
+fn build_config(
+    arguments: &RunArguments,
+    draft: &mut SettingsDraft,
+    builder: ConfigBuilder,
+) -> Option<Config> {
+    let config = builder.build().map_err(|error| draft.report_error(&error)).ok()?;
+    if arguments.tasks.is_none() {
+        executor_queue::check_room(draft, &config);
+    }
+    Some(config)
+}
+
 fn check(
     arguments: &RunArguments,
     draft: &mut SettingsDraft,
@@ -106,8 +120,7 @@ fn check(
     };
     let exclusion = draft.excludes.then_some(draft.exclusion);
     let builder = limits::check_caps(draft, config_builder(draft, limit, exclusion));
-    let built = is_readable.then(|| builder.build());
-    let config = built.and_then(|built| built.map_err(|error| draft.report_error(&error)).ok());
+    let config = is_readable.then(|| build_config(arguments, draft, builder)).flatten();
     // The following checks would only repeat these problems.
     if !draft.problems.is_empty() {
         return None;

@@ -1,20 +1,21 @@
-//! The queues of a run's tasks (`--queues`): what is in them, and their change by command while the run is going on.
+//! The queues of a run (`--queues`): what is in them, and their change by command while the run is going on.
 
 use offermill::config::{Queue, QueueId};
+use offermill::limits::QUEUES_MAX;
 use offermill::{Config, ConfigBuilder, QueueUse};
 use serde_json::json;
 
 use super::Session;
 use super::commands::STOPPING;
 use crate::model::event::RunEvent;
-use crate::model::queue::{BoundChange, QueueInfo};
+use crate::model::queue::{BoundChange, QueueContent, QueueInfo};
 use crate::model::reply::{CommandOutcome, ControlReply};
 use crate::output::queues::{change_object, changes_sentence, queue_objects, queues_text};
 use crate::tasks::demand::QueueTasks;
-use crate::tasks::queue::TaskQueue;
 use crate::tasks::quotas::TaskQuotas;
 
-const NO_TASKS: &str = "queues are for tasks (--tasks), which this run has none of";
+const NO_GUARANTEES: &str =
+    "guarantees are for tasks (--tasks): all executors of this run are in one queue";
 const NO_QUEUES: &str =
     "this run has no queues; expected --queues at its start, such as --queues default";
 
@@ -32,29 +33,41 @@ impl Session {
         reply.into()
     }
 
-    /// The queues of the run's tasks.
+    /// The queues of the run's tasks, or of its executors.
     ///
     /// # Errors
-    /// Says why there are none.
+    /// Says that there are none.
     fn queues(&self) -> Result<Vec<QueueInfo>, String> {
-        let (tasks, hosts) = self.task_queue()?.tasks_by_queue();
         let uses = self.kernel.queues();
         if uses.is_empty() {
             return Err(NO_QUEUES.to_owned());
         }
         let config = self.kernel.config();
-        let info = |(mut taken, tasks): (QueueUse, QueueTasks)| {
+        let contents = self.queue_contents(config.queues().executor_queue());
+        let info = |(mut taken, content): (QueueUse, QueueContent)| {
             let queue = config.queues().get(taken.id);
             (taken.guaranteed_cores, taken.guaranteed_memory) =
                 queue.map(Queue::guarantees).unwrap_or_default();
-            let hosts = if taken.id == QueueId::DEFAULT { hosts } else { 0 };
-            QueueInfo { taken, running: tasks.in_flight, waiting: tasks.yet_to_start, hosts }
+            QueueInfo { taken, content }
         };
-        Ok(uses.into_iter().zip(tasks).map(info).collect())
+        Ok(uses.into_iter().zip(contents).map(info).collect())
     }
 
-    fn task_queue(&self) -> Result<&TaskQueue, String> {
-        self.tasks.as_ref().map(|tasks| tasks.queue()).ok_or_else(|| NO_TASKS.to_owned())
+    /// What is in each queue, by number. `own` is that of executors.
+    fn queue_contents(&self, own: QueueId) -> Vec<QueueContent> {
+        let Some(tasks) = &self.tasks else {
+            let executors = self.kernel.totals().executors;
+            let of =
+                |number: usize| if number == usize::from(own.number()) { executors } else { 0 };
+            return (0..QUEUES_MAX).map(|number| QueueContent::Executors(of(number))).collect();
+        };
+        let (tasks, (hosts, of_hosts)) = tasks.queue().tasks_by_queue();
+        let of_queue = |(number, tasks): (usize, QueueTasks)| {
+            let hosts = if number == usize::from(of_hosts.number()) { hosts } else { 0 };
+            let QueueTasks { in_flight: running, yet_to_start: waiting } = tasks;
+            QueueContent::Tasks { running, waiting, hosts }
+        };
+        tasks.into_iter().enumerate().map(of_queue).collect()
     }
 
     /// Changes bounds of queues: all that the text says, or none.
@@ -76,8 +89,12 @@ impl Session {
         let mut text = changes_sentence(&changes);
         for queue in self.queues().unwrap_or_default().iter().filter(|queue| queue.is_too_full()) {
             let name = &queue.taken.name;
+            let none = match &self.tasks {
+                Some(_) => "none of its tasks starts",
+                None => "no executor starts",
+            };
             text.push_str(&format!(
-                "; {name} takes more than that now: none of its tasks starts until it takes less"
+                "; {name} takes more than that now: {none} until it takes less"
             ));
         }
         let event = RunEvent::QueuesChanged { changes, why: "by command".to_owned() };
@@ -90,7 +107,6 @@ impl Session {
     /// # Errors
     /// Says what is wrong with it, or what would never start then.
     fn plan_change(&self, text: &str) -> Result<(Vec<BoundChange>, Config), String> {
-        let tasks = self.task_queue()?;
         let config = self.kernel.config();
         let before = TaskQuotas::of(&config);
         if !before.are_given() {
@@ -99,7 +115,12 @@ impl Session {
         let after = before.changed(text)?;
         let builder = after.queues().fold(config.to_builder(), ConfigBuilder::queue);
         let config = builder.build().map_err(|error| error.to_string())?;
-        tasks.check_queues(&after, &config)?;
+        let refused = match &self.tasks {
+            Some(tasks) => tasks.queue().check_queues(&after, &config).err(),
+            None if after.have_guarantees() => Some(NO_GUARANTEES.to_owned()),
+            None => after.no_executor_starts(&config),
+        };
+        refused.map_or(Ok(()), Err)?;
         Ok((before.changes(&after), config))
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use offermill::cluster::local::AgentAttributes;
 use offermill::config::text::TimeUnit;
 use offermill::config::{
-    ExclusionRule, ExecutorCores, ExecutorGpus, Placement, RefuseDurations, UnreachableRule,
+    ExclusionRule, ExecutorCores, ExecutorGpus, Placement, QueueId, RefuseDurations,
+    UnreachableRule,
 };
 use offermill::launch::CommandForm;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
@@ -52,8 +53,11 @@ pub(crate) struct SettingsDraft {
     pub(crate) variables: BTreeMap<String, String>,
     pub(crate) constraint: Constraint,
     pub(crate) placement: Placement,
-    /// The queues of tasks, and the memory of all of them.
+    /// The queues of tasks or of executors, and the memory of all of them.
     pub(crate) queues: TaskQuotas,
+    /// The queue of executors without tasks: its name as given, and the queue once it is known.
+    pub(crate) executor_queue: Option<String>,
+    pub(crate) queue_of_executors: QueueId,
     pub(crate) queued_memory: Option<Mebibytes>,
     pub(crate) refusals: RefuseDurations,
     pub(crate) excludes: bool,
@@ -133,6 +137,8 @@ impl Default for SettingsDraft {
             constraint: Constraint::none(),
             placement: Placement::RoundRobin,
             queues: TaskQuotas::default(),
+            executor_queue: None,
+            queue_of_executors: QueueId::DEFAULT,
             queued_memory: None,
             refusals: RefuseDurations::default(),
             excludes: true,

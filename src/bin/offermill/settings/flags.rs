@@ -175,9 +175,14 @@ pub(crate) struct RunArguments {
 
     /// The queues of tasks and their bounds, such as 'etl:max-cores=16,max-mem=32g,guaranteed-cores=4;
     /// adhoc:guaranteed-mem=8g'. A task says its queue as "queue"; guarantees are of
-    /// --total-executor-cores and --total-task-memory
+    /// --total-executor-cores and --total-task-memory. Without --tasks, all executors are in one
+    /// queue, whose maxima --control changes while they run
     #[arg(long, value_name = "QUEUES", help_heading = "Tasks")]
     pub(crate) queues: Option<String>,
+
+    /// The queue of --queues that executors are in, without --tasks [default: default]
+    #[arg(long, value_name = "NAME", help_heading = "Tasks")]
+    pub(crate) executor_queue: Option<String>,
 
     /// The most memory that the tasks of all --queues take together
     #[arg(long, value_name = "SIZE", help_heading = "Tasks")]
@@ -195,6 +200,10 @@ pub(crate) struct RunArguments {
     /// The memory that a host takes, beside its tasks [default: 32m]
     #[arg(long, value_name = "MEMORY", help_heading = "Tasks")]
     pub(crate) host_memory: Option<String>,
+
+    /// The queue of --queues that hosts are in [default: default]
+    #[arg(long, value_name = "NAME", help_heading = "Tasks")]
+    pub(crate) host_queue: Option<String>,
 
     /// How long a host without tasks is kept [default: 60s]
     #[arg(long, value_name = "DURATION", help_heading = "Tasks")]
@@ -315,6 +324,7 @@ impl RunArguments {
             "--constraints" => &self.constraints,
             "--placement" => &self.placement,
             "--queues" => &self.queues,
+            "--executor-queue" => &self.executor_queue,
             "--exclude-after" => &self.exclude_after,
             "--exclude-for" => &self.exclude_for,
             "--exclude-window" => &self.exclude_window,

@@ -43,6 +43,7 @@ const OF_EXECUTORS: &[&str] = &[
     "offermill.kubernetes.",
     "offermill.spark.",
     "offermill.mesos.frameworkIdFile",
+    "offermill.executorQueue",
 ];
 
 /// Keys of the exclusion of agents, which tasks use only if the number of failures was given.
@@ -83,6 +84,7 @@ pub(crate) fn task_flags(arguments: &RunArguments) -> Vec<TaskFlag> {
         flag("--host-cores", &it.host_cores, HOST_CORES, true),
         flag("--host-memory", &it.host_memory, HOST_MEMORY, true),
         flag("--host-idle-timeout", &it.host_idle_timeout, HOST_IDLE_TIMEOUT, true),
+        flag("--host-queue", &it.host_queue, "default", true),
         flag("--host-program", &it.host_program, "this program", true),
     ]
 }

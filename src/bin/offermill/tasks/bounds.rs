@@ -2,7 +2,7 @@
 
 use offermill::Config;
 use offermill::config::QueueId;
-use offermill::engine::{HostLedger, HostTerms};
+use offermill::engine::HostLedger;
 
 use crate::tasks::demand::QueueTasks;
 use crate::tasks::queue::{TaskQueue, TaskStage};
@@ -16,7 +16,7 @@ impl TaskQueue {
     /// # Errors
     /// With a sentence about the first that never would.
     pub(crate) fn check_queues(&self, quotas: &TaskQuotas, config: &Config) -> Result<(), String> {
-        let host = self.terms.hosts.as_ref().map(HostTerms::sums);
+        let host = self.terms.hosts.as_ref().map(|hosts| hosts.task(0));
         let (cores, memory) = (config.core_cap(), config.queued_memory());
         if let Some(why) = quotas.problem(cores, memory) {
             return Err(why);
@@ -33,10 +33,11 @@ impl TaskQueue {
         )
     }
 
-    /// The tasks of each queue, by number, and how many hosts there are.
-    pub(crate) fn tasks_by_queue(&self) -> (Vec<QueueTasks>, u64) {
+    /// The tasks of each queue, by number, and how many hosts there are, with their queue.
+    pub(crate) fn tasks_by_queue(&self) -> (Vec<QueueTasks>, (u64, QueueId)) {
         let state = self.lock();
-        (state.demand.tasks(), state.hosts.as_ref().map_or(0, HostLedger::count))
+        let queue = self.terms.hosts.as_ref().map_or(QueueId::DEFAULT, |hosts| hosts.queue);
+        (state.demand.tasks(), (state.hosts.as_ref().map_or(0, HostLedger::count), queue))
     }
 
     /// Offers are suppressed, or are about to be.

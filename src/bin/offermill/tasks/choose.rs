@@ -21,7 +21,6 @@ impl TaskChooser for TaskQueue {
         if state.is_stopping || state.failure.is_some() {
             return;
         }
-        state.survey.offered(now);
         let mut queues = rooms.queues_left();
         for task in state.picked.values() {
             // If it is booked already, it takes its room twice until its launch is prepared. Nothing revives offers
@@ -29,14 +28,9 @@ impl TaskChooser for TaskQueue {
             let _has_room = queues.take(task);
         }
         let caps = self.caps_left(state);
-        let TaskQueueState { hosts, ready, pauses, chooser, agents, survey, .. } = state;
+        let TaskQueueState { hosts, ready, pauses, chooser, survey, .. } = state;
         let mut pick = |list: &[Room], queues, caps, picks: &mut Picks| {
-            for room in list.iter().filter(|room| room.tasks() > 0) {
-                let Some(offer) = rooms.offer(room) else { continue };
-                if agents.offered(offer.agent_id, offer.hostname, room.left()) {
-                    survey.changed(now);
-                }
-            }
+            survey.offered(rooms, list, now);
             let is_wanted = |room: &Room| ready.waiting().have_one_for(room);
             let open = pauses.open_rooms(rooms, list, is_wanted, now);
             let list = open.as_deref().unwrap_or(list);
@@ -120,7 +114,7 @@ impl TaskQueue {
         state.counts.running += 1;
         state.demand.take_off(task.queue);
         state.taken = state.taken.saturating_add(own);
-        state.agents.taken(place.0, own);
+        state.survey.taken(place.0, own);
         let progress = &mut state.progress[number as usize];
         progress.stage = TaskStage::InFlight;
         progress.attempts += 1;

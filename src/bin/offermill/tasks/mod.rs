@@ -7,7 +7,6 @@
 //!                                               └► attempt_index.rs: which executors were which tasks, on this machine
 //! ```
 
-mod agent_survey;
 pub(crate) mod attempt_index;
 mod bounds;
 mod choose;

@@ -8,18 +8,17 @@ use std::time::{Duration, SystemTime};
 
 use offermill::choosers::Chooser;
 use offermill::config::Placement;
-use offermill::engine::{AgentPauses, HostLedger, HostTerms};
+use offermill::engine::{AgentPauses, AgentSurvey, HostLedger, HostTerms};
 use offermill::launch::{CommandForm, Setup};
 use offermill::{ProcessExit, ResourceSums, Task, Timestamp};
 
 use crate::model::end_cause::EndCause;
 use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
-use crate::tasks::agent_survey::AgentSurvey;
 use crate::tasks::demand::QueueDemand;
 use crate::tasks::order::TaskList;
 use crate::tasks::quotas::TaskQuotas;
-use crate::tasks::ready::{ReadyTasks, SeenAgents};
+use crate::tasks::ready::ReadyTasks;
 use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult};
 use crate::tasks::task::TaskSpec;
 use crate::text::clock::rfc3339;
@@ -58,7 +57,6 @@ pub(crate) struct TaskQueue {
 pub(super) struct TaskQueueState {
     pub(super) progress: Vec<TaskProgress>,
     pub(super) ready: ReadyTasks,
-    pub(super) agents: SeenAgents,
     pub(super) pauses: AgentPauses,
     pub(super) survey: AgentSurvey,
     pub(super) counts: TaskCounts,
@@ -131,7 +129,6 @@ impl TaskQueue {
         let state = TaskQueueState {
             progress,
             ready: ReadyTasks::default(),
-            agents: SeenAgents::default(),
             pauses: pauses.unwrap_or_default(),
             survey: AgentSurvey::default(),
             counts,
@@ -181,7 +178,7 @@ impl TaskQueue {
 
     /// Whether any agent has made an offer.
     pub(crate) fn has_seen_agents(&self) -> bool {
-        !self.lock().agents.is_empty()
+        !self.lock().survey.is_empty()
     }
 
     /// Opens the results file, and leaves out what has succeeded in former runs.
@@ -463,7 +460,7 @@ impl TaskQueueState {
         self.taken = self.taken.saturating_sub(own);
         let progress = &mut self.progress[number as usize];
         self.hosts.iter_mut().for_each(|hosts| hosts.leave(number.into()));
-        self.agents.freed(&progress.agent_id, own);
+        self.survey.freed(&progress.agent_id, own);
     }
 
     /// Writes lines. Returns whether they were written; otherwise the run can't go on.
@@ -887,11 +884,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let queue = queue_of(folder.path(), None, &[r#"{"command": "true", "cores": 1.5}"#]);
         assert_eq!(pick_on(&queue, "S1", 1.0, at(0)), [] as [u64; 0]);
-        queue.lock().agents.offered(
-            "S2",
-            "agent-2",
-            ResourceSums { cores: MilliCpus::from_cores(2), ..queue.terms.most },
-        );
+        assert_eq!(pick_on(&queue, "S2", 2.0, at(0)), [0]);
+        queue.placed(&tagged("t", 0, ExecutorState::Starting));
+        assert_eq!(queue.ended(&tagged("t", 0, ExecutorState::Failed), None).len(), 1);
+        assert_eq!(pick_on(&queue, "S1", 1.0, at(1)), [] as [u64; 0]);
         assert_eq!(refused(&queue, 100), 0, "it fits on the other");
         queue.agent_lost("S2", at(100));
         assert_eq!((refused(&queue, 129), refused(&queue, 130)), (0, 1));
@@ -917,7 +913,8 @@ mod tests {
         assert_eq!(pick(&queue), [0]);
         queue.agent_lost("S2", Timestamp::ORIGIN);
         let later = Timestamp::ORIGIN.plus(Duration::from_secs(1000));
-        assert!(!queue.lock().survey.is_complete(later));
+        let size = ResourceSums { cores: MilliCpus::from_cores(9), ..ResourceSums::NONE };
+        assert_eq!(queue.lock().survey.fits_nowhere(size, later), None);
     }
 
     /// Goal: idle hosts don't keep tasks from running, and are kept otherwise. Method: a host whose task has ended,
@@ -944,13 +941,46 @@ mod tests {
         assert_eq!([0, 1, 2].map(|time| queue.end_idle_hosts(at(time)).len()), [0, 0, 1]);
     }
 
+    /// Goal: a host that starts isn't ended as idle while the end of a task waits for its own. Method: the end of its
+    /// only task, a time-out shorter than that waits, and then the host's end before it ran.
+    #[test]
+    fn hosts_that_decide_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut terms = host_terms();
+        terms.idle_timeout = Duration::from_secs(1);
+        let queue = queue_in(folder.path(), Some(terms));
+        assert_eq!(pick(&queue), [1, 0], "the host and the task");
+        host_launched(&queue, "h", 1);
+        queue.placed(&tagged("t", 0, ExecutorState::Starting));
+        let unstarted = |name, tag, state, unstarted| ExecutorRecord {
+            unstarted: Some(unstarted),
+            ..tagged(name, tag, state)
+        };
+        let gone = unstarted("t", 0, ExecutorState::Lost, UnstartedEnd::Gone);
+        assert_eq!(queue.ended(&gone, None), []);
+        for seconds in 0..59 {
+            let now = Timestamp::ORIGIN.plus(Duration::from_secs(seconds));
+            assert_eq!(queue.end_idle_hosts(now), [] as [&str; 0]);
+            assert_eq!(queue.take_decided(now), []);
+        }
+        queue.host_changed(&unstarted("h", 1, ExecutorState::Failed, UnstartedEnd::Failed));
+        let events = queue.take_decided(Timestamp::ORIGIN.plus(Duration::from_secs(59)));
+        let changes: Vec<TaskChange> = events.iter().map(|event| event.what).collect();
+        assert_eq!(changes, [TaskChange::NotStarted]);
+    }
+
     /// A host that was picked is launched and runs.
     fn host_runs(queue: &TaskQueue, executor: &str, tag: u64) {
+        host_launched(queue, executor, tag);
+        queue.host_changed(&tagged(executor, tag, ExecutorState::Running));
+    }
+
+    /// A host that was picked is launched.
+    fn host_launched(queue: &TaskQueue, executor: &str, tag: u64) {
         let (cores, memory) = (MilliCpus::from_millis(100), Mebibytes::new(32));
         let mut context = LaunchContext::new(executor, "S1", "agent-1", cores, memory);
         context.tag = Some(tag);
         assert_eq!(queue.command(&context).hosting, Hosting::Host);
-        queue.host_changed(&tagged(executor, tag, ExecutorState::Running));
     }
 
     /// A task that was picked is placed and finishes.

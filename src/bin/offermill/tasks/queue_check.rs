@@ -1,9 +1,9 @@
 //! The queues of tasks: which each is in, and whether it may ever start there. One may not if its queue, or all queues,
 //! have no room for it, or if it would wait for what is kept for tasks that wait for it.
 
-use offermill::ResourceSums;
 use offermill::config::QueueId;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
+use offermill::{ResourceSums, Task};
 
 use crate::tasks::order::TaskList;
 use crate::tasks::quotas::TaskQuotas;
@@ -93,17 +93,17 @@ pub(crate) struct QueueTotals {
     pub(crate) memory: Option<Mebibytes>,
     /// The most GPUs that all take (`spark.mesos.gpus.max`).
     pub(crate) gpus: Option<Gpus>,
-    /// What a host takes, if tasks run in hosts. Hosts are in the default queue.
-    pub(crate) host: Option<ResourceSums>,
+    /// A host, if tasks run in hosts.
+    pub(crate) host: Option<Task>,
 }
 
 /// Why queues with these bounds never have room for a task, as the rest of a sentence; `None` if they may.
 fn never_starts(task: &TaskSpec, quotas: &TaskQuotas, all: QueueTotals) -> Option<String> {
     let own = task.sums();
-    let beside = |host| (own.saturating_add(host), "with its host ");
+    let beside = |host: Task| (own.saturating_add(host.sums()), "with its host ");
     let (both, who) = all.host.map_or((own, ""), beside);
-    let (in_queue, who_in_queue) =
-        if task.queue == QueueId::DEFAULT { (both, who) } else { (own, "") };
+    let is_beside = all.host.is_some_and(|host| host.queue == task.queue);
+    let (in_queue, who_in_queue) = if is_beside { (both, who) } else { (own, "") };
     let too_large = quotas.too_large(task.queue, in_queue);
     let too_large = too_large.map(|why| format!("{who_in_queue}{why}"));
     too_large.or_else(|| Some(format!("{who}{}", beyond_total(both, all)?)))
@@ -147,7 +147,7 @@ fn waits_for_itself(
             false => [0; 2],
         };
         let own = is_own.then(|| task.sums());
-        let host = all.host.filter(|_| id == QueueId::DEFAULT);
+        let host = all.host.filter(|host| host.queue == id).map(|host| host.sums());
         let needed = own.into_iter().chain(host).fold([0; 2], |[cores, memory]: [u64; 2], sums| {
             [cores + sums.cores.millis(), memory + sums.memory.get()]
         });
@@ -203,10 +203,8 @@ mod tests {
         assert_eq!(after, [0b111, 0b110, 0b100, 0]);
         assert_eq!(list.queues_after(|task| task != 2 && task != 3), [0b001, 0, 0, 0]);
         let starts = |cores: u64, memory: u64, host: Option<u64>| {
-            let host = host.map(|millis| ResourceSums {
-                cores: MilliCpus::from_millis(millis),
-                ..ResourceSums::NONE
-            });
+            let host =
+                host.map(|millis| Task::new(0, MilliCpus::from_millis(millis), Mebibytes::ZERO));
             let cores = Some(MilliCpus::from_millis(cores));
             let all = QueueTotals { cores, memory: Some(Mebibytes::new(memory)), gpus: None, host };
             waits_for_itself(&list.tasks[0], after[0], &quotas, all)

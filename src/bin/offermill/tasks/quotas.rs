@@ -1,9 +1,9 @@
 //! The queues that tasks are in (`--queues`): parsing their bounds, and changing them.
 
 use offermill::config::text::{parse_cores, parse_memory};
-use offermill::config::{Queue, QueueId, Queues};
+use offermill::config::{ExecutorCores, Queue, QueueId, Queues};
 use offermill::resources::{Mebibytes, MilliCpus};
-use offermill::{Config, ResourceSums};
+use offermill::{Config, ResourceSums, Task};
 
 use crate::model::queue::BoundChange;
 use crate::text::format::shortened;
@@ -81,6 +81,11 @@ impl TaskQuotas {
         !self.queues.is_empty()
     }
 
+    /// Whether anything is guaranteed to any.
+    pub(crate) fn have_guarantees(&self) -> bool {
+        self.guaranteed() != (MilliCpus::ZERO, Mebibytes::ZERO)
+    }
+
     /// What is guaranteed to all queues together.
     pub(crate) fn guaranteed(&self) -> (MilliCpus, Mebibytes) {
         let each = || self.queues.iter().map(|(_, queue)| queue.guarantees());
@@ -107,30 +112,41 @@ impl TaskQuotas {
         Some(missing.to_owned())
     }
 
-    /// Why hosts, each of which takes this, would never start, as a clause; `None` if they may. They are in the default
-    /// queue.
+    /// Why hosts, of which this is one, would never start, as a clause; `None` if they may.
     pub(crate) fn no_host_starts(
         &self,
-        host: ResourceSums,
+        host: Task,
         core_cap: Option<MilliCpus>,
         memory: Option<Mebibytes>,
     ) -> Option<String> {
-        if let Some(why) = self.too_large(QueueId::DEFAULT, host) {
+        if let Some(why) = self.too_large(host.queue, host.sums()) {
             return Some(format!("a host {why}"));
         }
         let (kept, kept_memory) = self.guaranteed();
-        let (default, default_memory) =
-            self.queues.get(QueueId::DEFAULT).map(Queue::guarantees).unwrap_or_default();
+        let (own, own_memory) =
+            self.queues.get(host.queue).map(Queue::guarantees).unwrap_or_default();
         // What other queues leave.
-        let cores = core_cap.map(|cap| cap.saturating_sub(kept.saturating_sub(default)));
+        let cores = core_cap.map(|cap| cap.saturating_sub(kept.saturating_sub(own)));
         if kept > MilliCpus::ZERO && cores.is_some_and(|left| host.cores > left) {
             return Some(format!("the guarantees leave no room for a host of {:#}", host.cores));
         }
         let memory =
-            memory.map(|all| all.get() - kept_memory.get().min(all.get()) + default_memory.get());
+            memory.map(|all| all.get() - kept_memory.get().min(all.get()) + own_memory.get());
         let is_short = memory.is_some_and(|left| host.memory.get() > left);
         is_short
             .then(|| format!("--total-task-memory leaves no room for a host of {}", host.memory))
+    }
+
+    /// Why executors of these settings, which are all in one queue, would never start with these bounds, as a clause;
+    /// `None` if they may.
+    pub(crate) fn no_executor_starts(&self, config: &Config) -> Option<String> {
+        let cores = match config.executor_cores() {
+            ExecutorCores::Fixed(cores) => cores,
+            ExecutorCores::WholeOffer => MilliCpus::from_cores(1),
+        };
+        let own = ResourceSums { cores, memory: config.memory_taken(), ..ResourceSums::NONE };
+        let why = self.too_large(config.queues().executor_queue(), own)?;
+        Some(format!("an executor {why}"))
     }
 
     /// The number of the queue of this name.
@@ -150,7 +166,8 @@ impl TaskQuotas {
         Err(format!("is of the queue {name:?}, which is none of --queues: {}", self.names()))
     }
 
-    fn names(&self) -> String {
+    /// The names of all, with commas.
+    pub(crate) fn names(&self) -> String {
         let names: Vec<&str> = self.queues.iter().map(|(_, queue)| queue.name()).collect();
         names.join(", ")
     }
@@ -178,7 +195,7 @@ impl TaskQuotas {
     }
 
     /// How many queues tasks may be in.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.queues.iter().count().max(1)
     }
 }
@@ -351,22 +368,29 @@ mod tests {
         assert_eq!(small.too_large(QueueId::DEFAULT, own(9, 2000)), None);
     }
 
-    /// Goal: hosts are refused that the default queue never has room for. Method: a maximum, and guarantees of others,
-    /// that leave just enough or too little.
+    /// Goal: hosts are refused that their queue never has room for. Method: a maximum, and guarantees of others, that
+    /// leave just enough or too little; in the default queue and in another one.
     #[test]
-    fn hosts_need_room_in_the_default_queue() {
+    fn hosts_need_room_in_their_queue() {
+        let host = Task::new(9, MilliCpus::from_cores(1), Mebibytes::new(100));
         let starts = |text: &str, cap: u64| {
             let quotas = TaskQuotas::parse(text).unwrap();
-            quotas.no_host_starts(own(1, 100), Some(MilliCpus::from_cores(cap)), None).is_none()
+            quotas.no_host_starts(host, Some(MilliCpus::from_cores(cap)), None).is_none()
         };
         assert!(starts("default:max-cores=1", 8) && !starts("default:max-cores=0.9", 8));
         assert!(starts("a:guaranteed-cores=7", 8) && !starts("a:guaranteed-cores=7.5", 8));
         assert!(starts("a:guaranteed-cores=7;default:guaranteed-cores=1", 8));
         assert!(!starts("default:max-mem=99m", 8));
         let kept = TaskQuotas::parse("a:guaranteed-mem=1g").unwrap();
-        let starts =
-            |all| kept.no_host_starts(own(1, 100), None, Some(Mebibytes::new(all))).is_none();
+        let starts = |all| kept.no_host_starts(host, None, Some(Mebibytes::new(all))).is_none();
         assert!(starts(1124) && !starts(1123));
+        let in_a = |text: &str| {
+            let quotas = TaskQuotas::parse(text).unwrap();
+            let host = host.in_queue(quotas.find("a").unwrap());
+            quotas.no_host_starts(host, Some(MilliCpus::from_cores(8)), None).is_none()
+        };
+        assert!(in_a("a:guaranteed-cores=8") && in_a("default:max-cores=0.9;a:max-cores=1"));
+        assert!(!in_a("a:max-cores=0.9") && !in_a("a;b:guaranteed-cores=8"));
     }
 
     proptest! {

@@ -11,16 +11,12 @@ impl TaskQueue {
     pub(crate) fn refuse_too_large(&self, now: Timestamp) -> Vec<TaskEvent> {
         let mut guard = self.lock();
         let state = &mut *guard;
-        if !state.survey.is_complete(now) || state.is_stopping {
+        if state.is_stopping {
             return Vec::new();
         }
-        let mut events = Vec::new();
-        for (number, size) in state.ready.too_large(&state.agents) {
-            let Some(nearest) = state.agents.nearest(&size) else { continue };
-            let why = format!("it fits on no agent: it takes {}; {nearest}", size.sentence());
-            events.extend(self.refuse(state, vec![number], &why));
-        }
-        events
+        let refused = state.ready.refused(|size| state.survey.fits_nowhere(size, now));
+        let told = |(number, why): (u32, String)| self.refuse(state, vec![number], &why);
+        refused.into_iter().flat_map(told).collect()
     }
 
     /// Refuses the ready tasks if hosts fail on all agents before they run, and none has ever run.

@@ -22,8 +22,7 @@ impl TaskQueue {
     pub(crate) fn agent_lost(&self, agent_id: &str, now: Timestamp) {
         let mut state = self.lock();
         state.pauses.agent_lost(agent_id);
-        state.agents.lost(agent_id);
-        state.survey.changed(now);
+        state.survey.agent_lost(agent_id, now);
     }
 
     /// Tells the ends that were kept until it was known whether their attempts had begun, and aren't any longer: their
@@ -73,7 +72,7 @@ impl TaskQueue {
         if state.is_stopping || state.progress[number as usize].is_killed {
             return None;
         }
-        let (hosts, tag, now) = (state.hosts.as_ref(), number.into(), record.changed_at);
+        let (hosts, tag, now) = (state.hosts.as_mut(), number.into(), record.changed_at);
         match state.pauses.start_of(hosts, tag, record.unstarted, now) {
             TaskStart::Possible => None,
             TaskStart::Never => Some(self.put_back_unstarted(state, number, record)),

@@ -41,8 +41,9 @@ impl Task {
     }
 
     /// What it takes.
+    #[must_use]
     #[inline]
-    pub(crate) const fn sums(&self) -> ResourceSums {
+    pub const fn sums(&self) -> ResourceSums {
         ResourceSums { cores: self.cores, memory: self.memory, gpus: self.gpus }
     }
 

@@ -8,7 +8,7 @@ use offermill::config::ExecutorCores;
 use offermill::launch::spark::{Software, SparkExecutor};
 use offermill::launch::{Command, CommandForm, CommandTemplate, Launcher, PLACEHOLDERS};
 
-use crate::settings::checks::{preflight, spark, tasks};
+use crate::settings::checks::{executor_queue, preflight, spark, tasks};
 use crate::settings::draft::SettingsDraft;
 use crate::settings::flags::RunArguments;
 use crate::settings::master::ClusterKind;
@@ -25,6 +25,7 @@ pub(crate) fn executor_program(
         return tasks::task_program(name, arguments, draft);
     }
     tasks::refuse_without_tasks(arguments, draft);
+    executor_queue::find_executor_queue(draft, arguments);
     if arguments.command.is_empty() {
         if draft.is_dry_run && !spark::has_driver(draft) {
             let template = CommandTemplate::new(Vec::new());

@@ -2,6 +2,7 @@
 
 pub(crate) mod allocation;
 pub(crate) mod containers;
+pub(crate) mod executor_queue;
 pub(crate) mod executors;
 pub(crate) mod http;
 pub(crate) mod kubernetes;

@@ -26,14 +26,13 @@ use crate::tasks::queue::{ResumedTasks, TaskQueue, TaskTerms};
 use crate::tasks::queue_check::QueueTotals;
 use crate::tasks::quotas::parse_bound_of_memory;
 use crate::tasks::read::read_tasks;
-use crate::tasks::ready::TaskSize;
 use crate::tasks::task::{TaskDefaults, TaskSpec};
 use crate::text::format::count;
 
 /// The key of the number of failures that exclude an agent.
 const EXCLUDE_AFTER: &str = "spark.excludeOnFailure.application.maxFailedExecutorsPerNode";
-/// The key of the queues of tasks.
-const QUEUES: &str = "offermill.queues";
+/// The key of the queues.
+pub(crate) const QUEUES: &str = "offermill.queues";
 /// The most GPUs of all tasks.
 const GPU_CAP: &str = "spark.mesos.gpus.max";
 /// The least time between two revives. At a cap that tasks fill, offers are suppressed: that is how long the room of a
@@ -77,7 +76,7 @@ pub(crate) fn task_program(
     let hosts = host_terms(arguments, draft).map_err(|why| draft.problems.push(why)).ok()?;
     // If queues are wrong, which tasks name them is of no interest.
     if draft.queues.are_given() || draft.given(QUEUES).is_none() {
-        let host = hosts.as_ref().map(HostTerms::sums);
+        let host = hosts.as_ref().map(|hosts| hosts.task(0));
         let gpus = draft.given(GPU_CAP).map(|_| draft.gpu_cap);
         let all = QueueTotals { cores: draft.core_cap, memory: draft.queued_memory, gpus, host };
         list.find_queues(&draft.queues, all).map_err(|why| draft.problems.push(why)).ok()?;
@@ -105,10 +104,6 @@ pub(crate) fn task_program(
 pub(crate) fn refuse_without_tasks(arguments: &RunArguments, draft: &mut SettingsDraft) {
     for flag in task_flags(arguments).iter().filter(|flag| flag.given.is_some()) {
         draft.problems.push(format!("{} is for tasks: it needs --tasks FILE", flag.name));
-    }
-    if draft.queues.are_given() {
-        let name = draft.name_of(QUEUES);
-        draft.problems.push(format!("{name} is for tasks: it needs --tasks FILE"));
     }
 }
 
@@ -173,7 +168,11 @@ fn host_terms(
     terms.memory = memory.map_err(|why| named("--host-memory", why))?;
     terms.idle_timeout = idle.map_err(|error| error.to_string())?;
     terms.setup = setup;
-    match draft.queues.no_host_starts(terms.sums(), draft.core_cap, draft.queued_memory) {
+    if let Some(name) = &arguments.host_queue {
+        let none = |_| format!("--host-queue is none of the queues: {}", draft.queues.names());
+        terms.queue = draft.queues.find(name).map_err(none)?;
+    }
+    match draft.queues.no_host_starts(terms.task(0), draft.core_cap, draft.queued_memory) {
         Some(why) => Err(format!("{}: {why}", draft.name_of(QUEUES))),
         None => Ok(Some(terms)),
     }
@@ -247,6 +246,7 @@ fn refuse_conflicts(draft: &mut SettingsDraft) {
         ("spark.executor.cores", "--task-cores is for tasks"),
         ("spark.executor.memory", "--task-memory is for tasks"),
         ("spark.mesos.executor.memoryOverhead", "tasks have no overhead"),
+        ("offermill.executorQueue", "each task names its queue, and --host-queue is that of hosts"),
     ];
     let is_given = |key: &str| draft.given(key).is_some_and(|it| it.source == SettingSource::Flag);
     conflicts.extend(own.into_iter().filter(|(key, _)| is_given(key)));
@@ -267,7 +267,7 @@ fn report_too_large(draft: &mut SettingsDraft, list: &TaskList, hosts: Option<&H
         |task: &&TaskSpec| task.cores > cores || task.memory > memory || task.gpus > Gpus::ZERO;
     let too_large: Vec<&TaskSpec> = list.tasks.iter().filter(is_too_large).collect();
     let sentence = |task: &&TaskSpec| {
-        let size = TaskSize::of(task.sums()).sentence();
+        let size = task.sums();
         let (source, line, id) = (&list.source, task.line, &task.id);
         let have = format!("{cores:#} and {memory}");
         format!(

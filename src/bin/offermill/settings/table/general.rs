@@ -59,14 +59,20 @@ pub(super) const GENERAL_ROWS: &[OptionRow] = &[
             draft.name = Some(given.text.clone());
             Ok(())
         }),
-    OptionRow::offermill("offermill.queues", "queues of tasks")
-        .flag("--queues")
-        .derived("none")
-        .read(|draft, given| {
+    OptionRow::offermill("offermill.queues", "queues").flag("--queues").derived("none").read(
+        |draft, given| {
             match TaskQuotas::parse(&given.text) {
                 Ok(queues) => draft.queues = queues,
                 Err(why) => draft.problems.push(format!("{}: {why}", given.name)),
             }
+            Ok(())
+        },
+    ),
+    OptionRow::offermill("offermill.executorQueue", "name")
+        .flag("--executor-queue")
+        .derived("default")
+        .read(|draft, given| {
+            draft.executor_queue = Some(given.text.clone());
             Ok(())
         }),
     OptionRow::spark("spark.executor.instances", "number")

@@ -36,7 +36,9 @@ use crate::offer::{AttributeValue, Offer};
 ///
 /// Where several threads choose, count the tasks when they are picked, under the lock under which the next ones are,
 /// and take off those that are [not placed](crate::Decisions::unplaced): two batches that are counted after their
-/// commits may together exceed the difference that each kept.
+/// commits may together exceed the difference that each kept. So counted, no batch makes a difference larger than is
+/// asked for, of what is placed and what is about to be. What is taken off, because it has ended or wasn't placed, may
+/// leave a larger one, which later batches level as far as they have room where there are fewest.
 #[derive(Clone, Debug, Default)]
 pub struct Domains {
     numbers: HashMap<Box<str>, u32>,

@@ -1,0 +1,366 @@
+//! [`AgentSurvey`]: what each agent has for the tasks of a framework, and which tasks therefore fit on none.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::kernel::{ResourceSums, Room, Rooms};
+use crate::time::Timestamp;
+
+/// How long offers must have come since an agent grew, or was lost, before a task that fits on none is told: by then
+/// all have made offers.
+const COMPLETE_AFTER: Duration = Duration::from_secs(30);
+
+/// The agents that have made offers to a framework that places tasks, and the most that each has for one.
+///
+/// A task that is larger than all of them waits for ever, unless an agent comes that is larger. That is known once
+/// offers have come for 30 s without an agent that is new, has more than before, or is lost. No offers come at a cap,
+/// nor while they are suppressed: the survey stops then, and begins again with the next ones.
+///
+/// A framework that is a [`TaskChooser`](super::TaskChooser) and an [`Observer`](super::Observer) keeps one behind its
+/// lock; [`WorkQueue`](super::WorkQueue) has one of its own:
+///
+/// | where | what |
+/// |---|---|
+/// | `choose` | [`offered`](AgentSurvey::offered), and [`taken`](AgentSurvey::taken) of each pick; [`stop`](AgentSurvey::stop) if the caps leave nothing for any task then |
+/// | a task has ended, was given up, or wasn't placed | [`freed`](AgentSurvey::freed) |
+/// | an agent is lost | [`agent_lost`](AgentSurvey::agent_lost) |
+/// | offers are suppressed, or settings change | [`stop`](AgentSurvey::stop) |
+/// | now and then | [`fits_nowhere`](AgentSurvey::fits_nowhere), of what waits |
+///
+/// It keeps an agent until that is lost and what was taken of it is freed.
+#[derive(Debug, Default)]
+pub struct AgentSurvey {
+    agents: HashMap<String, SeenAgent>,
+    /// Since when offers have come without a change of agents.
+    since: Option<Timestamp>,
+}
+
+#[derive(Debug, Default)]
+struct SeenAgent {
+    host: String,
+    /// What tasks have there.
+    held: ResourceSums,
+    /// What is left of its last offer.
+    left: ResourceSums,
+    /// The most that it has offered.
+    most: ResourceSums,
+    /// It was reported lost, and has offered nothing since. Tasks there may run, and it may come back with them.
+    is_lost: bool,
+}
+
+impl SeenAgent {
+    /// What it has for one task: the most that it has offered, and what it would offer if no task were there.
+    fn amounts(&self) -> [ResourceSums; 2] {
+        [self.most, self.held.saturating_add(self.left)]
+    }
+}
+
+impl AgentSurvey {
+    /// Whether no agent has made an offer, or all that have are forgotten.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.agents.is_empty()
+    }
+
+    /// Records what a batch offers: these rooms of a proposal, or what [hosts](super::HostLedger::pick) leave of them.
+    pub fn offered(&mut self, rooms: &Rooms<'_>, list: &[Room], now: Timestamp) {
+        self.since.get_or_insert(now);
+        for room in list.iter().filter(|room| room.tasks() > 0) {
+            let Some(offer) = rooms.offer(room) else { continue };
+            self.agent_offered(offer.agent_id, offer.hostname, room.left(), now);
+        }
+    }
+
+    fn agent_offered(&mut self, agent_id: &str, host: &str, left: ResourceSums, now: Timestamp) {
+        if !self.agents.contains_key(agent_id) {
+            let agent = SeenAgent { host: host.to_owned(), ..SeenAgent::default() };
+            self.agents.insert(agent_id.to_owned(), agent);
+        }
+        let Some(agent) = self.agents.get_mut(agent_id) else { return };
+        (agent.left, agent.is_lost) = (left, false);
+        let most = agent.most.max_of_each(left);
+        if std::mem::replace(&mut agent.most, most) != most {
+            self.changed(now);
+        }
+    }
+
+    /// Begins again, if it goes on.
+    fn changed(&mut self, now: Timestamp) {
+        self.since = self.since.map(|_| now);
+    }
+
+    /// An agent is lost. It isn't forgotten before the last task there has ended or was given up.
+    pub fn agent_lost(&mut self, agent_id: &str, now: Timestamp) {
+        if let Some(agent) = self.agents.get_mut(agent_id) {
+            agent.is_lost = true;
+            self.forget(agent_id);
+        }
+        self.changed(now);
+    }
+
+    /// A task takes this of an agent.
+    pub fn taken(&mut self, agent_id: &str, taken: ResourceSums) {
+        if let Some(agent) = self.agents.get_mut(agent_id) {
+            agent.held = agent.held.saturating_add(taken);
+            agent.left = agent.left.saturating_sub(taken);
+        }
+    }
+
+    /// A task takes this of an agent no more. The agent's next offer has it.
+    pub fn freed(&mut self, agent_id: &str, freed: ResourceSums) {
+        if let Some(agent) = self.agents.get_mut(agent_id) {
+            agent.held = agent.held.saturating_sub(freed);
+            self.forget(agent_id);
+        }
+    }
+
+    /// Forgets an agent that is lost and has no tasks.
+    fn forget(&mut self, agent_id: &str) {
+        let agent = self.agents.get(agent_id);
+        if agent.is_some_and(|agent| agent.is_lost && agent.held == ResourceSums::NONE) {
+            self.agents.remove(agent_id);
+        }
+    }
+
+    /// No offers come until they are wanted again.
+    pub fn stop(&mut self) {
+        self.since = None;
+    }
+
+    /// Why a task that takes this fits on no agent, with the one that lacks the least, as in `it fits on no agent: it
+    /// takes 8 cores and 512 MiB; the nearest agent, host-1, has 4 cores and 8192 MiB, and lacks 4 cores`. `None` if it
+    /// may fit on one, as long as not all were seen, and if none was. O(agents).
+    #[must_use]
+    pub fn fits_nowhere(&self, size: ResourceSums, now: Timestamp) -> Option<String> {
+        let is_complete = self.since.is_some_and(|since| now.since(since) >= COMPLETE_AFTER);
+        let fits = |agent: &SeenAgent| agent.amounts().iter().any(|has| size.times_in(*has) > 0);
+        if !is_complete || self.agents.values().any(fits) {
+            return None;
+        }
+        let (host, has) = self.nearest(size)?;
+        let lack = size.saturating_sub(has);
+        Some(format!(
+            "it fits on no agent: it takes {size}; the nearest agent, {host}, has {has}, and lacks {lack}"
+        ))
+    }
+
+    /// The agent that lacks the least, as the sum of what is missing of each kind in parts of what is asked for; and
+    /// what it has. Of equal ones the first by name.
+    fn nearest(&self, size: ResourceSums) -> Option<(&str, ResourceSums)> {
+        let part = |asked: u64, has: u64| match asked {
+            0 => 0.0,
+            asked => asked.saturating_sub(has) as f64 / asked as f64,
+        };
+        let lack = |has: ResourceSums| {
+            part(size.cores.millis(), has.cores.millis())
+                + part(size.memory.get(), has.memory.get())
+                + part(size.gpus.get().into(), has.gpus.get().into())
+        };
+        let agents = self.agents.values();
+        let all = agents.flat_map(|agent| agent.amounts().map(|has| (&*agent.host, has)));
+        all.min_by(|a, b| lack(a.1).total_cmp(&lack(b.1)).then(a.0.cmp(b.0)))
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(any(loom, shuttle)))]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::resources::{Gpus, Mebibytes, MilliCpus};
+
+    fn sums((cores, memory, gpus): (u64, u64, u32)) -> ResourceSums {
+        let (cores, memory) = (MilliCpus::from_cores(cores), Mebibytes::new(memory * 100));
+        ResourceSums { cores, memory, gpus: Gpus::new(gpus) }
+    }
+
+    fn seconds(seconds: u64) -> Timestamp {
+        Timestamp::ORIGIN.plus(Duration::from_secs(seconds))
+    }
+
+    /// Goal: the sentence names the nearest agent, what it has and what it lacks, with units. Method: two agents, of
+    /// which one never offers all that it has; tasks that lack one kind and more.
+    #[test]
+    fn the_nearest_agent_is_named() {
+        let mut survey = AgentSurvey { since: Some(seconds(0)), ..AgentSurvey::default() };
+        assert_eq!(survey.fits_nowhere(sums((5, 1, 0)), seconds(60)), None, "none was seen");
+        survey.agent_offered("S1", "h1", sums((2, 1, 0)), seconds(0));
+        survey.agent_offered("S2", "h2", sums((2, 5, 0)), seconds(0));
+        survey.taken("S2", sums((2, 1, 0)));
+        survey.agent_offered("S2", "h2", sums((2, 4, 0)), seconds(1));
+        let why = |size| survey.fits_nowhere(sums(size), seconds(30));
+        assert_eq!([(2, 1, 0), (4, 5, 0)].map(why), [None, None]);
+        let of = |size: (u64, u64, u32)| why(size).unwrap();
+        let told = "it fits on no agent: it takes 8 cores and 100 MiB; the nearest agent, h2, has 4 cores and 500 MiB, \
+                    and lacks 4 cores";
+        assert_eq!(of((8, 1, 0)), told);
+        let told = "it fits on no agent: it takes 4 cores, 600 MiB and 1 GPU; the nearest agent, h2, has 4 cores and \
+                    500 MiB, and lacks 100 MiB and 1 GPU";
+        assert_eq!(of((4, 6, 1)), told);
+        let told = "it fits on no agent: it takes 100 MiB and 1 GPU; the nearest agent, h1, has 2 cores and 100 MiB, \
+                    and lacks 1 GPU";
+        assert_eq!(of((0, 1, 1)), told, "of equal ones the first");
+        assert_eq!(survey.fits_nowhere(sums((8, 1, 0)), seconds(29)), None, "too soon");
+    }
+
+    #[derive(Clone, Debug)]
+    enum SurveyStep {
+        Offer(u8, (u64, u64, u32)),
+        Take(u8, (u64, u64, u32)),
+        /// The first, second, … of what was taken.
+        Free(u8),
+        Lose(u8),
+        Stop,
+        Sleep(u64),
+    }
+
+    fn amounts() -> impl Strategy<Value = (u64, u64, u32)> {
+        (1u64..5, 1u64..5, 0u32..3)
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<SurveyStep>> {
+        let step = prop_oneof![
+            4 => (0u8..3, amounts()).prop_map(|(agent, left)| SurveyStep::Offer(agent, left)),
+            2 => (0u8..3, amounts()).prop_map(|(agent, own)| SurveyStep::Take(agent, own)),
+            2 => any::<u8>().prop_map(SurveyStep::Free),
+            1 => (0u8..3).prop_map(SurveyStep::Lose),
+            1 => Just(SurveyStep::Stop),
+            3 => prop_oneof![Just(1u64), Just(10), Just(30)].prop_map(SurveyStep::Sleep),
+        ];
+        vec(step, 0..40)
+    }
+
+    /// An agent as lists of all that was told of it.
+    #[derive(Debug, Default)]
+    struct ListedAgent {
+        offers: Vec<[u64; 3]>,
+        left: [u64; 3],
+        taken: Vec<[u64; 3]>,
+        is_lost: bool,
+    }
+
+    impl ListedAgent {
+        /// The most of each kind that it has offered, and all that tasks have there with what it has left.
+        fn amounts(&self) -> [[u64; 3]; 2] {
+            let most = |kind: usize| self.offers.iter().map(|offer| offer[kind]).max().unwrap();
+            let all =
+                |kind: usize| self.taken.iter().map(|own| own[kind]).sum::<u64>() + self.left[kind];
+            [[0, 1, 2].map(most), [0, 1, 2].map(all)]
+        }
+    }
+
+    #[derive(Debug, Default)]
+    struct SurveyModel {
+        survey: AgentSurvey,
+        agents: BTreeMap<u8, ListedAgent>,
+        now: u64,
+        /// When offers came first since the last stop, and when agents last changed.
+        first: Option<u64>,
+        changed: u64,
+    }
+
+    fn plain((cores, memory, gpus): (u64, u64, u32)) -> [u64; 3] {
+        [cores, memory, gpus.into()]
+    }
+
+    impl SurveyModel {
+        fn step(&mut self, step: &SurveyStep) {
+            let now = seconds(self.now);
+            match *step {
+                SurveyStep::Offer(agent, left) => {
+                    self.survey.since.get_or_insert(now);
+                    let (id, host) = (format!("S{agent}"), format!("host-{agent}"));
+                    self.survey.agent_offered(&id, &host, sums(left), now);
+                    self.first.get_or_insert(self.now);
+                    let listed = self.agents.entry(agent).or_default();
+                    let left = plain(left);
+                    let is_more =
+                        |kind: usize| listed.offers.iter().all(|offer| offer[kind] < left[kind]);
+                    let has_grown =
+                        [0, 1, 2].into_iter().any(|kind| left[kind] > 0 && is_more(kind));
+                    self.changed = if has_grown { self.now } else { self.changed };
+                    listed.offers.push(left);
+                    (listed.left, listed.is_lost) = (left, false);
+                }
+                SurveyStep::Take(agent, own) => {
+                    self.survey.taken(&format!("S{agent}"), sums(own));
+                    let Some(listed) = self.agents.get_mut(&agent) else { return };
+                    let own = plain(own);
+                    listed.left = [0, 1, 2].map(|kind| listed.left[kind].saturating_sub(own[kind]));
+                    listed.taken.push(own);
+                }
+                SurveyStep::Free(at) => {
+                    let all = self.agents.iter().flat_map(|(agent, listed)| {
+                        (0..listed.taken.len()).map(|place| (*agent, place))
+                    });
+                    let all: Vec<(u8, usize)> = all.collect();
+                    let Some(at) = usize::from(at).checked_rem(all.len()) else { return };
+                    let (agent, place) = all[at];
+                    let listed = self.agents.get_mut(&agent).unwrap();
+                    let [cores, memory, gpus] = listed.taken.remove(place);
+                    self.survey.freed(&format!("S{agent}"), sums((cores, memory, gpus as u32)));
+                }
+                SurveyStep::Lose(agent) => {
+                    self.survey.agent_lost(&format!("S{agent}"), now);
+                    self.agents.entry(agent).and_modify(|listed| listed.is_lost = true);
+                    self.changed = self.now;
+                }
+                SurveyStep::Stop => {
+                    self.survey.stop();
+                    self.first = None;
+                }
+                SurveyStep::Sleep(seconds) => self.now += seconds,
+            }
+            self.agents.retain(|_, listed| !listed.is_lost || !listed.taken.is_empty());
+        }
+
+        fn check(&self, size: (u64, u64, u32)) {
+            let told = self.survey.fits_nowhere(sums(size), seconds(self.now));
+            let asked = plain(size);
+            let lacks = |has: [u64; 3]| [0, 1, 2].map(|kind| asked[kind].saturating_sub(has[kind]));
+            let all = self.agents.iter().flat_map(|(agent, it)| it.amounts().map(|it| (agent, it)));
+            let all: Vec<(&u8, [u64; 3])> = all.collect();
+            let is_seen = self.first.is_some_and(|first| first.max(self.changed) + 30 <= self.now);
+            let fits = all.iter().any(|(_, has)| lacks(*has) == [0; 3]);
+            assert_eq!(self.survey.is_empty(), all.is_empty());
+            assert_eq!(told.is_some(), is_seen && !fits && !all.is_empty(), "{told:?}");
+            let Some(told) = told else { return };
+            let sentence = |(agent, has): &(&u8, [u64; 3])| {
+                let amounts = |it: [u64; 3]| sums((it[0], it[1], it[2] as u32)).to_string();
+                let (has, lack) = (amounts(*has), amounts(lacks(*has)));
+                format!("; the nearest agent, host-{agent}, has {has}, and lacks {lack}")
+            };
+            let named = all.iter().find(|it| told.ends_with(&sentence(it)));
+            let (_, has) = named.expect("it is none of the agents");
+            let (own, none) = (lacks(*has), [0; 3]);
+            assert_ne!(own, none, "it lacks something");
+            let is_nearer = |other: [u64; 3]| {
+                let other = lacks(other);
+                other != own && [0, 1, 2].into_iter().all(|kind| other[kind] <= own[kind])
+            };
+            assert!(!all.iter().any(|(_, other)| is_nearer(*other)), "{told}");
+        }
+    }
+
+    proptest! {
+        /// Goal: a task fits nowhere exactly if no agent that may be there has ever offered as much, nor would if no
+        /// task were there, once offers have come for 30 s without a change; the agent that is named lacks what is
+        /// said, and none lacks less of each kind. Method: random offers, tasks, losses, stops and times, beside lists
+        /// of all that was told of each agent.
+        #[test]
+        fn what_fits_nowhere_agrees_with_lists(
+            steps in steps(),
+            sizes in vec((1u64..12, 1u64..6, 0u32..3), 1..4),
+        ) {
+            let mut model = SurveyModel::default();
+            for step in steps {
+                model.step(&step);
+                sizes.iter().for_each(|size| model.check(*size));
+            }
+        }
+    }
+}
