@@ -129,7 +129,7 @@ fn run(count: u64, kills: bool, place: &[String], host: Vec<String>) -> Result<O
                 left -= 1;
                 if kills && left == count / 2 {
                     let newest = hosts.try_iter().last();
-                    newest.map_or(Ok(()), kill)?;
+                    kill(newest.ok_or("no host is known that could be killed")?)?;
                 }
                 continue;
             }

@@ -136,7 +136,7 @@ impl AgentPauses {
     ///
     /// Reports about a host and about its tasks may come in any order, as on Mesos. So if a task is gone with a host
     /// that is told neither as running nor as ended yet, it is [undecided](TaskStart::Undecided) until one of these is
-    /// told. As long as that the ledger doesn't have the host end as idle.
+    /// told. Until then the ledger doesn't have the host end as idle.
     #[must_use]
     pub fn start_of(
         &mut self,

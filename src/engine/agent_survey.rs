@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::kernel::{ResourceSums, Room, Rooms};
+use crate::kernel::{Decline, Reason, ResourceSums, Room, Rooms};
+use crate::offer::{Offer, ResourceKind, Value};
+use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::time::Timestamp;
 
-/// How long offers must have come since an agent grew, or was lost, before a task that fits on none is told: by then
+/// How long offers must have come since an agent grew, or was lost, before a task that fits on none is reported: by then
 /// all have made offers.
 const COMPLETE_AFTER: Duration = Duration::from_secs(30);
 
@@ -24,10 +26,11 @@ const COMPLETE_AFTER: Duration = Duration::from_secs(30);
 /// | `choose` | [`offered`](AgentSurvey::offered), and [`taken`](AgentSurvey::taken) of each pick; [`stop`](AgentSurvey::stop) if the caps leave nothing for any task then |
 /// | a task has ended, was given up, or wasn't placed | [`freed`](AgentSurvey::freed) |
 /// | an agent is lost | [`agent_lost`](AgentSurvey::agent_lost) |
-/// | offers are suppressed, or settings change | [`stop`](AgentSurvey::stop) |
+/// | offers are suppressed, the subscription ends, or settings change | [`stop`](AgentSurvey::stop) |
 /// | now and then | [`fits_nowhere`](AgentSurvey::fits_nowhere), of what waits |
 ///
-/// It keeps an agent until that is lost and what was taken of it is freed.
+/// It keeps an agent until that is lost and what was taken of it is freed. It doesn't see agents of which the cluster
+/// tells nothing before a launch ([late binding](crate::offer::Binding::Late), as on Kubernetes).
 #[derive(Debug, Default)]
 pub struct AgentSurvey {
     agents: HashMap<String, SeenAgent>,
@@ -62,12 +65,20 @@ impl AgentSurvey {
         self.agents.is_empty()
     }
 
-    /// Records what a batch offers: these rooms of a proposal, or what [hosts](super::HostLedger::pick) leave of them.
+    /// Records what a batch offers: these rooms of a proposal, or what is left of them
+    /// [beside hosts](super::HostLedger::rooms_beside_hosts); and offers that are too small for any task.
     pub fn offered(&mut self, rooms: &Rooms<'_>, list: &[Room], now: Timestamp) {
         self.since.get_or_insert(now);
         for room in list.iter().filter(|room| room.tasks() > 0) {
-            let Some(offer) = rooms.offer(room) else { continue };
+            let Some(offer) = rooms.offer(room).filter(|offer| !offer.is_late()) else { continue };
             self.agent_offered(offer.agent_id, offer.hostname, room.left(), now);
+        }
+        for decline in rooms.declines() {
+            if let Some(offer) = rooms.offer_at(decline.offer)
+                && let Some(has) = too_small(decline, offer)
+            {
+                self.agent_offered(offer.agent_id, offer.hostname, has, now);
+            }
         }
     }
 
@@ -106,10 +117,11 @@ impl AgentSurvey {
         }
     }
 
-    /// A task takes this of an agent no more. The agent's next offer has it.
+    /// A task takes this of an agent no more. The agent's next offer will have it.
     pub fn freed(&mut self, agent_id: &str, freed: ResourceSums) {
         if let Some(agent) = self.agents.get_mut(agent_id) {
             agent.held = agent.held.saturating_sub(freed);
+            agent.left = agent.left.saturating_add(freed);
             self.forget(agent_id);
         }
     }
@@ -162,6 +174,34 @@ impl AgentSurvey {
     }
 }
 
+/// What an offer has that was declined because it is too small for the smallest task; `None` if it wasn't. Of the kinds
+/// that it has enough of, all is counted, whatever its role: no task is said to fit nowhere that may fit.
+fn too_small(decline: &Decline, offer: &Offer<'_>) -> Option<ResourceSums> {
+    if !matches!(decline.reason, Reason::Cpus { .. } | Reason::Memory { .. } | Reason::Gpus { .. })
+    {
+        return None;
+    }
+    let all_of = |kind| {
+        let own = offer.resources.iter().filter(|resource| resource.kind == kind);
+        own.fold(0u64, |sum, resource| match resource.value {
+            Value::Scalar(amount) => sum.saturating_add(amount.thousandths()),
+            _ => sum,
+        })
+    };
+    let mut has = ResourceSums {
+        cores: MilliCpus::from_millis(all_of(ResourceKind::Cpus)),
+        memory: Mebibytes::new(all_of(ResourceKind::Memory) / 1000),
+        gpus: Gpus::new(u32::try_from(all_of(ResourceKind::Gpus) / 1000).unwrap_or(u32::MAX)),
+    };
+    match decline.reason {
+        Reason::Cpus { offered, .. } => has.cores = offered,
+        Reason::Memory { offered, .. } => has.memory = offered,
+        Reason::Gpus { offered, .. } => has.gpus = offered,
+        _ => {}
+    }
+    Some(has)
+}
+
 #[cfg(test)]
 #[cfg(not(any(loom, shuttle)))]
 mod tests {
@@ -171,7 +211,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
     fn sums((cores, memory, gpus): (u64, u64, u32)) -> ResourceSums {
         let (cores, memory) = (MilliCpus::from_cores(cores), Mebibytes::new(memory * 100));
@@ -302,6 +341,8 @@ mod tests {
                     let (agent, place) = all[at];
                     let listed = self.agents.get_mut(&agent).unwrap();
                     let [cores, memory, gpus] = listed.taken.remove(place);
+                    let freed = [cores, memory, gpus];
+                    listed.left = [0, 1, 2].map(|kind| listed.left[kind] + freed[kind]);
                     self.survey.freed(&format!("S{agent}"), sums((cores, memory, gpus as u32)));
                 }
                 SurveyStep::Lose(agent) => {

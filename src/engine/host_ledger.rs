@@ -208,22 +208,32 @@ impl HostLedger {
     #[must_use]
     pub fn rooms_for_tasks(&self, rooms: &Rooms<'_>, queues: &QueuesLeft) -> Vec<Room> {
         let may_add = self.next_tag.is_some() && queues.clone().take(&self.terms.task(0)).is_ok();
-        let for_tasks = |room: &Room| {
-            let Some(offer) = rooms.offer(room) else { return no_room(room) };
-            match self.hosts.stage(offer.agent_id) {
-                TaskHostStage::Up => *room,
-                TaskHostStage::None => {
-                    let mut left = *room;
-                    if may_add && left.take(&self.terms.task(0)).is_ok() {
-                        left
-                    } else {
-                        no_room(room)
-                    }
-                }
-                TaskHostStage::Starting | TaskHostStage::Ending => no_room(room),
-            }
+        let for_tasks = |room: &Room| match self.beside_host(rooms, room) {
+            (TaskHostStage::None, _) if !may_add => no_room(room),
+            (_, left) => left,
         };
         rooms.list().iter().map(for_tasks).collect()
+    }
+
+    /// What rooms have beside hosts, whatever the hosts' queue has room for: as
+    /// [`rooms_for_tasks`](HostLedger::rooms_for_tasks), with the rooms that only wait for that queue. For
+    /// [`AgentSurvey::offered`](super::AgentSurvey::offered), which asks what agents have.
+    #[must_use]
+    pub fn rooms_beside_hosts(&self, rooms: &Rooms<'_>) -> Vec<Room> {
+        rooms.list().iter().map(|room| self.beside_host(rooms, room).1).collect()
+    }
+
+    /// What a room has beside its agent's host, of which there may be none yet; and how that is.
+    fn beside_host(&self, rooms: &Rooms<'_>, room: &Room) -> (TaskHostStage, Room) {
+        let Some(offer) = rooms.offer(room) else { return (TaskHostStage::Ending, no_room(room)) };
+        let stage = self.hosts.stage(offer.agent_id);
+        let mut left = *room;
+        let has_room = match stage {
+            TaskHostStage::Up => true,
+            TaskHostStage::None => left.take(&self.terms.task(0)).is_ok(),
+            TaskHostStage::Starting | TaskHostStage::Ending => false,
+        };
+        (stage, if has_room { left } else { no_room(room) })
     }
 
     /// Has picked tasks join the hosts of their agents, and adds the hosts that there aren't: each in a gang with its
@@ -396,7 +406,7 @@ impl HostLedger {
         self.live.get(&tag).map(|host| &*host.agent_id)
     }
 
-    /// The ends of tasks wait for that of this host until then, if it doesn't run before: so long it isn't idle.
+    /// The ends of tasks wait for that of this host until then, if it doesn't run before. It isn't idle until then.
     pub(super) fn keep_deciding(&mut self, tag: u64, until: Timestamp) {
         if let Some(host) = self.live.get_mut(&tag) {
             host.decides_until = until;
@@ -437,7 +447,8 @@ impl HostLedger {
 
     /// Has the hosts that were idle for long enough take no more tasks. Returns their executors, which are to be ended.
     ///
-    /// A host isn't idle while an [undecided](super::TaskStart::Undecided) end of a task waits for the host's own end.
+    /// A host isn't idle while an [undecided](super::TaskStart::Undecided) end of a task may wait for the host's own
+    /// end, for a minute at most.
     #[must_use]
     pub fn end_idle(&mut self, now: Timestamp) -> Vec<String> {
         self.end_idle_after(now, Duration::MAX)
@@ -471,7 +482,7 @@ fn no_room(room: &Room) -> Room {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
-    use crate::config::{Config, ExecutorCores};
+    use crate::config::{Config, ExecutorCores, Queue};
     use crate::ids::IdScheme;
     use crate::kernel::choosers::{Chooser, WaitingTasks};
     use crate::kernel::{Decisions, Kernel};
@@ -524,6 +535,28 @@ mod tests {
             .memory_overhead(Some(Mebibytes::ZERO))
             .core_cap(cap);
         Kernel::new(config.build().unwrap(), IdScheme::unique("hosts", 1).unwrap())
+    }
+
+    /// Goal: an agent without a host has no room for tasks while the hosts' queue is full, and yet what it has for them
+    /// is seen. Method: a queue with room for one host, which the first agent's batch brings; the room of a second one.
+    #[test]
+    fn a_full_queue_of_hosts_hides_no_agent() {
+        let hosts = Queue::new("hosts").max_cores(Some(MilliCpus::from_millis(500)));
+        let config = Config::builder()
+            .smallest_task(MilliCpus::from_millis(400), Mebibytes::new(10))
+            .queue(hosts);
+        let kernel = Kernel::new(config.build().unwrap(), IdScheme::unique("hosts", 1).unwrap());
+        let terms = HostTerms { queue: QueueId::new(1), ..ledger().terms };
+        let mut ledger = HostLedger::new(terms, FIRST_TAG);
+        assert_eq!(batch(&mut ledger, &kernel, &[1], caps(9, 9000)).1, [100, 1]);
+        let resources = [Resource::scalar("cpus", 8.0), Resource::scalar("mem", 100.0)];
+        let offers = [Offer::new("O", "S2", "agent-2", &resources, &[])];
+        let mut handler = kernel.handler();
+        let rooms = handler.propose(&offers, NOW);
+        let for_tasks = ledger.rooms_for_tasks(&rooms, &rooms.queues_left());
+        let beside = ledger.rooms_beside_hosts(&rooms);
+        assert_eq!((for_tasks[0].tasks(), beside[0].left().cores.millis()), (0, 7500));
+        rooms.commit(&Picks::new(), NOW, &mut Decisions::new());
     }
 
     /// Goal: the first batch of an agent brings its host, which takes room and caps; the next ones wait until it runs,

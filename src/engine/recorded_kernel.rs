@@ -15,7 +15,9 @@ use super::task_chooser::TaskChooser;
 use crate::config::Config;
 use crate::error::Error;
 use crate::ids::ExecutorId;
-use crate::kernel::{self, Bound, Decisions, Handler, Kernel, LimitRule, Picks, Target, Updater};
+use crate::kernel::{
+    self, Bound, Decisions, Decline, Handler, Kernel, LimitRule, Picks, Reason, Target, Updater,
+};
 use crate::offer::Offer;
 use crate::status::StatusUpdate;
 use crate::time::Timestamp;
@@ -105,7 +107,13 @@ impl RecordedKernel {
     ) -> DueRevives {
         picks.clear();
         let rooms = handler.propose(offers, now);
-        if !rooms.list().is_empty() {
+        let lacks = |decline: &Decline| {
+            matches!(
+                decline.reason,
+                Reason::Cpus { .. } | Reason::Memory { .. } | Reason::Gpus { .. }
+            )
+        };
+        if !rooms.list().is_empty() || rooms.declines().iter().any(lacks) {
             chooser.choose(&rooms, now, picks);
         }
         rooms.commit(picks, now, decisions);

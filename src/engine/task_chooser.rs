@@ -24,7 +24,8 @@ use crate::time::Timestamp;
 /// revives them when it rises. Without a limit, offers keep coming.
 pub trait TaskChooser: Send + Sync {
     /// Picks tasks for `rooms`, in the order in which they are wanted. `picks` is empty before. The handler thread
-    /// waits for it.
+    /// waits for it. There may be no room: a batch whose offers are all too small for the smallest task is shown for
+    /// its [declines](Rooms::declines).
     ///
     /// If it panics, the batch is declined, and what was picked comes back by [`unplaced`](TaskChooser::unplaced).
     fn choose(&self, rooms: &Rooms<'_>, now: Timestamp, picks: &mut Picks);

@@ -12,7 +12,7 @@
 //! | has ended in another way, was given up, or isn't known | may have begun |
 //! | has not been told as running, nor as ended | is undecided, until its agent is told as lost, and for 60 s since the first such task of the host; then it may have begun |
 //!
-//! As long as that the host isn't ended as idle: such an end would decide nothing.
+//! Until then the host isn't ended as idle: such an end would decide nothing.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Executors that run though the kernel doesn't know them, each of which is killed, and the reports of that: one for
 //! the first, and one whenever their number reaches a power of ten.
 
-/// The number of them so far.
+/// The number of their reports so far, without those of executors that are being killed already.
 #[derive(Debug, Default)]
 pub(super) struct UnknownExecutors {
     killed: u64,
@@ -16,7 +16,7 @@ impl UnknownExecutors {
         match self.killed {
             1 => Some(format!("{what}, is reported to run, and is killed")),
             killed if killed == 10_u64.pow(killed.ilog10()) => Some(format!(
-                "{killed} unknown executors were killed so far, the last one was {what}"
+                "{killed} reports of unknown executors so far, each of which is killed; the last one is {what}"
             )),
             _ => None,
         }
@@ -40,8 +40,8 @@ mod tests {
             .collect();
         let expected = [
             "executor e-1 on agent S1, which this framework doesn't have, is reported to run, and is killed",
-            "10 unknown executors were killed so far, the last one was executor e-10 on agent S1, which this framework \
-             doesn't have",
+            "10 reports of unknown executors so far, each of which is killed; the last one is executor e-10 on \
+             agent S1, which this framework doesn't have",
         ];
         assert_eq!(reports[..2], expected);
         assert_eq!(reports.len(), 6, "{reports:#?}");

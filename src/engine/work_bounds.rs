@@ -6,6 +6,7 @@ use super::work_queue::{WorkQueue, WorkState};
 use crate::config::{Config, QueueId, Queues};
 use crate::kernel::choosers::BatchCaps;
 use crate::kernel::{Picks, ResourceSums, Task};
+use crate::resources::MilliCpus;
 use crate::time::Timestamp;
 
 impl WorkQueue {
@@ -22,17 +23,20 @@ impl WorkQueue {
     pub fn never_starts(&self, task: &Task) -> Option<String> {
         let mut state = self.state();
         let now = state.now;
-        let config = state.follow_settings(now)?;
+        let (config, _) = state.follow_settings(now)?;
         state.why_never(task, &config)
     }
 
     /// The tasks that wait and [never start](WorkQueue::never_starts), in their order, each with the reason. Those that
     /// are not to wait for other settings or larger agents are to be [removed](WorkQueue::remove).
+    ///
+    /// O(n log n) in the tasks that wait, and O(agents) for each size among them; handler threads that choose wait
+    /// meanwhile. Once a second is often enough.
     #[must_use]
     pub fn unstartable(&self) -> Vec<(Task, String)> {
         let mut state = self.state();
         let now = state.now;
-        let Some(config) = state.follow_settings(now) else { return Vec::new() };
+        let Some((config, _)) = state.follow_settings(now) else { return Vec::new() };
         let mut known: HashMap<(ResourceSums, u8), Option<String>> = HashMap::new();
         let why = |task: Task| {
             let alike = (task.sums(), task.queue.number());
@@ -51,25 +55,27 @@ impl WorkState {
     }
 
     /// Has the survey of agents begin again if the kernel's settings have changed, and stop if the caps leave nothing.
-    /// Returns the settings; `None` if the queue isn't started.
-    pub(super) fn follow_settings(&mut self, now: Timestamp) -> Option<Config> {
+    /// Returns the settings, and what the caps leave; `None` if the queue isn't started.
+    pub(super) fn follow_settings(&mut self, now: Timestamp) -> Option<(Config, BatchCaps)> {
         self.now = now.max(self.now);
-        let config = self.kernel.as_ref()?.config();
+        let mut config = self.kernel.as_ref()?.config();
         // Frameworks change the limit all the time. What matters of it is whether it leaves something.
-        let settings = Config { executor_limit: None, ..config.clone() };
-        if self.surveyed.as_ref() != Some(&settings) {
+        let limit = config.executor_limit.take();
+        if self.survey_config.as_ref() != Some(&config) {
             self.survey.stop();
-            self.surveyed = Some(settings);
+            self.survey_config = Some(config.clone());
         }
-        let caps = self.caps(Some(&config));
+        config.executor_limit = limit;
+        let caps = self.caps(&config);
         self.follow_caps(caps, &Picks::new());
-        Some(config)
+        Some((config, caps))
     }
 
     /// Has the survey of agents stop if the caps leave nothing beside what was picked: no offers come then.
     pub(super) fn follow_caps(&mut self, mut caps: BatchCaps, picks: &Picks) {
-        let Some(settings) = &self.surveyed else { return };
-        let least = ResourceSums { cores: settings.cores_at_least(), ..ResourceSums::NONE };
+        let Some(settings) = &self.survey_config else { return };
+        let (cores, gpus) = (settings.cores_at_least(), settings.gpus_at_least());
+        let least = ResourceSums { cores, gpus, ..ResourceSums::NONE };
         let have_room = picks.iter().all(|pick| caps.take(pick.task.sums()));
         if !have_room || !caps.take(least) {
             self.survey.stop();
@@ -80,8 +86,18 @@ impl WorkState {
 fn never_starts(task: &Task, host: Option<Task>, config: &Config) -> Option<String> {
     let (own, queues) = (task.sums(), config.queues());
     let both = own.saturating_add(host.map_or(ResourceSums::NONE, |host| host.sums()));
-    if !queues.is_empty() && queues.get(task.queue).is_none() {
+    if own.cores == MilliCpus::ZERO {
+        return Some("it takes no cores".to_owned());
+    }
+    let is_missing = |queue: QueueId| !queues.is_empty() && queues.get(queue).is_none();
+    if is_missing(task.queue) {
         return Some(format!("there is no queue of the number {}", task.queue));
+    }
+    if let Some(host) = host.filter(|host| is_missing(host.queue)) {
+        return Some(format!(
+            "there is no queue of the number {}, in which its host is to be",
+            host.queue
+        ));
     }
     if host.is_some() && config.executor_limit() == Some(1) {
         return Some("it and its host are two executors; there is at most one".to_owned());
@@ -135,7 +151,7 @@ mod tests {
     fn each_bound_is_seen() {
         let cores = MilliCpus::from_millis;
         let host = Task::new(9, cores(100), Mebibytes::new(8));
-        let in_q = host.in_queue(QueueId::new(1));
+        let [in_q, in_nowhere] = [1, 9].map(|queue| host.in_queue(QueueId::new(queue)));
         let why = |config: ConfigBuilder, queue: u8, host: Option<Task>| {
             let task = Task::new(0, cores(1000), Mebibytes::new(64)).in_queue(QueueId::new(queue));
             let config = config.smallest_task(cores(1000), Mebibytes::new(64)).build().unwrap();
@@ -176,6 +192,7 @@ mod tests {
             (most_cores("q", 100), most_cores("q", 99), 0, Some(in_q), "its host takes 0.1 cores"),
             (limited(2), limited(1), 0, Some(host), "two executors"),
             (most_memory(64), most_memory(64), 2, None, "there is no queue of the number 2"),
+            (limited(2), most_cores("q", 1100), 0, Some(in_nowhere), "its host is to be"),
         ] {
             let is_unknown = queue == 2;
             assert_eq!(why(enough, queue, host).is_none(), !is_unknown, "{told}");

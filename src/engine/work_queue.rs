@@ -141,8 +141,8 @@ pub(super) struct WorkState {
     pub(super) hosts: Option<HostLedger>,
     pub(super) pauses: AgentPauses,
     pub(super) survey: AgentSurvey,
-    /// The settings, but for the executor limit, since which the survey goes on.
-    pub(super) surveyed: Option<Config>,
+    /// The settings, without the executor limit, under which the survey began.
+    pub(super) survey_config: Option<Config>,
     /// The latest time that the queue was told.
     pub(super) now: Timestamp,
     /// How often a task was put back because its agent had not started it.
@@ -199,7 +199,7 @@ impl WorkQueue {
             hosts: hosts.map(|terms| HostLedger::new(terms, WorkQueue::HOST_TAGS)),
             pauses,
             survey: AgentSurvey::default(),
-            surveyed: None,
+            survey_config: None,
             now: Timestamp::ORIGIN,
             refused: None,
             put_back: 0,
@@ -343,10 +343,8 @@ impl WorkState {
     }
 
     /// What the kernel's caps of these settings leave for a batch, as far as that is known before it is committed.
-    pub(super) fn caps(&self, config: Option<&Config>) -> BatchCaps {
-        let (Some(kernel), Some(config)) = (&self.kernel, config) else {
-            return BatchCaps::default();
-        };
+    pub(super) fn caps(&self, config: &Config) -> BatchCaps {
+        let Some(kernel) = &self.kernel else { return BatchCaps::default() };
         let totals = kernel.totals();
         let mut caps = BatchCaps::default();
         if let Some(limit) = config.executor_limit() {
@@ -417,15 +415,14 @@ impl WorkState {
 impl TaskChooser for WorkQueue {
     fn choose(&self, rooms: &Rooms<'_>, now: Timestamp, picks: &mut Picks) {
         let mut guard = self.state();
-        let config = guard.follow_settings(now);
+        let Some((config, caps)) = guard.follow_settings(now) else { return };
         let mut hosts = guard.hosts.take();
         let queues = rooms.queues_left();
-        let consolidates =
-            config.as_ref().is_some_and(|it| it.placement() == Placement::Consolidate);
-        let caps = guard.caps(config.as_ref());
+        let consolidates = config.placement() == Placement::Consolidate;
         let state = &mut *guard;
+        let beside = hosts.as_ref().map(|hosts| hosts.rooms_beside_hosts(rooms));
+        state.survey.offered(rooms, beside.as_deref().unwrap_or(rooms.list()), now);
         let mut choose = |list: &[Room], queues, caps, picks: &mut Picks| {
-            state.survey.offered(rooms, list, now);
             let is_wanted = |room: &Room| state.waiting.have_one_for(room);
             let open = state.pauses.open_rooms(rooms, list, is_wanted, now);
             let list = open.as_deref().unwrap_or(list);
@@ -523,6 +520,11 @@ mod tests {
     impl Queued {
         /// Tasks have 500 thousandths of a core and more, two cores together if they are capped.
         fn new(hosts: bool, capped: bool) -> Queued {
+            Queued::of(hosts, capped.then_some(MilliCpus::from_cores(2)), 500)
+        }
+
+        /// Tasks have this many thousandths of a core and more.
+        fn of(hosts: bool, cap: Option<MilliCpus>, smallest: u64) -> Queued {
             let terms = || {
                 // Less than an end of a task waits for that of its host.
                 let idle_timeout = Duration::from_secs(20);
@@ -530,8 +532,8 @@ mod tests {
             };
             let (queue, ends) = WorkQueue::new(hosts.then(terms));
             let config = Config::builder()
-                .smallest_task(MilliCpus::from_millis(500), Mebibytes::new(8))
-                .core_cap(capped.then_some(MilliCpus::from_cores(2)))
+                .smallest_task(MilliCpus::from_millis(smallest), Mebibytes::new(8))
+                .core_cap(cap)
                 .exclusion(None);
             let kernel = Kernel::new(config.build().unwrap(), IdScheme::unique("w", 1).unwrap());
             queue.state().kernel = Some(kernel.clone());
@@ -817,24 +819,63 @@ mod tests {
         }
     }
 
-    /// Goal: a cap that is reached, by tasks that are placed or only picked, stops the survey of agents. Method: a task
-    /// that takes the cap beside one that fits nowhere, long before and after it has ended.
+    /// Goal: a cap that is reached, by tasks that are placed or only picked, stops the survey of agents. Method: a pick
+    /// that takes the rest of the cap beside a task that fits nowhere, and the time after it has ended, without a look
+    /// at the queue in between.
     #[test]
     fn no_agents_are_seen_at_a_cap() {
         let queued = Queued::new(false, true);
-        assert!(queued.push(0, 0, 2000) && queued.push(1, 0, 1800));
-        let executor = queued.offer("S1", 2.0)[0].1.clone();
-        queued.noticed(Notice::AgentLost { agent_id: "S9".to_owned() });
+        assert!(queued.push(0, 0, 1000) && queued.push(1, 0, 1000) && queued.push(2, 0, 1800));
+        let first = queued.offer("S1", 1.0)[0].1.clone();
+        assert_eq!(queued.offer("S2", 1.0).len(), 1, "it reaches the cap");
+        queued.sleep(1000);
+        queued.update(&first, Change::Ended(Fate::Finished));
+        assert_eq!(queued.offer("S1", 1.0), []);
+        assert_eq!(queued.queue.unstartable(), []);
+        queued.sleep(30);
+        assert_eq!(queued.offer("S1", 1.0), []);
+        assert_eq!(queued.queue.unstartable().len(), 1);
+    }
+
+    /// Goal: tasks that are all of one size, larger than what each agent has, are told, though the kernel declines all
+    /// offers as too small for the smallest task. Method: such tasks and agents, of which one lacks cores and one
+    /// memory.
+    #[test]
+    fn offers_below_the_smallest_task_are_seen() {
+        let queued = Queued::of(false, None, 3000);
+        assert!(queued.push(0, 0, 3000));
+        for seconds in [0, 30] {
+            queued.sleep(seconds);
+            assert_eq!((queued.offer("S1", 1.0), queued.offer("S2", 2.5)), (vec![], vec![]));
+        }
+        let why = "it fits on no agent: it takes 3 cores and 8 MiB; the nearest agent, host, has 2.5 cores and 256 \
+                   MiB, and lacks 0.5 cores";
+        let told = queued.queue.unstartable();
+        assert_eq!(
+            told.iter().map(|(task, why)| (task.tag, &**why)).collect::<Vec<_>>(),
+            [(0, why)]
+        );
+        assert_eq!(queued.offer("S3", 3.0).len(), 1);
+    }
+
+    /// Goal: without a subscription no agents are seen, and what a task gives back counts before the agent's next
+    /// offer. Method: the time after a disconnection, and after the first batch of the next subscription; an agent of
+    /// which another framework had a part when the task came.
+    #[test]
+    fn agents_are_not_misjudged_in_between() {
+        let queued = Queued::new(false, false);
+        assert!(queued.push(0, 0, 1000) && queued.push(1, 0, 4000));
+        let first = queued.offer("S1", 2.0)[0].1.clone();
+        queued.noticed(Notice::Disconnected);
         queued.sleep(1000);
         queued.tell_decided();
-        assert_eq!(queued.queue.unstartable(), []);
-        queued.update(&executor, Change::Ended(Fate::Failed));
-        queued.noticed(Notice::AgentLost { agent_id: "S1".to_owned() });
-        assert_eq!(queued.offer("S2", 1.0), []);
-        queued.sleep(30);
-        assert_eq!(queued.queue.unstartable(), [], "the time isn't known yet");
-        assert_eq!(queued.offer("S2", 1.0), []);
-        assert_eq!(queued.queue.unstartable().len(), 1);
+        assert_eq!(queued.offer("S1", 3.0), []);
+        assert_eq!(queued.queue.unstartable(), [], "one task more leaves room for the other");
+        queued.sleep(1000);
+        queued.update(&first, Change::Ended(Fate::Finished));
+        assert_eq!(queued.queue.unstartable(), [], "so it does without an offer since");
+        assert_eq!(queued.offer("S1", 2.0), []);
+        assert_eq!(queued.queue.unstartable().len(), 1, "others have the rest");
     }
 
     /// Goal: a task that no agent starts ends at last, with the reason. Method: agents that drop it, each once.

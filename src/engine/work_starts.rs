@@ -83,6 +83,11 @@ impl WorkState {
                 self.survey.agent_lost(agent_id, at);
                 StartNews::Decisive
             }
+            Notice::Disconnected => {
+                // No offers come until the next subscription.
+                self.survey.stop();
+                StartNews::Nothing
+            }
             _ => StartNews::Nothing,
         }
     }

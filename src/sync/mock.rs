@@ -1,4 +1,4 @@
-//! The map that both model checkers use, built from the checker's own lock.
+//! What both model checkers use: the map, built from the checker's own lock, and no prefetching.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;

@@ -113,11 +113,11 @@ fn mistakes_in_the_queue_of_executors_are_named() {
     for (flags, why) in [
         (
             &["--executor-queue", "etl"][..],
-            "--executor-queue is one of the queues: it needs --queues",
+            "--executor-queue names one of --queues, which aren't given",
         ),
         (
             &["--queues", "etl"],
-            "--queues: say which of them executors are in: --executor-queue: default, etl",
+            "--queues: expected --executor-queue with one of them: default, etl",
         ),
         (
             &["--queues", "a;b", "--executor-queue", "c"],

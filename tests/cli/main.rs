@@ -30,6 +30,7 @@
 //! | [`pod_files`] | files for executors on Kubernetes, what owns all, and servers that do not answer |
 //! | [`mesos`] | the settings of runs on Mesos, and their secrets |
 //! | [`changed_queues`] | queues are changed by command while their tasks run |
+//! | [`executor_queue`] | executors of a run without tasks are in a queue, whose maxima change while it runs |
 //! | [`task_bar`] | the bar of `offermill run --tasks` on a terminal |
 //! | [`task_ids`] | tasks are named by their ids, and called tasks; the settings that count for them |
 //! | [`task_queues`] | the queues of `offermill run --tasks` keep to their bounds |

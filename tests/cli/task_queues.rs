@@ -106,7 +106,7 @@ fn settings_files_have_queues() {
     let shown = run_in_queues(&folder, &tasks, &[&settings[..], &["--print-config"]].concat());
     assert!(shown.output.contains("etl:max-cores=1; adhoc"), "{}", shown.output);
     let without = finish(&folder, &[&["run"][..], &settings, &["--", "true"]].concat());
-    let why = "offermill.queues (settings, line 1): say which of them executors are in";
+    let why = "offermill.queues (settings, line 1): expected --executor-queue with one of them";
     assert_eq!(without.code, Some(2), "{}", without.errors);
     assert!(without.errors.contains(why), "{}", without.errors);
 }
@@ -276,6 +276,10 @@ fn wrong_queues_of_hosts_are_refused() {
         (
             &["--queues", "q", "--task-hosts", "--host-queue", "r"],
             "--host-queue is none of the queues: default, q",
+        ),
+        (
+            &["--task-hosts", "--host-queue", "q"],
+            "--host-queue names one of --queues, which aren't given",
         ),
         (
             &["--queues", "q", "--host-queue", "q"],

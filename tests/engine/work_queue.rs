@@ -1,7 +1,7 @@
 //! The library's queue of tasks on agents of this machine.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use offermill::cluster::local::{LocalCluster, LocalConfig};
 use offermill::engine::{EngineOptions, Unobserved, WorkQueue};
@@ -32,7 +32,9 @@ fn a_task_for_no_agent_is_told() {
         ends.iter().take(4).map(|end| (end.task.tag, end.fate)).collect();
     fates.sort_unstable_by_key(|(tag, _)| *tag);
     assert_eq!(fates, [10, 11, 12, 13].map(|tag| (tag, Fate::Finished)));
+    let deadline = Instant::now() + Duration::from_secs(120);
     let (task, why) = loop {
+        assert!(Instant::now() < deadline, "nothing is told");
         queue.end_surplus(&engine);
         if let Some(told) = queue.unstartable().pop() {
             break told;

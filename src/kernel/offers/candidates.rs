@@ -399,8 +399,7 @@ impl CandidateSet {
         }
     }
 
-    /// Computes the capacity of each candidate; there is at least one. With `records_ahead`, their agents' records are
-    /// asked for, too.
+    /// Computes the capacity of each candidate; with `records_ahead`, asks for their agents' records. There is at least one.
     fn compute_capacities(
         &mut self,
         offers: &[Offer<'_>],

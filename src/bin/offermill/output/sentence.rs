@@ -386,22 +386,22 @@ pub(crate) fn unended_sentence(
         UnendedFate::Left => format!("{all} had not ended in time and may run on, left behind"),
         UnendedFate::TornDown => by_reach(
             executors,
-            EndNumbers {
+            EndClause {
                 one: "the master ends it with the framework",
                 more: "the master ends them with the framework",
             },
-            EndNumbers {
+            EndClause {
                 one: "the master ends it if its agent returns",
                 more: "the master ends them if their agents return",
             },
         ),
         UnendedFate::Deleted => by_reach(
             executors,
-            EndNumbers {
+            EndClause {
                 one: "Kubernetes ends it with its pod",
                 more: "Kubernetes ends them with their pods",
             },
-            EndNumbers {
+            EndClause {
                 one: "it ends if its node returns",
                 more: "they end if their nodes return",
             },
@@ -411,12 +411,12 @@ pub(crate) fn unended_sentence(
 
 /// What becomes of one executor, and of more.
 #[derive(Clone, Copy)]
-struct EndNumbers {
+struct EndClause {
     one: &'static str,
     more: &'static str,
 }
 
-impl EndNumbers {
+impl EndClause {
     fn of(self, count: u64) -> &'static str {
         if count == 1 { self.one } else { self.more }
     }
@@ -425,8 +425,8 @@ impl EndNumbers {
 /// What becomes of executors whose agents are in reach, and of the others.
 fn by_reach(
     executors: &[(&ExecutorRecord, ExecutorKind)],
-    reached_end: EndNumbers,
-    away_end: EndNumbers,
+    reached_end: EndClause,
+    away_end: EndClause,
 ) -> String {
     let of = |is_away: bool| {
         let all = executors.iter();

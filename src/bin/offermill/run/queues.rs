@@ -1,8 +1,8 @@
 //! The queues of a run (`--queues`): what is in them, and their change by command while the run is going on.
 
-use offermill::config::{Queue, QueueId};
+use offermill::config::Queue;
 use offermill::limits::QUEUES_MAX;
-use offermill::{Config, ConfigBuilder, QueueUse};
+use offermill::{Config, ConfigBuilder, Phase, QueueUse};
 use serde_json::json;
 
 use super::Session;
@@ -12,10 +12,12 @@ use crate::model::queue::{BoundChange, QueueContent, QueueInfo};
 use crate::model::reply::{CommandOutcome, ControlReply};
 use crate::output::queues::{change_object, changes_sentence, queue_objects, queues_text};
 use crate::tasks::demand::QueueTasks;
-use crate::tasks::quotas::TaskQuotas;
+use crate::tasks::quotas::RunQueues;
 
 const NO_GUARANTEES: &str =
     "guarantees are for tasks (--tasks): all executors of this run are in one queue";
+const COUNTS_DOWN: &str =
+    "queues stay as they are with --until-finished, whose limit counts down meanwhile";
 const NO_QUEUES: &str =
     "this run has no queues; expected --queues at its start, such as --queues default";
 
@@ -43,7 +45,7 @@ impl Session {
             return Err(NO_QUEUES.to_owned());
         }
         let config = self.kernel.config();
-        let contents = self.queue_contents(config.queues().executor_queue());
+        let contents = self.queue_contents();
         let info = |(mut taken, content): (QueueUse, QueueContent)| {
             let queue = config.queues().get(taken.id);
             (taken.guaranteed_cores, taken.guaranteed_memory) =
@@ -53,13 +55,16 @@ impl Session {
         Ok(uses.into_iter().zip(contents).map(info).collect())
     }
 
-    /// What is in each queue, by number. `own` is that of executors.
-    fn queue_contents(&self, own: QueueId) -> Vec<QueueContent> {
+    /// What is in each queue, by number. Executors of a former run may be in others than those of this one.
+    fn queue_contents(&self) -> Vec<QueueContent> {
         let Some(tasks) = &self.tasks else {
-            let executors = self.kernel.totals().executors;
-            let of =
-                |number: usize| if number == usize::from(own.number()) { executors } else { 0 };
-            return (0..QUEUES_MAX).map(|number| QueueContent::Executors(of(number))).collect();
+            let mut executors = [0; QUEUES_MAX];
+            for executor in self.kernel.snapshot(self.clock.now()).executors {
+                if let Some(queue) = executor.queue.filter(|_| executor.phase != Phase::GivenUp) {
+                    executors[usize::from(queue.number())] += 1;
+                }
+            }
+            return executors.map(QueueContent::Executors).into();
         };
         let (tasks, (hosts, of_hosts)) = tasks.queue().tasks_by_queue();
         let of_queue = |(number, tasks): (usize, QueueTasks)| {
@@ -87,7 +92,11 @@ impl Session {
         // Revives offers, so that what waits for room that is there now starts.
         engine.reconfigure(config);
         let mut text = changes_sentence(&changes);
-        for queue in self.queues().unwrap_or_default().iter().filter(|queue| queue.is_too_full()) {
+        // All executors start in one queue.
+        let own = self.kernel.config().queues().executor_queue();
+        let may_start = |queue: &QueueInfo| self.tasks.is_some() || queue.taken.id == own;
+        let queues = self.queues().unwrap_or_default();
+        for queue in queues.iter().filter(|queue| queue.is_too_full() && may_start(queue)) {
             let name = &queue.taken.name;
             let none = match &self.tasks {
                 Some(_) => "none of its tasks starts",
@@ -108,9 +117,13 @@ impl Session {
     /// Says what is wrong with it, or what would never start then.
     fn plan_change(&self, text: &str) -> Result<(Vec<BoundChange>, Config), String> {
         let config = self.kernel.config();
-        let before = TaskQuotas::of(&config);
+        let before = RunQueues::of(&config);
         if !before.are_given() {
             return Err(NO_QUEUES.to_owned());
+        }
+        if self.settings.until_finished.is_some() {
+            // The limit in `config` would replace one that an end has lowered since.
+            return Err(COUNTS_DOWN.to_owned());
         }
         let after = before.changed(text)?;
         let builder = after.queues().fold(config.to_builder(), ConfigBuilder::queue);

@@ -35,7 +35,7 @@ impl TaskDemand {
         };
         let is_idle = self.idle_since.is_some_and(|since| now.since(since) >= IDLE_AFTER);
         if is_idle {
-            queue.no_offers_wanted();
+            queue.no_offers_come();
         }
         let was_suppressed = std::mem::replace(&mut self.is_suppressed, is_idle);
         (was_suppressed != is_idle).then_some(!is_idle)
@@ -59,7 +59,7 @@ mod tests {
     use crate::tasks::parse::parse_line;
     use crate::tasks::queue::TaskTerms;
     use crate::tasks::queue_check::QueueTotals;
-    use crate::tasks::quotas::TaskQuotas;
+    use crate::tasks::quotas::RunQueues;
     use crate::tasks::task::TaskDefaults;
 
     const TASKS: u64 = 6;
@@ -74,7 +74,7 @@ mod tests {
             parse_line(line.as_bytes(), number, &defaults).unwrap().unwrap()
         };
         let mut list = TaskList::new("f".to_owned(), (1..=TASKS).map(task).collect()).unwrap();
-        let quotas = TaskQuotas::parse("etl:guaranteed-cores=1").unwrap();
+        let quotas = RunQueues::parse("etl:guaranteed-cores=1").unwrap();
         let all = QueueTotals {
             cores: Some(MilliCpus::from_cores(9)),
             memory: None,

@@ -124,6 +124,10 @@ impl Session {
             self.publish_decided(at);
             return false;
         }
+        if let RunEvent::Disconnected(_) = event {
+            tasks.queue.no_offers_come();
+            return false;
+        }
         if let RunEvent::AgentLost { agent_id, .. } = event {
             tasks.queue.agent_lost(agent_id, at);
             self.publish_decided(at);

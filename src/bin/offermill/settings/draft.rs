@@ -24,7 +24,7 @@ use crate::settings::values::http::HttpSettings;
 use crate::settings::values::kubernetes::KubernetesSettings;
 use crate::settings::values::mesos::MesosSettings;
 use crate::settings::values::spark::SparkSettings;
-use crate::tasks::quotas::TaskQuotas;
+use crate::tasks::quotas::RunQueues;
 use crate::text::format::shortened;
 
 /// The draft of the settings of a run, which the readers of the options write to.
@@ -54,10 +54,10 @@ pub(crate) struct SettingsDraft {
     pub(crate) constraint: Constraint,
     pub(crate) placement: Placement,
     /// The queues of tasks or of executors, and the memory of all of them.
-    pub(crate) queues: TaskQuotas,
+    pub(crate) queues: RunQueues,
     /// The queue of executors without tasks: its name as given, and the queue once it is known.
-    pub(crate) executor_queue: Option<String>,
-    pub(crate) queue_of_executors: QueueId,
+    pub(crate) executor_queue_name: Option<String>,
+    pub(crate) executor_queue: QueueId,
     pub(crate) queued_memory: Option<Mebibytes>,
     pub(crate) refusals: RefuseDurations,
     pub(crate) excludes: bool,
@@ -136,9 +136,9 @@ impl Default for SettingsDraft {
             variables: BTreeMap::new(),
             constraint: Constraint::none(),
             placement: Placement::RoundRobin,
-            queues: TaskQuotas::default(),
-            executor_queue: None,
-            queue_of_executors: QueueId::DEFAULT,
+            queues: RunQueues::default(),
+            executor_queue_name: None,
+            executor_queue: QueueId::DEFAULT,
             queued_memory: None,
             refusals: RefuseDurations::default(),
             excludes: true,

@@ -180,7 +180,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "QUEUES", help_heading = "Tasks")]
     pub(crate) queues: Option<String>,
 
-    /// The queue of --queues that executors are in, without --tasks [default: default]
+    /// The queue of --queues that executors are in, without --tasks; needed if there are others than default
     #[arg(long, value_name = "NAME", help_heading = "Tasks")]
     pub(crate) executor_queue: Option<String>,
 

@@ -37,7 +37,7 @@ pub(crate) fn config_builder(
         .exclusion(exclusion)
         .placement(draft.placement);
     let builder = draft.queues.queues().fold(builder, ConfigBuilder::queue);
-    let builder = builder.executor_queue(draft.queue_of_executors);
+    let builder = builder.executor_queue(draft.executor_queue);
     let builder = builder.queued_memory(draft.queued_memory);
     let builder = match draft.follows_locality.unwrap_or(draft.allocation.enabled) {
         true => builder.locality_wait(Some(draft.locality_wait)),

@@ -7,7 +7,7 @@ use offermill::engine::HostLedger;
 use crate::tasks::demand::QueueTasks;
 use crate::tasks::queue::{TaskQueue, TaskStage};
 use crate::tasks::queue_check::QueueTotals;
-use crate::tasks::quotas::TaskQuotas;
+use crate::tasks::quotas::RunQueues;
 
 impl TaskQueue {
     /// Checks that with these queues, each of which has the number that it had, hosts and tasks that haven't ended may
@@ -15,7 +15,7 @@ impl TaskQueue {
     ///
     /// # Errors
     /// With a sentence about the first that never would.
-    pub(crate) fn check_queues(&self, quotas: &TaskQuotas, config: &Config) -> Result<(), String> {
+    pub(crate) fn check_queues(&self, quotas: &RunQueues, config: &Config) -> Result<(), String> {
         let host = self.terms.hosts.as_ref().map(|hosts| hosts.task(0));
         let (cores, memory) = (config.core_cap(), config.queued_memory());
         if let Some(why) = quotas.problem(cores, memory) {
@@ -40,8 +40,8 @@ impl TaskQueue {
         (state.demand.tasks(), (state.hosts.as_ref().map_or(0, HostLedger::count), queue))
     }
 
-    /// Offers are suppressed, or are about to be.
-    pub(crate) fn no_offers_wanted(&self) {
+    /// Offers are suppressed, or are about to be, or the subscription has ended.
+    pub(crate) fn no_offers_come(&self) {
         self.lock().survey.stop();
     }
 

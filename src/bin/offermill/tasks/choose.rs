@@ -29,8 +29,9 @@ impl TaskChooser for TaskQueue {
         }
         let caps = self.caps_left(state);
         let TaskQueueState { hosts, ready, pauses, chooser, survey, .. } = state;
+        let beside = hosts.as_ref().map(|hosts| hosts.rooms_beside_hosts(rooms));
+        survey.offered(rooms, beside.as_deref().unwrap_or(rooms.list()), now);
         let mut pick = |list: &[Room], queues, caps, picks: &mut Picks| {
-            survey.offered(rooms, list, now);
             let is_wanted = |room: &Room| ready.waiting().have_one_for(room);
             let open = pauses.open_rooms(rooms, list, is_wanted, now);
             let list = open.as_deref().unwrap_or(list);

@@ -17,7 +17,7 @@ use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
 use crate::tasks::demand::QueueDemand;
 use crate::tasks::order::TaskList;
-use crate::tasks::quotas::TaskQuotas;
+use crate::tasks::quotas::RunQueues;
 use crate::tasks::ready::ReadyTasks;
 use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult};
 use crate::tasks::task::TaskSpec;
@@ -35,7 +35,7 @@ pub(crate) struct TaskTerms {
     pub(crate) setup: Option<Arc<Setup>>,
     pub(crate) variables: Vec<(String, String)>,
     pub(crate) placement: Placement,
-    pub(crate) queues: TaskQuotas,
+    pub(crate) queues: RunQueues,
     /// The most tasks in flight, and the most that they may take together: the caps of the run.
     pub(crate) tasks_max: u32,
     pub(crate) most: ResourceSums,
@@ -133,7 +133,11 @@ impl TaskQueue {
             survey: AgentSurvey::default(),
             counts,
             taken: ResourceSums::NONE,
-            demand: QueueDemand::new(&terms.queues, list.tasks.iter().map(|it| it.queue)),
+            demand: QueueDemand::new(
+                &terms.queues,
+                terms.hosts.as_ref().map(|hosts| hosts.queue),
+                list.tasks.iter().map(|it| it.queue),
+            ),
             picked: BTreeMap::new(),
             chooser: Chooser::new(),
             hosts: terms.hosts.clone().map(|hosts| HostLedger::new(hosts, list.tasks.len() as u64)),
@@ -535,7 +539,7 @@ mod tests {
             setup: None,
             variables: Vec::new(),
             placement: Placement::RoundRobin,
-            queues: TaskQuotas::default(),
+            queues: RunQueues::default(),
             tasks_max: 2,
             hosts,
             most: ResourceSums { cores: MilliCpus::from_cores(2), memory, gpus: Gpus::ZERO },
@@ -876,7 +880,7 @@ mod tests {
         ended_in(&queue, 0);
         assert_eq!(refused(&queue, 90), 0, "nor is one since");
         assert_eq!(pick_at(&queue, at(100)), [] as [u64; 0]);
-        queue.no_offers_wanted();
+        queue.no_offers_come();
         assert_eq!(refused(&queue, 130), 0, "offers were suppressed");
         assert_eq!(pick_at(&queue, at(140)), [] as [u64; 0]);
         assert_eq!((refused(&queue, 169), refused(&queue, 170)), (0, 1));

@@ -6,7 +6,7 @@ use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{ResourceSums, Task};
 
 use crate::tasks::order::TaskList;
-use crate::tasks::quotas::TaskQuotas;
+use crate::tasks::quotas::RunQueues;
 use crate::tasks::task::TaskSpec;
 
 /// The queues that tasks are in, a bit each by number.
@@ -20,7 +20,7 @@ impl TaskList {
     /// With a sentence about the first task whose queue doesn't exist, or never has room for it.
     pub(crate) fn find_queues(
         &mut self,
-        quotas: &TaskQuotas,
+        quotas: &RunQueues,
         all: QueueTotals,
     ) -> Result<(), String> {
         for task in &mut self.tasks {
@@ -41,7 +41,7 @@ impl TaskList {
     /// tasks that wait for it.
     pub(crate) fn check_queues(
         &self,
-        quotas: &TaskQuotas,
+        quotas: &RunQueues,
         all: QueueTotals,
         may_start: impl Fn(usize) -> bool,
     ) -> Result<(), String> {
@@ -98,7 +98,7 @@ pub(crate) struct QueueTotals {
 }
 
 /// Why queues with these bounds never have room for a task, as the rest of a sentence; `None` if they may.
-fn never_starts(task: &TaskSpec, quotas: &TaskQuotas, all: QueueTotals) -> Option<String> {
+fn never_starts(task: &TaskSpec, quotas: &RunQueues, all: QueueTotals) -> Option<String> {
     let own = task.sums();
     let beside = |host: Task| (own.saturating_add(host.sums()), "with its host ");
     let (both, who) = all.host.map_or((own, ""), beside);
@@ -126,7 +126,7 @@ fn beyond_total(own: ResourceSums, all: QueueTotals) -> Option<String> {
 fn waits_for_itself(
     task: &TaskSpec,
     after: QueueBits,
-    quotas: &TaskQuotas,
+    quotas: &RunQueues,
     all: QueueTotals,
 ) -> Option<String> {
     let (all_cores, all_memory) = quotas.guaranteed();
@@ -141,7 +141,8 @@ fn waits_for_itself(
     for (id, queue) in quotas.iter() {
         let (kept_cores, kept_memory) = queue.guarantees();
         let is_own = id == task.queue;
-        let has_demand = is_own || after & 1 << id.number() != 0;
+        let is_of_hosts = all.host.is_some_and(|host| host.queue == id);
+        let has_demand = is_own || is_of_hosts || after & 1 << id.number() != 0;
         let guaranteed = match has_demand {
             true => [kept_cores.millis(), kept_memory.get()],
             false => [0; 2],
@@ -179,8 +180,8 @@ mod tests {
     use crate::tasks::task::TaskDefaults;
 
     /// Tasks of one core and one MiB: their queues, and which they are after.
-    fn list(tasks: &[(&str, &[u64])]) -> (TaskQuotas, TaskList) {
-        let quotas = TaskQuotas::parse("a:guaranteed-cores=3;b:guaranteed-mem=3m").unwrap();
+    fn list(tasks: &[(&str, &[u64])]) -> (RunQueues, TaskList) {
+        let quotas = RunQueues::parse("a:guaranteed-cores=3;b:guaranteed-mem=3m").unwrap();
         let (cores, memory) = (MilliCpus::from_cores(1), Mebibytes::new(1));
         let defaults = TaskDefaults { cores, memory, retries: 0 };
         let spec = |((queue, after), line): (&(&str, &[u64]), u64)| TaskSpec {

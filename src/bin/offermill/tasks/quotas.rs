@@ -1,4 +1,4 @@
-//! The queues that tasks are in (`--queues`): parsing their bounds, and changing them.
+//! The queues of a run, of its tasks or its executors (`--queues`): parsing their bounds, and changing them.
 
 use offermill::config::text::{parse_cores, parse_memory};
 use offermill::config::{ExecutorCores, Queue, QueueId, Queues};
@@ -15,31 +15,31 @@ const NONE: &str = "none";
 
 /// The queues of `--queues`; none if none was given.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct TaskQuotas {
+pub(crate) struct RunQueues {
     queues: Queues,
 }
 
-impl TaskQuotas {
+impl RunQueues {
     /// Parses `NAME:BOUND=VALUE,…;NAME:…`.
     ///
     /// # Errors
     /// With what is wrong, as a clause.
-    pub(crate) fn parse(text: &str) -> Result<TaskQuotas, String> {
+    pub(crate) fn parse(text: &str) -> Result<RunQueues, String> {
         let queues = parse_queues(text, |name| Ok(Queue::new(name)))?;
         let queues = Queues::new(queues).map_err(|error| error.to_string())?;
-        Ok(TaskQuotas { queues })
+        Ok(RunQueues { queues })
     }
 
     /// The queues of a configuration.
-    pub(crate) fn of(config: &Config) -> TaskQuotas {
-        TaskQuotas { queues: config.queues().clone() }
+    pub(crate) fn of(config: &Config) -> RunQueues {
+        RunQueues { queues: config.queues().clone() }
     }
 
-    /// These queues with the bounds of a text as [`parse`](TaskQuotas::parse) takes it. Others stay.
+    /// These queues with the bounds of a text as [`parse`](RunQueues::parse) takes it. Others stay.
     ///
     /// # Errors
     /// With what is wrong, as a sentence: also if it names a queue that isn't there, or changes nothing of one.
-    pub(crate) fn changed(&self, text: &str) -> Result<TaskQuotas, String> {
+    pub(crate) fn changed(&self, text: &str) -> Result<RunQueues, String> {
         let known = |name: &str| {
             let queue = self.queues.id(name).and_then(|id| self.queues.get(id)).cloned();
             queue.ok_or_else(|| {
@@ -56,11 +56,11 @@ impl TaskQuotas {
         let changed = parse_queues(text, known)?;
         let all = self.queues.iter().map(|(_, queue)| queue).chain(&changed).cloned();
         let queues = Queues::new(all).map_err(|error| error.to_string())?;
-        Ok(TaskQuotas { queues })
+        Ok(RunQueues { queues })
     }
 
     /// What is different in `after`, which has the same queues.
-    pub(crate) fn changes(&self, after: &TaskQuotas) -> Vec<BoundChange> {
+    pub(crate) fn changes(&self, after: &RunQueues) -> Vec<BoundChange> {
         let pairs = self.queues.iter().zip(after.queues.iter());
         let of_queue = |((_, before), (_, after)): ((_, &Queue), (_, &Queue))| {
             let all = bounds(before).into_iter().zip(bounds(after));
@@ -300,7 +300,7 @@ mod tests {
     /// and without bounds, in several spellings.
     #[test]
     fn queues_are_read() {
-        let quotas = TaskQuotas::parse(
+        let quotas = RunQueues::parse(
             "etl:max-cores=16,max-mem=32g,guaranteed-cores=0.5,guaranteed-mem=1g; adhoc ;",
         )
         .unwrap();
@@ -313,9 +313,9 @@ mod tests {
             .guaranteed_memory(Mebibytes::new(1024));
         let expected = [Queue::new("default"), etl, Queue::new("adhoc")];
         assert_eq!(quotas.queues().collect::<Vec<_>>(), expected);
-        let own = TaskQuotas::parse("default:max-cores=1").unwrap();
+        let own = RunQueues::parse("default:max-cores=1").unwrap();
         assert_eq!(own.queues().count(), 1);
-        let none = TaskQuotas::default();
+        let none = RunQueues::default();
         assert_eq!((none.queues().count(), none.find("default")), (0, Ok(QueueId::DEFAULT)));
     }
 
@@ -348,21 +348,21 @@ mod tests {
             ("a:max-cores=1,guaranteed-cores=2", "guarantee of cores of the queue a is \"2\", but"),
             ("a:max-mem=1g,guaranteed-mem=2g", "guarantee of memory of the queue a is"),
         ] {
-            let why = TaskQuotas::parse(text).unwrap_err();
+            let why = RunQueues::parse(text).unwrap_err();
             assert!(why.contains(expected), "{text}: {why}");
         }
         let many: String = (0..64).map(|number| format!("q{number};")).collect();
-        assert!(TaskQuotas::parse(&many).unwrap_err().contains("number of queues"));
-        let quotas = TaskQuotas::parse("a:guaranteed-cores=5;b:guaranteed-cores=4").unwrap();
+        assert!(RunQueues::parse(&many).unwrap_err().contains("number of queues"));
+        let quotas = RunQueues::parse("a:guaranteed-cores=5;b:guaranteed-cores=4").unwrap();
         assert!(quotas.problem(None, None).unwrap().contains("needs --total-executor-cores"));
         assert_eq!(quotas.problem(Some(MilliCpus::from_cores(8)), None), None);
-        let memory = TaskQuotas::parse("a:guaranteed-mem=2g").unwrap();
+        let memory = RunQueues::parse("a:guaranteed-mem=2g").unwrap();
         assert!(memory.problem(None, None).unwrap().contains("needs --total-task-memory"));
         assert_eq!(memory.problem(None, Some(Mebibytes::new(2048))), None);
         let why = "is of the queue \"c\", which is none of --queues: default, a, b";
         assert_eq!(quotas.find("c").unwrap_err(), why);
         let why = "takes 1 core; the queue d has at most 0.5";
-        let small = TaskQuotas::parse("d:max-cores=0.5,max-mem=1g").unwrap();
+        let small = RunQueues::parse("d:max-cores=0.5,max-mem=1g").unwrap();
         assert_eq!(small.too_large(QueueId::new(1), own(1, 1)).unwrap(), why);
         assert!(small.too_large(QueueId::new(1), own(0, 2000)).unwrap().contains("2000 MiB"));
         assert_eq!(small.too_large(QueueId::DEFAULT, own(9, 2000)), None);
@@ -374,18 +374,18 @@ mod tests {
     fn hosts_need_room_in_their_queue() {
         let host = Task::new(9, MilliCpus::from_cores(1), Mebibytes::new(100));
         let starts = |text: &str, cap: u64| {
-            let quotas = TaskQuotas::parse(text).unwrap();
+            let quotas = RunQueues::parse(text).unwrap();
             quotas.no_host_starts(host, Some(MilliCpus::from_cores(cap)), None).is_none()
         };
         assert!(starts("default:max-cores=1", 8) && !starts("default:max-cores=0.9", 8));
         assert!(starts("a:guaranteed-cores=7", 8) && !starts("a:guaranteed-cores=7.5", 8));
         assert!(starts("a:guaranteed-cores=7;default:guaranteed-cores=1", 8));
         assert!(!starts("default:max-mem=99m", 8));
-        let kept = TaskQuotas::parse("a:guaranteed-mem=1g").unwrap();
+        let kept = RunQueues::parse("a:guaranteed-mem=1g").unwrap();
         let starts = |all| kept.no_host_starts(host, None, Some(Mebibytes::new(all))).is_none();
         assert!(starts(1124) && !starts(1123));
         let in_a = |text: &str| {
-            let quotas = TaskQuotas::parse(text).unwrap();
+            let quotas = RunQueues::parse(text).unwrap();
             let host = host.in_queue(quotas.find("a").unwrap());
             quotas.no_host_starts(host, Some(MilliCpus::from_cores(8)), None).is_none()
         };
@@ -415,13 +415,13 @@ mod tests {
                 all.collect::<Vec<_>>().join(";")
             };
             let given: Vec<_> = before.iter().copied().map(Some).collect();
-            let quotas = TaskQuotas::parse(&text(&given, false)).unwrap();
+            let quotas = RunQueues::parse(&text(&given, false)).unwrap();
             let is_given = change.iter().any(Option::is_some);
             prop_assume!(is_given);
             let changed = quotas.changed(&text(&change, true)).unwrap();
             let expected: Vec<_> =
                 given.iter().zip(&change).map(|(before, change)| change.or(*before)).collect();
-            prop_assert_eq!(&changed, &TaskQuotas::parse(&text(&expected, false)).unwrap());
+            prop_assert_eq!(&changed, &RunQueues::parse(&text(&expected, false)).unwrap());
             let told = quotas.changes(&changed);
             prop_assert_eq!(told.is_empty(), quotas == changed);
             let again = told.iter().fold(quotas, |quotas, it| {
@@ -438,7 +438,7 @@ mod tests {
             Just("max-cores=".to_owned()), Just("guaranteed-mem=".to_owned()),
             Just("none".to_owned()), "[0-9.mg]{0,24}", ".{0,300}",
         ], 0..9)) {
-            let quotas = TaskQuotas::parse("a:max-cores=2;b").unwrap();
+            let quotas = RunQueues::parse("a:max-cores=2;b").unwrap();
             if let Err(why) = quotas.changed(&words.concat()) {
                 prop_assert!(!why.is_empty() && why.len() < 5_000, "{}", why);
             }
@@ -455,7 +455,7 @@ mod tests {
     /// Goal: each mistake in a change has a sentence that names it. Method: one of each.
     #[test]
     fn mistakes_in_changes_are_named() {
-        let quotas = TaskQuotas::parse("a:max-cores=2,guaranteed-cores=1").unwrap();
+        let quotas = RunQueues::parse("a:max-cores=2,guaranteed-cores=1").unwrap();
         for (text, expected) in [
             ("", "it names no queue"),
             ("a", "\"a\" changes nothing; expected NAME:BOUND=VALUE with max-cores, max-mem,"),

@@ -120,6 +120,12 @@ impl Rooms<'_> {
         self.offers.get(room.offer() as usize)
     }
 
+    /// The offer with this position in the batch, such as that of a [decline](Decline::offer).
+    #[must_use]
+    pub fn offer_at(&self, position: u32) -> Option<&Offer<'_>> {
+        self.offers.get(position as usize)
+    }
+
     pub(super) fn core(&self) -> &Core {
         &self.handler.core
     }

@@ -15,8 +15,8 @@ pub(crate) fn find_executor_queue(draft: &mut SettingsDraft, arguments: &RunArgu
     let (queues, own) = (draft.name_of(QUEUES), draft.name_of(EXECUTOR_QUEUE));
     if !draft.queues.are_given() {
         // If queues are wrong, that is said already.
-        if draft.executor_queue.is_some() && draft.given(QUEUES).is_none() {
-            draft.problems.push(format!("{own} is one of the queues: it needs --queues"));
+        if draft.executor_queue_name.is_some() && draft.given(QUEUES).is_none() {
+            draft.problems.push(format!("{own} names one of --queues, which aren't given"));
         }
         return;
     }
@@ -29,13 +29,13 @@ pub(crate) fn find_executor_queue(draft: &mut SettingsDraft, arguments: &RunArgu
         draft.problems.push(format!("{queues} doesn't go with --journal: {why}"));
     }
     let names = draft.queues.names();
-    let found = match &draft.executor_queue {
+    let found = match &draft.executor_queue_name {
         Some(name) => draft.queues.find(name).map_err(|_| format!("{own} is none of {queues}")),
         None if draft.queues.count() == 1 => Ok(QueueId::DEFAULT),
-        None => Err(format!("{queues}: say which of them executors are in: --executor-queue")),
+        None => Err(format!("{queues}: expected --executor-queue with one of them")),
     };
     match found {
-        Ok(queue) => draft.queue_of_executors = queue,
+        Ok(queue) => draft.executor_queue = queue,
         Err(why) => draft.problems.push(format!("{why}: {names}")),
     }
 }

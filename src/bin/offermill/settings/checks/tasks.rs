@@ -168,9 +168,16 @@ fn host_terms(
     terms.memory = memory.map_err(|why| named("--host-memory", why))?;
     terms.idle_timeout = idle.map_err(|error| error.to_string())?;
     terms.setup = setup;
-    if let Some(name) = &arguments.host_queue {
-        let none = |_| format!("--host-queue is none of the queues: {}", draft.queues.names());
-        terms.queue = draft.queues.find(name).map_err(none)?;
+    match &arguments.host_queue {
+        Some(name) if draft.queues.are_given() => {
+            let none = |_| format!("--host-queue is none of the queues: {}", draft.queues.names());
+            terms.queue = draft.queues.find(name).map_err(none)?;
+        }
+        Some(_) if draft.given(QUEUES).is_none() => {
+            return Err("--host-queue names one of --queues, which aren't given".to_owned());
+        }
+        // If queues are wrong, that is said already.
+        _ => {}
     }
     match draft.queues.no_host_starts(terms.task(0), draft.core_cap, draft.queued_memory) {
         Some(why) => Err(format!("{}: {why}", draft.name_of(QUEUES))),

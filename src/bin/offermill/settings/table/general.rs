@@ -14,7 +14,7 @@ use crate::settings::master::ClusterKind;
 use crate::settings::sources::{REDACTION_KEY, Sourced};
 use crate::settings::table::row::OptionRow;
 use crate::settings::values::constraints::expression_hint;
-use crate::tasks::quotas::TaskQuotas;
+use crate::tasks::quotas::RunQueues;
 
 /// The cluster, executors, placement, failures and the end.
 pub(super) const GENERAL_ROWS: &[OptionRow] = &[
@@ -61,7 +61,7 @@ pub(super) const GENERAL_ROWS: &[OptionRow] = &[
         }),
     OptionRow::offermill("offermill.queues", "queues").flag("--queues").derived("none").read(
         |draft, given| {
-            match TaskQuotas::parse(&given.text) {
+            match RunQueues::parse(&given.text) {
                 Ok(queues) => draft.queues = queues,
                 Err(why) => draft.problems.push(format!("{}: {why}", given.name)),
             }
@@ -72,7 +72,7 @@ pub(super) const GENERAL_ROWS: &[OptionRow] = &[
         .flag("--executor-queue")
         .derived("default")
         .read(|draft, given| {
-            draft.executor_queue = Some(given.text.clone());
+            draft.executor_queue_name = Some(given.text.clone());
             Ok(())
         }),
     OptionRow::spark("spark.executor.instances", "number")
