@@ -8,8 +8,8 @@ use crate::offer::{Offer, ResourceKind, Value};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::time::Timestamp;
 
-/// How long offers must have come since an agent grew, or was lost, before a task that fits on none is reported: by then
-/// all have made offers.
+/// How long offers must have come since an agent grew, or was lost, before a task that fits on none is reported: by
+/// then all have made offers.
 const COMPLETE_AFTER: Duration = Duration::from_secs(30);
 
 /// The agents that have made offers to a framework that places tasks, and the most that each has for one.

@@ -399,7 +399,7 @@ impl CandidateSet {
         }
     }
 
-    /// Computes the capacity of each candidate; with `records_ahead`, asks for their agents' records. There is at least one.
+    /// Computes the capacity of each candidate, of which there is one at least. With `records_ahead`, asks for records.
     fn compute_capacities(
         &mut self,
         offers: &[Offer<'_>],
