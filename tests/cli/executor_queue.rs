@@ -61,6 +61,13 @@ fn maxima_of_executors_are_changed_while_they_run() {
     let mut run = Run::start(&folder, &[&RUN[..], &flags, &more, &PROGRAM].concat());
     run.event_named("registered");
     wait(&folder, "etl", 2);
+    // 5 s later, since it wants six.
+    let waiting = run.event_named("waiting");
+    let misses = waiting["nearest_misses"].as_array().unwrap();
+    assert!(
+        misses.iter().any(|miss| miss["reason"] == "queue_has_its_maximum_of_cores"),
+        "{waiting}"
+    );
     let (_, text) = ctl(&folder, &["queues", "etl:max-cores=none,max-mem=64m"]);
     assert_eq!(text, "queue etl: max-cores 2 -> none, max-mem 1024m -> 64m\n");
     let event = run.event_named("queues");
@@ -103,6 +110,29 @@ fn maxima_of_executors_are_changed_while_they_run() {
     let placed = events.iter().filter(|event| event["event"] == "placed").count();
     assert_eq!(placed, 6, "none has started beyond a maximum");
     folder.assert_deserted();
+}
+
+/// Goal: a run without other queues needs no name of one; and while the ends of executors count the limit down, nothing
+/// puts it back. Method: a run of three executors in the queue default, which has room for two, until they have
+/// finished.
+#[test]
+fn queues_stay_while_the_limit_counts_down() {
+    let folder = Folder::new();
+    let flags = ["--num-executors", "3", "--until-finished", "--queues", "default:max-cores=2"];
+    let until = format!("until [ -e '{}' ]; do sleep 0.1; done", folder.0.join("go").display());
+    let program = ["--control", "control", "--", "sh", "-c", &until];
+    let mut run = Run::start(&folder, &[&RUN[..], &flags, &program].concat());
+    run.event_named("registered");
+    wait(&folder, "default", 2);
+    let (code, text) = ctl(&folder, &["queues", "default:max-cores=3"]);
+    let why = "offermill: queues stay as they are with --until-finished, whose limit counts down meanwhile\n";
+    assert_eq!((code, &*text), (Some(1), why));
+    folder.write("go", "");
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+    let events = ended.events();
+    let placed = events.iter().filter(|event| event["event"] == "placed").count();
+    assert_eq!(placed, 3, "no more than were wanted");
 }
 
 /// Goal: what is wrong with the queue of executors is said before anything starts. Method: one of each mistake.
