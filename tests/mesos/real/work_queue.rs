@@ -301,7 +301,9 @@ fn what_has_begun_unheard_is_not_put_back() {
 
     // If a host is told as running before it is told as gone, a task may be sent to it in between. A full agent has too
     // little for the task and the host that Mesos starts for it: then the master refuses the task.
-    let is_refused = |end: &TaskEnd| end.message.contains("required by task and its executor is more than available");
+    let is_refused = |end: &TaskEnd| {
+        end.message.contains("required by task and its executor is more than available")
+    };
     let (mut finished, mut refused) = (0, Vec::new());
     while finished < UNHEARD {
         let end = match queue.ends.recv_timeout(PATIENCE) {
