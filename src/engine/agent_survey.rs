@@ -23,7 +23,7 @@ const COMPLETE_AFTER: Duration = Duration::from_secs(30);
 ///
 /// | where | what |
 /// |---|---|
-/// | `choose` | [`offered`](AgentSurvey::offered), and [`taken`](AgentSurvey::taken) of each pick; [`stop`](AgentSurvey::stop) if the caps leave nothing for any task then |
+/// | `choose`, `without_rooms` | [`offered`](AgentSurvey::offered), and [`taken`](AgentSurvey::taken) of each pick; [`stop`](AgentSurvey::stop) if the caps leave nothing for any task then |
 /// | a task has ended, was given up, or wasn't placed | [`freed`](AgentSurvey::freed) |
 /// | an agent is lost | [`agent_lost`](AgentSurvey::agent_lost) |
 /// | offers are suppressed, the subscription ends, or settings change | [`stop`](AgentSurvey::stop) |

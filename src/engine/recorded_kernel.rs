@@ -113,8 +113,10 @@ impl RecordedKernel {
                 Reason::Cpus { .. } | Reason::Memory { .. } | Reason::Gpus { .. }
             )
         };
-        if !rooms.list().is_empty() || rooms.declines().iter().any(lacks) {
+        if !rooms.list().is_empty() {
             chooser.choose(&rooms, now, picks);
+        } else if rooms.declines().iter().any(lacks) {
+            chooser.without_rooms(&rooms, now);
         }
         rooms.commit(picks, now, decisions);
         DueRevives(None)

@@ -23,12 +23,18 @@ use crate::time::Timestamp;
 /// framework wants in all is the executor limit, as without tasks: at the limit the engine suppresses offers, and
 /// revives them when it rises. Without a limit, offers keep coming.
 pub trait TaskChooser: Send + Sync {
-    /// Picks tasks for `rooms`, in the order in which they are wanted. `picks` is empty before. The handler thread
-    /// waits for it. There may be no room: a batch whose offers are all too small for the smallest task is shown for
-    /// its [declines](Rooms::declines).
+    /// Picks tasks for `rooms`, of which there is one at least, in the order in which they are wanted. `picks` is empty
+    /// before. The handler thread waits for it.
     ///
     /// If it panics, the batch is declined, and what was picked comes back by [`unplaced`](TaskChooser::unplaced).
     fn choose(&self, rooms: &Rooms<'_>, now: Timestamp, picks: &mut Picks);
+
+    /// Sees a batch without rooms, of which some offers are too small for the smallest task, as their
+    /// [declines](Rooms::declines) say. For choosers that want to know what agents there are, as an
+    /// [`AgentSurvey`](super::AgentSurvey) does. The default does nothing.
+    fn without_rooms(&self, rooms: &Rooms<'_>, now: Timestamp) {
+        let _unused = (rooms, now);
+    }
 
     /// Takes back picks that were not placed. Called on the same thread after the commit, unless there are none.
     fn unplaced(&self, unplaced: &[Unplaced]);

@@ -444,6 +444,12 @@ impl TaskChooser for WorkQueue {
         guard.follow_caps(caps, picks);
     }
 
+    fn without_rooms(&self, rooms: &Rooms<'_>, now: Timestamp) {
+        let mut state = self.state();
+        state.follow_settings(now);
+        state.survey.offered(rooms, &[], now);
+    }
+
     fn unplaced(&self, unplaced: &[Unplaced]) {
         let mut state = self.state();
         unplaced.iter().for_each(|it| state.take_back(it.tag));
@@ -553,7 +559,10 @@ mod tests {
             let mut picks = Picks::new();
             let now = self.now.get();
             let rooms = handler.propose(&offers, now);
-            self.queue.choose(&rooms, now, &mut picks);
+            match rooms.list() {
+                [] => self.queue.without_rooms(&rooms, now),
+                _ => self.queue.choose(&rooms, now, &mut picks),
+            }
             rooms.commit(&picks, now, &mut decisions);
             self.queue.unplaced(decisions.unplaced());
             let mut placed = Vec::new();

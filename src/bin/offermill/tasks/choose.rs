@@ -67,6 +67,13 @@ impl TaskChooser for TaskQueue {
         }
     }
 
+    fn without_rooms(&self, rooms: &Rooms<'_>, now: Timestamp) {
+        let mut state = self.lock();
+        if !state.is_stopping && state.failure.is_none() {
+            state.survey.offered(rooms, &[], now);
+        }
+    }
+
     fn unplaced(&self, unplaced: &[Unplaced]) {
         let mut guard = self.lock();
         let state = &mut *guard;
