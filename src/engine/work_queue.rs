@@ -418,7 +418,6 @@ impl TaskChooser for WorkQueue {
         let Some((config, caps)) = guard.follow_settings(now) else { return };
         let mut hosts = guard.hosts.take();
         let queues = rooms.queues_left();
-        let consolidates = config.placement() == Placement::Consolidate;
         let state = &mut *guard;
         let beside = hosts.as_ref().map(|hosts| hosts.rooms_beside_hosts(rooms));
         state.survey.offered(rooms, beside.as_deref().unwrap_or(rooms.list()), now);
@@ -427,9 +426,9 @@ impl TaskChooser for WorkQueue {
             let open = state.pauses.open_rooms(rooms, list, is_wanted, now);
             let list = open.as_deref().unwrap_or(list);
             let wanted = state.waiting.admitted(queues, caps);
-            match consolidates {
-                true => state.chooser.consolidate_waiting(list, wanted, picks),
-                false => state.chooser.round_robin_waiting(list, wanted, picks),
+            match config.placement() {
+                Placement::Consolidate => state.chooser.consolidate_waiting(list, wanted, picks),
+                _ => state.chooser.round_robin_waiting(list, wanted, picks),
             };
         };
         match &mut hosts {

@@ -262,6 +262,12 @@ fn queued_tasks_outlive_their_hosts() {
 /// the folder is the id of the attempt.
 const KILLER: &str = "echo ${PWD##*/} >> $1; [ -e $1.spared ] || kill -KILL $PPID";
 
+/// Whether a task was sent to a host that has ended, since the host was told as running and not as gone yet, and its
+/// agent has too little for the task and the host that Mesos starts for it.
+fn is_refused_by_master(end: &TaskEnd) -> bool {
+    end.message.contains("required by task and its executor is more than available")
+}
+
 /// Goal: a task that has begun in a host is never put back as if it hadn't, though its end is told before its host is
 /// told as running. Method: hosts that wait until the master is gone; then their tasks begin and kill them. What their
 /// agents tell the next master comes in no order. The log is compared with what the engine has told.
@@ -299,11 +305,6 @@ fn what_has_begun_unheard_is_not_put_back() {
     fs::write(format!("{}.spared", log.display()), "").unwrap();
     cluster.start_master();
 
-    // If a host is told as running before it is told as gone, a task may be sent to it in between. A full agent has too
-    // little for the task and the host that Mesos starts for it: then the master refuses the task.
-    let is_refused = |end: &TaskEnd| {
-        end.message.contains("required by task and its executor is more than available")
-    };
     let (mut finished, mut refused) = (0, Vec::new());
     while finished < UNHEARD {
         let end = match queue.ends.recv_timeout(PATIENCE) {
@@ -314,7 +315,7 @@ fn what_has_begun_unheard_is_not_put_back() {
         match end.fate {
             Fate::Finished => finished += 1,
             Fate::Lost => push(&queue.queue, end.task.tag),
-            Fate::Failed if is_refused(&end) => {
+            Fate::Failed if is_refused_by_master(&end) => {
                 push(&queue.queue, end.task.tag);
                 refused.push(end.executor);
             }
