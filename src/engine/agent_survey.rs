@@ -3,9 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::kernel::{Decline, Reason, ResourceSums, Room, Rooms};
-use crate::offer::{Offer, ResourceKind, Value};
-use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::kernel::{ResourceSums, Room, Rooms};
 use crate::time::Timestamp;
 
 /// How long offers must have come since an agent grew, or was lost, before a task that fits on none is reported: by
@@ -73,12 +71,8 @@ impl AgentSurvey {
             let Some(offer) = rooms.offer(room).filter(|offer| !offer.is_late()) else { continue };
             self.agent_offered(offer.agent_id, offer.hostname, room.left(), now);
         }
-        for decline in rooms.declines() {
-            if let Some(offer) = rooms.offer_at(decline.offer)
-                && let Some(has) = too_small(decline, offer)
-            {
-                self.agent_offered(offer.agent_id, offer.hostname, has, now);
-            }
+        for (offer, has) in rooms.too_small() {
+            self.agent_offered(offer.agent_id, offer.hostname, has, now);
         }
     }
 
@@ -174,34 +168,6 @@ impl AgentSurvey {
     }
 }
 
-/// What an offer has that was declined because it is too small for the smallest task; `None` if it wasn't. Of the kinds
-/// that it has enough of, all is counted, whatever its role: no task is said to fit nowhere that may fit.
-fn too_small(decline: &Decline, offer: &Offer<'_>) -> Option<ResourceSums> {
-    if !matches!(decline.reason, Reason::Cpus { .. } | Reason::Memory { .. } | Reason::Gpus { .. })
-    {
-        return None;
-    }
-    let all_of = |kind| {
-        let own = offer.resources.iter().filter(|resource| resource.kind == kind);
-        own.fold(0u64, |sum, resource| match resource.value {
-            Value::Scalar(amount) => sum.saturating_add(amount.thousandths()),
-            _ => sum,
-        })
-    };
-    let mut has = ResourceSums {
-        cores: MilliCpus::from_millis(all_of(ResourceKind::Cpus)),
-        memory: Mebibytes::new(all_of(ResourceKind::Memory) / 1000),
-        gpus: Gpus::new(u32::try_from(all_of(ResourceKind::Gpus) / 1000).unwrap_or(u32::MAX)),
-    };
-    match decline.reason {
-        Reason::Cpus { offered, .. } => has.cores = offered,
-        Reason::Memory { offered, .. } => has.memory = offered,
-        Reason::Gpus { offered, .. } => has.gpus = offered,
-        _ => {}
-    }
-    Some(has)
-}
-
 #[cfg(test)]
 #[cfg(not(any(loom, shuttle)))]
 mod tests {
@@ -211,6 +177,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::resources::{Gpus, Mebibytes, MilliCpus};
 
     fn sums((cores, memory, gpus): (u64, u64, u32)) -> ResourceSums {
         let (cores, memory) = (MilliCpus::from_cores(cores), Mebibytes::new(memory * 100));

@@ -252,7 +252,7 @@ impl HostLedger {
         }
         picks.clear();
         for (room, tasks) in by_room {
-            let offer = rooms.list().get(room as usize).and_then(|room| rooms.offer(room));
+            let offer = rooms.offer_of(room);
             let Some(offer) = offer else { continue };
             let before = (caps, queues.clone());
             let (host, is_first) = match self.hosts.join(offer.agent_id) {

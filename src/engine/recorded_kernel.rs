@@ -15,9 +15,7 @@ use super::task_chooser::TaskChooser;
 use crate::config::Config;
 use crate::error::Error;
 use crate::ids::ExecutorId;
-use crate::kernel::{
-    self, Bound, Decisions, Decline, Handler, Kernel, LimitRule, Picks, Reason, Target, Updater,
-};
+use crate::kernel::{self, Bound, Decisions, Handler, Kernel, LimitRule, Picks, Target, Updater};
 use crate::offer::Offer;
 use crate::status::StatusUpdate;
 use crate::time::Timestamp;
@@ -107,15 +105,9 @@ impl RecordedKernel {
     ) -> DueRevives {
         picks.clear();
         let rooms = handler.propose(offers, now);
-        let lacks = |decline: &Decline| {
-            matches!(
-                decline.reason,
-                Reason::Cpus { .. } | Reason::Memory { .. } | Reason::Gpus { .. }
-            )
-        };
         if !rooms.list().is_empty() {
             chooser.choose(&rooms, now, picks);
-        } else if rooms.declines().iter().any(lacks) {
+        } else if rooms.too_small().next().is_some() {
             chooser.without_rooms(&rooms, now);
         }
         rooms.commit(picks, now, decisions);

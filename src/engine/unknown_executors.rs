@@ -1,22 +1,22 @@
-//! Executors that run though the kernel doesn't know them, each of which is killed, and the reports of that: one for
-//! the first, and one whenever their number reaches a power of ten.
+//! Reports of executors that run though the kernel doesn't know them, each of which is killed. The user is told of the
+//! first, and whenever their number reaches a power of ten.
 
-/// The number of their reports so far, without those of executors that are being killed already.
+/// The number of such reports so far, without those of executors that are being killed already.
 #[derive(Debug, Default)]
 pub(super) struct UnknownExecutors {
-    killed: u64,
+    reports: u64,
 }
 
 impl UnknownExecutors {
-    /// Counts one that is killed, and that an agent has reported if one is named. Returns the report, if one is due.
+    /// Counts a report of one, by an agent if one is named. Returns the sentence for the user, if one is due.
     pub(super) fn count(&mut self, executor: &str, agent_id: Option<&str>) -> Option<String> {
-        self.killed = self.killed.saturating_add(1);
+        self.reports = self.reports.saturating_add(1);
         let on = agent_id.map_or_else(String::new, |id| format!(" on agent {id}"));
         let what = format!("executor {executor}{on}, which this framework doesn't have");
-        match self.killed {
+        match self.reports {
             1 => Some(format!("{what}, is reported to run, and is killed")),
-            killed if killed == 10_u64.pow(killed.ilog10()) => Some(format!(
-                "{killed} reports of unknown executors so far, each of which is killed; the last one is {what}"
+            reports if reports == 10_u64.pow(reports.ilog10()) => Some(format!(
+                "{reports} reports of unknown executors so far, each of which is killed; the last one is {what}"
             )),
             _ => None,
         }

@@ -168,7 +168,6 @@ pub(super) struct QueuedTask {
 
 pub(super) struct LaunchedTask {
     pub(super) tag: u64,
-    pub(super) agent_id: String,
     /// It was seen running, or was to end: however it ends, it isn't put back.
     pub(super) has_own_end: bool,
 }
@@ -380,8 +379,7 @@ impl WorkState {
         match notice {
             Notice::Placed(placed) => {
                 let tag = placed.tag.filter(|tag| self.tasks.contains_key(tag))?;
-                let agent_id = placed.agent_id.clone();
-                let launched = LaunchedTask { tag, agent_id, has_own_end: false };
+                let launched = LaunchedTask { tag, has_own_end: false };
                 self.launched.insert(placed.executor.clone(), launched);
                 None
             }
@@ -437,7 +435,7 @@ impl TaskChooser for WorkQueue {
         }
         guard.hosts = hosts;
         for pick in picks.iter() {
-            let offer = rooms.list().get(pick.room as usize).and_then(|room| rooms.offer(room));
+            let offer = rooms.offer_of(pick.room);
             guard.picked(&pick.task, offer.map_or("", |offer| offer.agent_id));
         }
         guard.follow_caps(caps, picks);

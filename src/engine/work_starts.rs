@@ -52,7 +52,9 @@ impl WorkState {
             Notice::Updated { executor, state: TaskState::Running, .. } => {
                 if let Some(launched) = self.launched.get_mut(executor) {
                     launched.has_own_end = true;
-                    self.pauses.started(&launched.agent_id, false);
+                    if let Some(queued) = self.tasks.get(&launched.tag) {
+                        self.pauses.started(&queued.agent_id, false);
+                    }
                     return StartNews::Nothing;
                 }
                 let host = self.hosts.as_ref().and_then(|hosts| hosts.host(executor));
@@ -140,11 +142,12 @@ impl WorkState {
         let Notice::Updated { executor, message, .. } = notice else { return false };
         let Some(launched) = self.launched.get(executor) else { return false };
         let tag = launched.tag;
-        self.pauses.refused(&launched.agent_id, message, at);
-        // Perhaps it is the task's own fault. Then its end tells the reason.
-        let Some(queued) = self.tasks.get_mut(&tag).filter(|it| it.put_back < PUT_BACK_MAX) else {
+        let Some(queued) = self.tasks.get_mut(&tag) else { return false };
+        self.pauses.refused(&queued.agent_id, message, at);
+        if queued.put_back >= PUT_BACK_MAX {
+            // Perhaps it is the task's own fault. Then its end tells the reason.
             return false;
-        };
+        }
         queued.put_back += 1;
         self.put_back += 1;
         self.launched.remove(executor);

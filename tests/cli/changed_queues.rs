@@ -52,12 +52,9 @@ impl Changed {
         Changed { folder, run }
     }
 
-    /// Sends a command. Returns its exit code, and what it has printed: the reply, or why it was refused.
+    /// Sends a command about queues.
     fn ctl(&self, words: &[&str]) -> (Option<i32>, String) {
-        let all = [&["ctl", "control", "queues"], words].concat();
-        let ended = offermill(&self.folder.0, &all).output().unwrap();
-        let text = if ended.status.success() { ended.stdout } else { ended.stderr };
-        (ended.status.code(), String::from_utf8(text).unwrap())
+        self.folder.ctl(&[&["queues"], words].concat())
     }
 
     #[track_caller]
@@ -67,20 +64,11 @@ impl Changed {
         text
     }
 
-    /// The queue with this name, as `queues json` has it.
-    fn queue(&self, name: &str) -> Value {
-        let (code, text) = self.ctl(&["json"]);
-        assert_eq!(code, Some(0), "{text}");
-        let all: Value = serde_json::from_str(&text).unwrap();
-        let mut queues = all["queues"].as_array().unwrap().iter();
-        queues.find(|queue| queue["name"] == name).unwrap().clone()
-    }
-
     /// Waits until this many tasks of a queue run, and this many wait.
     #[track_caller]
     fn wait(&self, queue: &str, running: u64, waiting: u64) {
         eventually(PATIENCE, &format!("{running} run and {waiting} wait"), || {
-            let queue = self.queue(queue);
+            let queue = self.folder.queue(queue);
             let is_so = queue["running"] == running && queue["waiting"] == waiting;
             if is_so { Ok(()) } else { Err(queue.to_string()) }
         });
@@ -146,7 +134,7 @@ fn maxima_are_changed_while_tasks_run() {
         let reply = changed.change("q:max-cores=1");
         let more = "q takes more than that now: none of its tasks starts until it takes less";
         assert_eq!(reply, format!("queue q: max-cores 3 -> 1; {more}\n"));
-        let queue = changed.queue("q");
+        let queue = changed.folder.queue("q");
         assert_eq!((&queue["cores"], &queue["max_cores"]), (&json!(3.0), &json!(1.0)));
         let (_, listing) = changed.ctl(&[]);
         let line = listing.lines().find(|line| line.starts_with("q ")).unwrap();

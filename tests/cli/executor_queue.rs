@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::eventually::eventually;
-use crate::support::{Folder, Run, finish, offermill};
+use crate::support::{Folder, Run, finish};
 
 /// Far longer than any step here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,26 +25,10 @@ const RUN: [&str; 10] = [
 ];
 const PROGRAM: [&str; 3] = ["--", "sleep", "1000"];
 
-/// Sends a command. Returns its exit code, and what it has printed: the reply, or why it was refused.
-fn ctl(folder: &Folder, words: &[&str]) -> (Option<i32>, String) {
-    let ended = offermill(&folder.0, &[&["ctl", "control"], words].concat()).output().unwrap();
-    let text = if ended.status.success() { ended.stdout } else { ended.stderr };
-    (ended.status.code(), String::from_utf8(text).unwrap())
-}
-
-/// The queue with this name, as `queues json` has it.
-fn queue(folder: &Folder, name: &str) -> Value {
-    let (code, text) = ctl(folder, &["queues", "json"]);
-    assert_eq!(code, Some(0), "{text}");
-    let all: Value = serde_json::from_str(&text).unwrap();
-    let mut queues = all["queues"].as_array().unwrap().iter();
-    queues.find(|queue| queue["name"] == name).unwrap().clone()
-}
-
 #[track_caller]
 fn wait(folder: &Folder, name: &str, executors: u64) {
     eventually(PATIENCE, &format!("{executors} executors"), || {
-        let queue = queue(folder, name);
+        let queue = folder.queue(name);
         if queue["executors"] == executors { Ok(()) } else { Err(queue.to_string()) }
     });
 }
@@ -68,26 +52,26 @@ fn maxima_of_executors_are_changed_while_they_run() {
         misses.iter().any(|miss| miss["reason"] == "queue_has_its_maximum_of_cores"),
         "{waiting}"
     );
-    let (_, text) = ctl(&folder, &["queues", "etl:max-cores=none,max-mem=64m"]);
+    let (_, text) = folder.ctl(&["queues", "etl:max-cores=none,max-mem=64m"]);
     assert_eq!(text, "queue etl: max-cores 2 -> none, max-mem 1024m -> 64m\n");
     let event = run.event_named("queues");
     assert_eq!(event["changes"].as_array().unwrap().len(), 2, "{event}");
     wait(&folder, "etl", 4);
-    let full = queue(&folder, "etl");
+    let full = folder.queue("etl");
     let expected = [json!(4.0), Value::Null, json!(64), json!(64)];
     let keys = ["cores", "max_cores", "memory_mib", "max_memory_mib"];
     assert_eq!(keys.map(|key| full[key].clone()), expected, "{full}");
     assert_eq!((&full["running"], &full["waiting"]), (&Value::Null, &Value::Null));
-    assert_eq!(queue(&folder, "other")["executors"], 0);
+    assert_eq!(folder.queue("other")["executors"], 0);
 
-    let (_, text) = ctl(&folder, &["queues", "etl:max-cores=1"]);
+    let (_, text) = folder.ctl(&["queues", "etl:max-cores=1"]);
     let expected = "queue etl: max-cores none -> 1; etl takes more than that now: no executor starts until it takes \
                     less\n";
     assert_eq!(text, expected);
-    let (_, listing) = ctl(&folder, &["queues"]);
+    let (_, listing) = folder.ctl(&["queues"]);
     let line = listing.lines().find(|line| line.starts_with("etl ")).unwrap();
     assert_eq!(line, "etl         4 of at most 1 core; 64 MiB of at most 64 MiB; 4 executors");
-    let (code, text) = ctl(&folder, &["kill", "0", "1", "2"]);
+    let (code, text) = folder.ctl(&["kill", "0", "1", "2"]);
     assert_eq!(code, Some(0), "{text}");
     wait(&folder, "etl", 1);
 
@@ -97,14 +81,14 @@ fn maxima_of_executors_are_changed_while_they_run() {
         ("other:guaranteed-cores=1", "guarantees are for tasks (--tasks): all executors of this"),
         ("new:max-cores=1", "\"new\" is no queue of this run: default, other, etl"),
     ] {
-        let (code, text) = ctl(&folder, &["queues", &format!("default:max-cores=3;{wrong}")]);
+        let (code, text) = folder.ctl(&["queues", &format!("default:max-cores=3;{wrong}")]);
         assert!(code == Some(1) && text.starts_with(&format!("offermill: {why}")), "{text}");
     }
-    assert_eq!(queue(&folder, "default")["max_cores"], Value::Null);
+    assert_eq!(folder.queue("default")["max_cores"], Value::Null);
     // The one that is left, and two more.
-    ctl(&folder, &["queues", "etl:max-cores=3"]);
+    folder.ctl(&["queues", "etl:max-cores=3"]);
     wait(&folder, "etl", 3);
-    let (code, text) = ctl(&folder, &["stop"]);
+    let (code, text) = folder.ctl(&["stop"]);
     assert_eq!(code, Some(0), "{text}");
     let events = run.end().events();
     let placed = events.iter().filter(|event| event["event"] == "placed").count();
@@ -124,7 +108,7 @@ fn queues_stay_while_the_limit_counts_down() {
     let mut run = Run::start(&folder, &[&RUN[..], &flags, &program].concat());
     run.event_named("registered");
     wait(&folder, "default", 2);
-    let (code, text) = ctl(&folder, &["queues", "default:max-cores=3"]);
+    let (code, text) = folder.ctl(&["queues", "default:max-cores=3"]);
     let why = "offermill: queues stay as they are with --until-finished, whose limit counts down meanwhile\n";
     assert_eq!((code, &*text), (Some(1), why));
     folder.write("go", "");

@@ -63,6 +63,24 @@ impl Folder {
         panic!("no sandbox of {executor}")
     }
 
+    /// Sends a command to the run whose socket is `control`. Returns the exit code, and what was printed: the reply, or
+    /// why it was refused.
+    pub(crate) fn ctl(&self, words: &[&str]) -> (Option<i32>, String) {
+        let ended = offermill(&self.0, &[&["ctl", "control"], words].concat()).output().unwrap();
+        let text = if ended.status.success() { ended.stdout } else { ended.stderr };
+        (ended.status.code(), String::from_utf8(text).unwrap())
+    }
+
+    /// The queue with this name, as `queues json` has it.
+    #[track_caller]
+    pub(crate) fn queue(&self, name: &str) -> Value {
+        let (code, text) = self.ctl(&["queues", "json"]);
+        assert_eq!(code, Some(0), "{text}");
+        let all: Value = serde_json::from_str(&text).unwrap();
+        let mut queues = all["queues"].as_array().unwrap().iter();
+        queues.find(|queue| queue["name"] == name).unwrap().clone()
+    }
+
     /// The live processes in the folder: executors, their children, and watchdogs.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let numbers = fs::read_dir("/proc").unwrap().filter_map(|entry| {

@@ -110,14 +110,6 @@ fn waiting_run(folder: &Folder, text: &str, form: &[&str]) -> Run {
     run
 }
 
-/// Sends a command. Returns its exit code, and the reply or why it was refused.
-fn ctl(folder: &Folder, words: &[&str]) -> (Option<i32>, String) {
-    let all = [&["ctl", "control"], words].concat();
-    let ended = offermill(&folder.0, &all).output().unwrap();
-    let text = if ended.status.success() { ended.stdout } else { ended.stderr };
-    (ended.status.code(), String::from_utf8(text).unwrap())
-}
-
 /// Waits until these tasks run, and have printed something.
 fn wait_for_output(folder: &Folder, ids: &[&str]) {
     for id in ids {
@@ -141,12 +133,12 @@ fn tasks_are_ended_by_their_ids() {
                     {\"id\": \"late\", \"command\": \"true\", \"after\": \"b\"}\n";
         let mut run = waiting_run(&folder, text, form);
         wait_for_output(&folder, &["3", "b"]);
-        let (code, status) = ctl(&folder, &["status"]);
+        let (code, status) = folder.ctl(&["status"]);
         assert!(code == Some(0) && status.contains(", task 3\n"), "{status}");
         let counts = "\ntasks       0 of 3 tasks ended; 2 running, 1 waiting\n";
         assert!(status.contains(counts), "{status}");
         assert_eq!(status.contains(", host of tasks"), !form.is_empty(), "{status}");
-        let (_, status) = ctl(&folder, &["status", "json"]);
+        let (_, status) = folder.ctl(&["status", "json"]);
         let status: Value = serde_json::from_str(&status).unwrap();
         assert_eq!((&status["tasks"]["all"], &status["tasks"]["running"]), (&3.into(), &2.into()));
         let tasks = status["living"].as_array().unwrap().iter().map(|it| it["task"].clone());
@@ -156,7 +148,7 @@ fn tasks_are_ended_by_their_ids() {
         let mut following = offermill(&folder.0, &["logs", "--follow", "b"]).spawn().unwrap();
         let mut lines = BufReader::new(following.stdout.take().unwrap()).lines();
         assert_eq!(lines.next().unwrap().unwrap(), "b");
-        let reply = ctl(&folder, &["kill", "3", "late", "0", "3", "none"]);
+        let reply = folder.ctl(&["kill", "3", "late", "0", "3", "none"]);
         let expected = "1 task asked to end, which counts as a failure; not asked: 0, late, none\n";
         assert_eq!(reply, (Some(0), expected.to_owned()));
         let retried = run.event_named("task");
@@ -170,17 +162,17 @@ fn tasks_are_ended_by_their_ids() {
             ("0", "no task has the id \"0\", and no living executor that name"),
             ("no", "no task has the id \"no\", and no living executor that name"),
         ] {
-            assert_eq!(ctl(&folder, &["kill", name]), (Some(1), format!("offermill: {why}\n")));
+            assert_eq!(folder.ctl(&["kill", name]), (Some(1), format!("offermill: {why}\n")));
         }
         let executor = status["living"].as_array().unwrap().iter().find(|it| it["task"] == "b");
         let name = executor.unwrap()["executor"].as_str().unwrap();
-        assert_eq!(ctl(&folder, &["kill", name]).0, Some(0), "an executor's whole name");
+        assert_eq!(folder.ctl(&["kill", name]).0, Some(0), "an executor's whole name");
         assert!(lines.next().is_none() && following.wait().unwrap().success());
         let failed = run.event(|event| event["event"] == "task" && event["state"] == "failed");
         assert_eq!(failed["id"], "b");
         let ended = (Some(1), "offermill: task b has ended\n".to_owned());
-        assert_eq!(ctl(&folder, &["kill", "b"]), ended);
-        assert_eq!(ctl(&folder, &["kill", "3"]).0, Some(0));
+        assert_eq!(folder.ctl(&["kill", "b"]), ended);
+        assert_eq!(folder.ctl(&["kill", "3"]).0, Some(0));
         assert_eq!(run.end().code, Some(1));
         folder.assert_deserted();
     }

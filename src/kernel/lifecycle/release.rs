@@ -74,8 +74,8 @@ impl<'k> Ended<'k> {
 
 /// When the resources of ended executors are released.
 pub(crate) trait Release {
-    /// Whether the lines of the executors' agents have yet to be asked for.
-    const IS_AGENT_FAR: bool;
+    /// Whether an end asks memory for the line of its agent. In a batch that was done before.
+    const PREFETCHES_AGENT: bool;
 
     /// Releases what an executor held, or records it until [`Release::flush`]. Only the thread that moved the executor
     /// to `Vacant` may call this, and it has to flush afterwards.
@@ -92,7 +92,7 @@ pub(crate) struct AtOnce<'k> {
 }
 
 impl Release for AtOnce<'_> {
-    const IS_AGENT_FAR: bool = true;
+    const PREFETCHES_AGENT: bool = true;
 
     #[inline(always)]
     fn release(&mut self, core: &Core, ended: Ended<'_>) {
@@ -116,7 +116,7 @@ pub(crate) struct KeptCells<'k, 'f> {
 }
 
 impl Release for KeptCells<'_, '_> {
-    const IS_AGENT_FAR: bool = true;
+    const PREFETCHES_AGENT: bool = true;
 
     #[inline(always)]
     fn release(&mut self, core: &Core, ended: Ended<'_>) {
@@ -146,7 +146,7 @@ impl<const N: usize> ReleaseBatch<N> {
 }
 
 impl<const N: usize> Release for ReleaseBatch<N> {
-    const IS_AGENT_FAR: bool = false;
+    const PREFETCHES_AGENT: bool = false;
 
     #[inline(always)]
     fn release(&mut self, core: &Core, ended: Ended<'_>) {

@@ -187,7 +187,7 @@ impl Core {
         let Meaning::Ended(fate) = meaning else {
             return sink.other(self.apply_alive(update, (id, executor), meaning, now, releases));
         };
-        if R::IS_AGENT_FAR {
+        if R::PREFETCHES_AGENT {
             // The cell may be another's by now; nothing is decided by it here.
             self.agents.prefetch(executor.agent());
         }

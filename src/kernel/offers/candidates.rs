@@ -399,7 +399,7 @@ impl CandidateSet {
         }
     }
 
-    /// Computes the capacity of each candidate, of which there is one at least. With `records_ahead`, asks for records.
+    /// Computes the capacity of each candidate; there is at least one. With `records_ahead`, prefetches their records.
     fn compute_capacities(
         &mut self,
         offers: &[Offer<'_>],
@@ -415,11 +415,11 @@ impl CandidateSet {
             let known = agent_cache.capacity(candidate.cache_position, agents, first, now);
             // None if its agent isn't known yet.
             let Some(capacity) = known else { continue };
-            if records_ahead && let Ok((agent, _)) = capacity {
-                agents.prefetch_record(agent);
-            }
             match capacity {
                 Ok((agent, capacity)) => {
+                    if records_ahead {
+                        agents.prefetch_record(agent);
+                    }
                     candidate.agent = agent;
                     candidate.agent_capacity = u32::from(capacity.executors);
                     candidate.recorded = capacity.offered;

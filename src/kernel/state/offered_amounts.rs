@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::offer::{Offer, ResourceKind};
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 
 /// Amounts of cores, memory and GPUs.
@@ -43,6 +44,21 @@ impl ResourceSums {
     /// Nothing.
     pub const NONE: ResourceSums =
         ResourceSums { cores: MilliCpus::ZERO, memory: Mebibytes::ZERO, gpus: Gpus::ZERO };
+
+    /// All that an offer has, whatever its role, without fractions of a MiB and of a GPU.
+    pub(crate) fn of(offer: &Offer<'_>) -> ResourceSums {
+        let mut all = Thousandths::default();
+        for resource in offer.resources {
+            let amount = resource.quantity();
+            all.add(Thousandths(match resource.kind {
+                ResourceKind::Cpus => [amount, 0, 0],
+                ResourceKind::Memory => [0, amount, 0],
+                ResourceKind::Gpus => [0, 0, amount],
+                ResourceKind::Ports | ResourceKind::Other => continue,
+            }));
+        }
+        all.rounded_down()
+    }
 
     fn each(
         self,

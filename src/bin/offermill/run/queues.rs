@@ -12,7 +12,7 @@ use crate::model::queue::{BoundChange, QueueContent, QueueInfo};
 use crate::model::reply::{CommandOutcome, ControlReply};
 use crate::output::queues::{change_object, changes_sentence, queue_objects, queues_text};
 use crate::tasks::demand::QueueTasks;
-use crate::tasks::quotas::RunQueues;
+use crate::tasks::run_queues::RunQueues;
 
 const NO_GUARANTEES: &str =
     "guarantees are for tasks (--tasks): all executors of this run are in one queue";
@@ -133,7 +133,9 @@ impl Session {
             None if after.have_guarantees() => Some(NO_GUARANTEES.to_owned()),
             None => after.no_executor_starts(&config),
         };
-        refused.map_or(Ok(()), Err)?;
-        Ok((before.changes(&after), config))
+        match refused {
+            Some(why) => Err(why),
+            None => Ok((before.changes(&after), config)),
+        }
     }
 }

@@ -59,7 +59,7 @@ mod tests {
     use crate::tasks::parse::parse_line;
     use crate::tasks::queue::TaskTerms;
     use crate::tasks::queue_check::QueueTotals;
-    use crate::tasks::quotas::RunQueues;
+    use crate::tasks::run_queues::RunQueues;
     use crate::tasks::task::TaskDefaults;
 
     const TASKS: u64 = 6;

@@ -24,7 +24,7 @@ use crate::settings::values::http::HttpSettings;
 use crate::settings::values::kubernetes::KubernetesSettings;
 use crate::settings::values::mesos::MesosSettings;
 use crate::settings::values::spark::SparkSettings;
-use crate::tasks::quotas::RunQueues;
+use crate::tasks::run_queues::RunQueues;
 use crate::text::format::shortened;
 
 /// The draft of the settings of a run, which the readers of the options write to.

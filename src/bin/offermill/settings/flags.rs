@@ -176,7 +176,7 @@ pub(crate) struct RunArguments {
     /// The queues of tasks and their bounds, such as 'etl:max-cores=16,max-mem=32g,guaranteed-cores=4;
     /// adhoc:guaranteed-mem=8g'. A task says its queue as "queue"; guarantees are of
     /// --total-executor-cores and --total-task-memory. Without --tasks, all executors are in one
-    /// queue, whose maxima --control changes while they run
+    /// queue, whose maxima can be changed by --control while they run
     #[arg(long, value_name = "QUEUES", help_heading = "Tasks")]
     pub(crate) queues: Option<String>,
 

@@ -7,7 +7,7 @@ use offermill::engine::HostLedger;
 use crate::tasks::demand::QueueTasks;
 use crate::tasks::queue::{TaskQueue, TaskStage};
 use crate::tasks::queue_check::QueueTotals;
-use crate::tasks::quotas::RunQueues;
+use crate::tasks::run_queues::RunQueues;
 
 impl TaskQueue {
     /// Checks that with these queues, each of which has the number that it had, hosts and tasks that haven't ended may

@@ -49,7 +49,7 @@ impl TaskChooser for TaskQueue {
         let started = SystemTime::now();
         let mut lines = Vec::with_capacity(picks.len());
         for pick in picks.iter().filter(|pick| !self.is_host(pick.task.tag)) {
-            let offer = rooms.list().get(pick.room as usize).and_then(|room| rooms.offer(room));
+            let offer = rooms.offer_of(pick.room);
             let place = offer.map_or(("", ""), |offer| (offer.agent_id, offer.hostname));
             let number = pick.task.tag as u32;
             self.start(state, number, place, started);

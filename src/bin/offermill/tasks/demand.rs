@@ -2,7 +2,7 @@
 
 use offermill::config::QueueId;
 
-use crate::tasks::quotas::RunQueues;
+use crate::tasks::run_queues::RunQueues;
 
 /// How many tasks of each queue are yet to start: as long as there are some, it has demand. And how many are in flight.
 #[derive(Debug)]

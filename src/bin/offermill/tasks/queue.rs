@@ -17,9 +17,9 @@ use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
 use crate::tasks::demand::QueueDemand;
 use crate::tasks::order::TaskList;
-use crate::tasks::quotas::RunQueues;
 use crate::tasks::ready::ReadyTasks;
 use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult};
+use crate::tasks::run_queues::RunQueues;
 use crate::tasks::task::TaskSpec;
 use crate::text::clock::rfc3339;
 

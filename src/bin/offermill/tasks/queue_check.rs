@@ -6,7 +6,7 @@ use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{ResourceSums, Task};
 
 use crate::tasks::order::TaskList;
-use crate::tasks::quotas::RunQueues;
+use crate::tasks::run_queues::RunQueues;
 use crate::tasks::task::TaskSpec;
 
 /// The queues that tasks are in, a bit each by number.

@@ -251,7 +251,7 @@ impl TaskSupply {
         let mut chosen = 0;
         for is_up in [true, false] {
             for (room, position) in left.iter_mut().zip(0u32..) {
-                let offer = rooms.list().get(position as usize).and_then(|room| rooms.offer(room));
+                let offer = rooms.offer_of(position);
                 let (Some(offer), Some(hosts)) = (offer, &self.hosts) else { continue };
                 if (hosts.stage(offer.agent_id) == TaskHostStage::Up) != is_up {
                     continue;

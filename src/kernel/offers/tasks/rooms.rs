@@ -8,7 +8,8 @@ use super::room::Room;
 use crate::kernel::Core;
 use crate::kernel::offers::decision::Decisions;
 use crate::kernel::offers::handler::Handler;
-use crate::kernel::reason::Decline;
+use crate::kernel::reason::{Decline, Reason};
+use crate::kernel::state::offered_amounts::ResourceSums;
 use crate::offer::Offer;
 use crate::sync::UntrackedOnceLock;
 use crate::time::Timestamp;
@@ -120,10 +121,31 @@ impl Rooms<'_> {
         self.offers.get(room.offer() as usize)
     }
 
-    /// The offer with this position in the batch, such as that of a [decline](Decline::offer).
+    /// [`Rooms::offer`] of the room at this position, as a [pick](crate::Pick::room) has it; `None` if there is none.
     #[must_use]
-    pub fn offer_at(&self, position: u32) -> Option<&Offer<'_>> {
-        self.offers.get(position as usize)
+    pub fn offer_of(&self, room: u32) -> Option<&Offer<'_>> {
+        self.offer(self.list().get(room as usize)?)
+    }
+
+    /// The offers that are declined because they are too small for the smallest task, and what each has: of the kind
+    /// that it lacks what can be used, of the others all, whatever its role.
+    pub(crate) fn too_small(&self) -> impl Iterator<Item = (&Offer<'_>, ResourceSums)> {
+        self.declines().iter().filter_map(|decline| {
+            let offer = self.offers.get(decline.offer as usize)?;
+            let has = match decline.reason {
+                Reason::Cpus { offered, .. } => {
+                    ResourceSums { cores: offered, ..ResourceSums::of(offer) }
+                }
+                Reason::Memory { offered, .. } => {
+                    ResourceSums { memory: offered, ..ResourceSums::of(offer) }
+                }
+                Reason::Gpus { offered, .. } => {
+                    ResourceSums { gpus: offered, ..ResourceSums::of(offer) }
+                }
+                _ => return None,
+            };
+            Some((offer, has))
+        })
     }
 
     pub(super) fn core(&self) -> &Core {

@@ -14,7 +14,7 @@ use crate::settings::master::ClusterKind;
 use crate::settings::sources::{REDACTION_KEY, Sourced};
 use crate::settings::table::row::OptionRow;
 use crate::settings::values::constraints::expression_hint;
-use crate::tasks::quotas::RunQueues;
+use crate::tasks::run_queues::RunQueues;
 
 /// The cluster, executors, placement, failures and the end.
 pub(super) const GENERAL_ROWS: &[OptionRow] = &[

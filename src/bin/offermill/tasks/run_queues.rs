@@ -194,7 +194,7 @@ impl RunQueues {
         Some(format!("takes {memory}; the queue {name} has at most {most}"))
     }
 
-    /// How many queues tasks may be in.
+    /// How many queues there are; the default one if none was given.
     pub(crate) fn count(&self) -> usize {
         self.queues.iter().count().max(1)
     }
