@@ -11,8 +11,8 @@ use crate::kernel::state::agents::AgentTable;
 use crate::sync::{Mutex, lock, prefetch};
 use crate::time::Timestamp;
 
-/// The number of agents whose texts are asked for ahead: to count an owner of a text is a read-modify-write, which waits
-/// for its line and lets no later load pass.
+/// The number of agents whose texts are asked for ahead: to count an owner of a text is a read-modify-write, which
+/// waits for its line and lets no later load pass.
 const TEXTS_AHEAD: usize = 8;
 
 /// What the agent in a cell is called.
