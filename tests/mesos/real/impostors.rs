@@ -161,9 +161,9 @@ fn assert_each_ran_once(cluster: &RealCluster, ended: &Ended) {
 }
 
 /// Goal: a program that speaks as an executor of a run changes nothing about tasks that are not this executor's, and
-/// ends none; the run reports tasks that it doesn't have, and agents that report another agent's. Method: tasks that wait in
-/// hosts on two agents. Calls as an executor that isn't there, which the agent refuses; as a host, data that are
-/// nonsense, empty, or large, and updates to each state of tasks that no host ever got, and of tasks of the other
+/// ends none; the run reports tasks that it doesn't have, and agents that report another agent's. Method: tasks that
+/// wait in hosts on two agents. Calls as an executor that isn't there, which the agent refuses; as a host, data that
+/// are nonsense, empty, or large, and updates to each state of tasks that no host ever got, and of tasks of the other
 /// agent; a second subscription, which ends the host's until it subscribes again. Then the tasks may end.
 #[test]
 #[ignore = "needs a real Mesos"]
