@@ -1,12 +1,16 @@
 //! The admission word: concurrent launches, releases, a close, and a limit that is lowered.
 
+use std::time::Duration;
+
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use loom::thread;
 
+use super::scenes::{NOW, config, finish, kernel, offer};
 use super::{explore, race};
-use crate::kernel::state::admission::Admission;
+use crate::kernel::state::admission::{Admission, ReleaseCounter};
 use crate::resources::MilliCpus;
+use crate::{Fate, StatusUpdate, TaskState};
 
 const CORE: MilliCpus = MilliCpus::from_cores(1);
 
@@ -142,17 +146,72 @@ fn mutant_version_not_bumped() {
     });
 }
 
-/// Goal: of a concurrent release and launch, neither is lost. Method: both on a word that counts one executor.
+/// Goal: of concurrent releases and launches, none is lost. Method: two threads release by the same counter, one of them
+/// launches as well.
 #[test]
 fn releases_and_launches_add_up() {
     explore("admission/release-launch", None, || {
         let admission = Arc::new(Admission::new());
-        assert!(launch(&admission, || 2));
+        assert!(launch(&admission, || 2) && launch(&admission, || 2));
         let (here, there) = (Arc::clone(&admission), Arc::clone(&admission));
-        let (_, launched) =
-            race(move || here.release(1, CORE).executors(), move || launch(&there, || 2));
+        let release = |admission: &Admission| admission.release(ReleaseCounter::SHARED, 1, CORE);
+        let (_, launched) = race(
+            move || release(&here),
+            move || {
+                release(&there);
+                launch(&there, || 2)
+            },
+        );
         let state = admission.load();
         assert!(launched);
         assert_eq!((state.executors(), state.cores()), (1, CORE));
+    });
+}
+
+/// Goal: what is loaded was true at one instant, though the word and the counters are apart. Method: an executor makes
+/// way for another one at a limit of one, and its successor for a third one by another counter, while a thread loads.
+#[test]
+fn a_load_is_of_one_instant() {
+    explore("admission/turnover-load", None, || {
+        let admission = Arc::new(Admission::new());
+        let own = admission.assign_counter();
+        assert!(launch(&admission, || 1));
+        let (here, there) = (Arc::clone(&admission), Arc::clone(&admission));
+        let ((), seen) = race(
+            move || {
+                for counter in [own, ReleaseCounter::SHARED] {
+                    here.release(counter, 1, CORE);
+                    assert!(launch(&here, || 1));
+                }
+            },
+            move || there.load(),
+        );
+        assert!(seen.executors() <= 1, "{seen:?}");
+        assert_eq!(seen.cores().whole_cores(), u64::from(seen.executors()));
+    });
+}
+
+/// Goal: of two threads that end the last two executors, one wakes the waiter, though each counts what it released
+/// apart. Method: both at once in a closed kernel, one by an updater; a third thread waits.
+#[test]
+fn one_of_the_last_two_ends_wakes_the_waiter() {
+    explore("admission/end-end", Some(3), || {
+        let kernel = kernel(config());
+        let [one, other] = [(); 2].map(|()| offer(&kernel, 1).remove(0));
+        kernel.close();
+        let (here, waiting) = (kernel.clone(), kernel.clone());
+        let mut updater = kernel.updater();
+        let waiter = thread::spawn(move || waiting.drain(Duration::MAX));
+        race(
+            move || finish(&here, &one),
+            move || {
+                updater.status_update(&StatusUpdate::new(&other, TaskState::Finished), NOW);
+            },
+        );
+        let report = waiter.join().unwrap();
+        assert!(report.drained);
+        assert_eq!(report.executors.len(), 2);
+        assert!(report.executors.iter().all(|it| it.fate == Fate::Finished));
+        kernel.check().unwrap();
     });
 }

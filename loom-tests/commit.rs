@@ -3,6 +3,7 @@
 use super::scenes::{NOW, config, finish, kernel, offer, offer_to};
 use super::{explore, race};
 use crate::config::ExecutorGpus;
+use crate::kernel::state::admission::ReleaseCounter;
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use crate::{ConfigBuilder, Decisions, ExecutorId, Handler, Kernel, Offer, Resource};
@@ -96,7 +97,7 @@ fn mutant_room_taken_early() {
         batch_and_end(|kernel, handler| {
             let live = kernel.0.executors.iter().filter(|(_, cell)| cell.state().stage.live());
             if live.count() == 0 && kernel.totals().executors == 1 {
-                kernel.0.admission.release(1, CORE);
+                kernel.0.admission.release(ReleaseCounter::SHARED, 1, CORE);
             }
             answer(kernel, handler)
         });

@@ -11,7 +11,7 @@ use super::scenes::{
 };
 use super::{explore, race};
 use crate::config::ExclusionRule;
-use crate::kernel::state::admission::Admission;
+use crate::kernel::state::admission::{Admission, ReleaseCounter};
 use crate::kernel::state::demand::{DemandCall, DemandState};
 use crate::resources::MilliCpus;
 use crate::{Config, Constraint, Decisions, Handler, Kernel, TaskState};
@@ -36,7 +36,7 @@ fn suppress_and_release(poll: fn(&Words) -> Option<DemandCall>) {
     let (here, there) = (Arc::clone(&words), Arc::clone(&words));
     let calls = race(
         move || {
-            here.0.release(1, CORE);
+            here.0.release(ReleaseCounter::SHARED, 1, CORE);
             poll(&here)
         },
         move || poll(&there),

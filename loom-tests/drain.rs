@@ -10,6 +10,7 @@ use super::scenes::{
     one_given_up, used_handler,
 };
 use super::{explore, is_explored, race};
+use crate::kernel::state::admission::ReleaseCounter;
 use crate::kernel::state::executor_state::{CellStage, CellState};
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
@@ -30,7 +31,7 @@ fn finish_and(kernel: &Kernel, executor: &str, wake: fn(&Kernel)) {
         CellState { fate: Fate::Finished, ..CellState::new(id.sequence, CellStage::Vacant) };
     cell.change(id.sequence, |_| Some(vacant)).unwrap();
     kernel.0.agents.release(cell.allocation().agent, 1);
-    kernel.0.admission.release(1, MilliCpus::from_cores(1));
+    kernel.0.admission.release(ReleaseCounter::SHARED, 1, MilliCpus::from_cores(1));
     wake(kernel);
 }
 
@@ -105,8 +106,9 @@ fn mutant_flush_without_waking() {
                 kernel.0.agents.release(cell.allocation().agent, 1);
             }
             let closed = kernel.0.admission.load().closed();
-            let admission = kernel.0.admission.release(2, MilliCpus::from_cores(2));
-            if closed && admission.executors() == 0 {
+            let (counter, cores) = (ReleaseCounter::SHARED, MilliCpus::from_cores(2));
+            kernel.0.admission.release(counter, 2, cores);
+            if closed && kernel.0.admission.load().executors() == 0 {
                 kernel.0.drain.wake();
             }
         });
@@ -302,7 +304,7 @@ fn end_reuse_and_close(end: fn(&Kernel, &str)) {
 /// is forgotten while a batch is answered and the kernel closed.
 #[test]
 fn cells_are_kept_after_the_close() {
-    explore("drain/reuse-close", Some(3), || {
+    explore("drain/reuse-close", Some(2), || {
         end_reuse_and_close(|kernel, _| {
             kernel.tick(STILL_LATER);
         });
@@ -314,7 +316,7 @@ fn cells_are_kept_after_the_close() {
 #[test]
 #[ignore = "mutant"]
 fn mutant_cell_freed_after_the_close() {
-    explore("mutant drain/reuse-close", Some(3), || {
+    explore("mutant drain/reuse-close", Some(2), || {
         end_reuse_and_close(|kernel, executor| {
             let (id, cell) = cell(kernel, executor);
             let gone = |state: CellState| {
@@ -448,7 +450,7 @@ fn a_drain_names_each_with_its_own_agent() {
             executor.allocation()
         };
         // `Core::release`: the kernel is open.
-        assert!(!kernel.0.release_allocation(&allocation).closed());
+        assert!(!kernel.0.release_allocation(&allocation));
         let (here, there) = (kernel.clone(), kernel.clone());
         let (report, ()) = race(
             move || here.drain(Duration::MAX),

@@ -3,6 +3,7 @@
 use super::scenes::{NOW, config, finish_all, kernel, offer_of, offer_to, update};
 use super::{explore, race};
 use crate::config::ExecutorGpus;
+use crate::kernel::state::admission::ReleaseCounter;
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::{
     Change, Decisions, ExecutorId, Fate, Handler, Kernel, Offer, Picks, Resource, Task, TaskState,
@@ -45,7 +46,7 @@ fn place_after_a_try(
     let core = &*kernel.0;
     let sum = MilliCpus::from_cores(cores.iter().sum());
     while core.admission.commit(core.admission.load(), 2, sum).is_err() {}
-    core.admission.release(2, sum);
+    core.admission.release(ReleaseCounter::SHARED, 2, sum);
     place(kernel, handler, cores)
 }
 

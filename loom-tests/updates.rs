@@ -34,7 +34,7 @@ fn two_ends(end: fn(&Kernel, &str) -> bool) {
 /// exclude the agent.
 #[test]
 fn a_duplicate_frees_nothing() {
-    explore("updates/end-end", None, || {
+    explore("updates/end-end", Some(4), || {
         two_ends(|kernel, executor| {
             let outcome = update(kernel, executor, TaskState::Failed);
             assert_eq!(outcome.excluded, None);
@@ -48,7 +48,7 @@ fn a_duplicate_frees_nothing() {
 #[test]
 #[ignore = "mutant"]
 fn mutant_free_without_winning() {
-    explore("mutant updates/end-end", None, || {
+    explore("mutant updates/end-end", Some(4), || {
         two_ends(|kernel, executor| {
             let (id, cell) = cell(kernel, executor);
             let state = cell.state();
@@ -126,7 +126,7 @@ fn ends_and_placement(ends: fn(&Kernel, &[String])) {
 /// many as it frees at a time, while a handler claims cells.
 #[test]
 fn an_updater_frees_what_it_ended() {
-    explore("updates/updater-place", None, || {
+    explore("updates/updater-place", Some(4), || {
         ends_and_placement(|kernel, executors| {
             let mut updater = kernel.updater();
             for executor in executors {
@@ -142,7 +142,7 @@ fn an_updater_frees_what_it_ended() {
 #[test]
 #[ignore = "mutant"]
 fn mutant_free_at_once_and_later() {
-    explore("mutant updates/updater-place", None, || {
+    explore("mutant updates/updater-place", Some(4), || {
         ends_and_placement(|kernel, executors| {
             let mut freed = FreedChain::EMPTY;
             for executor in executors {

@@ -47,7 +47,7 @@
 //!    `kernel/lifecycle/binding` bind an executor whose agent is named for the first time ([`Kernel::bind`]); one
 //!    compare-exchange decides whether it was bound before it ended. If the agent doesn't take it, it is killed.
 //! 4. `kernel/lifecycle/updates`: one compare-exchange on the executor's word; `release` returns the resources of
-//!    the ended to the agent and to the admission word, and wakes a drain that waits for them.
+//!    the ended to the agent and to admission, and wakes a drain that waits for them.
 //! 5. `engine/gate`, `cluster/mesos/cluster`, `call_queue`: acknowledge it. The next poll of the demand revives offers.
 //!
 //! An executor is found by its id without a lock: ids that [`IdScheme::unique`] makes contain the number of the
@@ -101,7 +101,7 @@
 //!
 //! | | guarantee | checked by |
 //! |---|---|---|
-//! | 1 | The accounts agree: the admission word counts exactly the resources which agents and executors hold | P, F, D after each step; T whenever all threads pause |
+//! | 1 | The accounts agree: admission counts exactly the resources which agents and executors hold | P, F, D after each step; T whenever all threads pause |
 //! | 2 | Placements and readmissions never exceed the core cap, not even for an instant. Counted are all executors but those that were given up: an executor that is unreachable for [`release_after`](config::UnreachableRule) (default 5 min) is replaced, and may still run; until it returns and is killed, or ends, more than the cap may be in use. Tasks of unequal sizes count as what they take; a plan of them is cut off from its end, a gang whole | L `admission`, `updates`, `tasks`; S; T, D; P against naive books |
 //! | 3 | No counter underflows or wraps | P, F, D, with debug assertions |
 //! | 4 | Executors take no more than their offers have, exact to a thousandth of a core, with role and reservation kept; each port once. Used plus left is what was offered; reserved resources are used first; nothing revocable, shared or of other roles unless configured, and revocable resources are never mixed with others | P, F against a naive kernel; D |

@@ -7,6 +7,8 @@
 pub(crate) struct Writes {
     /// The admission word.
     pub(crate) admission: u64,
+    /// The counter of what was released: one of [`OWN_COUNTERS`] for updaters, and one for all others.
+    pub(crate) released: u64,
     /// The next executor's number.
     pub(crate) sequence: u64,
     /// The head of a stack of free executors' cells, of which there are eight.
@@ -26,6 +28,7 @@ pub(crate) struct Writes {
 /// A batch that is declined, each offer for the same kind of reason: batches, offers, declines, and when they came.
 pub(crate) const DECLINED: Writes = Writes {
     admission: 0,
+    released: 0,
     sequence: 0,
     stack: 0,
     agents: 0,
@@ -40,6 +43,7 @@ pub(crate) const DECLINED: Writes = Writes {
 pub(crate) const fn launched(agents: u64, executors: u64) -> Writes {
     Writes {
         admission: 1,
+        released: 0,
         sequence: 1,
         stack: 1,
         agents,
@@ -54,7 +58,8 @@ pub(crate) const fn launched(agents: u64, executors: u64) -> Writes {
 
 /// An update that ends an executor.
 pub(crate) const ENDED: Writes = Writes {
-    admission: 1,
+    admission: 0,
+    released: 1,
     sequence: 0,
     stack: 1,
     agents: 1,
@@ -65,14 +70,21 @@ pub(crate) const ENDED: Writes = Writes {
     own: 0,
 };
 
-/// The number of updates that change the admission word and a stack of free cells in one step.
+/// An update by an updater that ends an executor: the first of 64 whose cells it frees together with the last one.
+pub(crate) const ENDED_BY_UPDATER: Writes = Writes { stack: 0, words: 2, ..ENDED };
+
+/// The number of updaters that have a counter of their own.
+pub(crate) const OWN_COUNTERS: u64 = 3;
+
+/// The number of updates that change the counter of what was released and a stack of free cells in one step.
 pub(crate) const AHEAD: u64 = 64;
 
 /// Updates in one batch that end `executors` executors, each on its own agent.
 pub(crate) const fn ended(executors: u64) -> Writes {
     let settled = executors.div_ceil(AHEAD);
     Writes {
-        admission: settled,
+        admission: 0,
+        released: settled,
         sequence: 0,
         stack: settled,
         agents: executors,
@@ -86,6 +98,7 @@ pub(crate) const fn ended(executors: u64) -> Writes {
 /// The first update that says that an executor runs.
 pub(crate) const RUNNING: Writes = Writes {
     admission: 0,
+    released: 0,
     sequence: 0,
     stack: 0,
     agents: 0,

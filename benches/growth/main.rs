@@ -64,7 +64,12 @@ fn main() {
 
 /// What one thread measured, as the model wants it.
 fn load(kind: Kind, measured: &Measured) -> Load {
-    Load { alone: measured.alone, writes: kind.writes(), plans: kind.plans() }
+    Load {
+        alone: measured.alone,
+        writes: kind.writes(),
+        counters: kind.counters() as f64,
+        plans: kind.plans(),
+    }
 }
 
 /// Million offers or updates a second by threads, and what the last thread waits for.

@@ -8,6 +8,8 @@ pub(crate) struct Load {
     /// Nanoseconds on one thread.
     pub(crate) alone: f64,
     pub(crate) writes: Writes,
+    /// How many counters of what was released there are for all threads.
+    pub(crate) counters: f64,
     /// How much of the time lies between the look at the admission word and its exchange; none if it is changed
     /// without a look.
     pub(crate) plans: Option<f64>,
@@ -40,15 +42,17 @@ fn visit(costs: Costs, met: f64) -> f64 {
 
 /// The lines that all threads visit, when the admission word is tried so often again.
 fn stations(load: &Load, costs: Costs, threads: f64, failures: f64) -> Vec<Station> {
-    let Writes { admission, sequence, stack, .. } = load.writes;
+    let Writes { admission, released, sequence, stack, .. } = load.writes;
     let met_all = met(threads);
     let look = if load.plans.is_some() { met_all * costs.load } else { 0.0 };
     let admission = admission as f64;
-    let sharing = (threads / STACKS).max(1.0);
+    let sharing = |lines: f64| met((threads / lines).max(1.0));
+    let released = released as f64 * visit(costs, sharing(load.counters));
     let all = [
+        ("released", load.counters.min(threads), released),
         ("admission", 1.0, admission * (look + visit(costs, met_all) + failures * costs.take)),
         ("sequence", 1.0, sequence as f64 * visit(costs, met_all)),
-        ("stacks", STACKS.min(threads), stack as f64 * visit(costs, met(sharing))),
+        ("stacks", STACKS.min(threads), stack as f64 * visit(costs, sharing(STACKS))),
     ];
     let used = all.into_iter().filter(|(_, _, demand)| *demand > 0.0);
     used.map(|(name, lines, demand)| Station { name, lines, demand }).collect()
@@ -58,7 +62,8 @@ fn stations(load: &Load, costs: Costs, threads: f64, failures: f64) -> Vec<Stati
 pub(crate) fn rate(load: &Load, costs: Costs, threads: u32) -> f64 {
     let count = f64::from(threads);
     // Without contention, the shared lines are part of the time measured alone.
-    let shared = (load.writes.admission + load.writes.sequence + load.writes.stack) as f64;
+    let Writes { admission, released, sequence, stack, .. } = load.writes;
+    let shared = (admission + released + sequence + stack) as f64;
     let by_chance = met(count) * (costs.take - costs.own).max(0.0) * load.writes.agents as f64;
     let think = (load.alone - shared * costs.own).max(0.0) + by_chance;
     let (mut failures, mut rate) = (0.0, 0.0);

@@ -5,7 +5,9 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use offermill::resources::MilliCpus;
-use offermill::{Decisions, ExecutorId, Handler, Kernel, Outcome, StatusUpdate, TaskState};
+use offermill::{
+    Decisions, ExecutorId, Handler, Kernel, Outcome, StatusUpdate, TaskState, Updater,
+};
 
 use crate::counts::{self, Writes};
 use crate::support::figures::Extent;
@@ -75,9 +77,14 @@ impl Kind {
             // Each agent of the fleet has room for one.
             Kind::Accepted { batch } => counts::launched(batch as u64, batch as u64),
             Kind::Running => counts::RUNNING,
-            Kind::Ended => counts::ENDED,
+            Kind::Ended => counts::ENDED_BY_UPDATER,
             Kind::EndedTogether => counts::ended(TOGETHER as u64),
         }
+    }
+
+    /// How many counters of what was released there are for all threads.
+    pub(crate) fn counters(self) -> u64 {
+        if self == Kind::Ended { counts::OWN_COUNTERS } else { 1 }
     }
 
     /// A guess: about a quarter of a batch's time is for writing the answer, after the admission.
@@ -152,6 +159,7 @@ fn lap(kind: Kind, workers: &mut [Worker], turns: u64) -> f64 {
 struct Worker {
     kernel: Kernel,
     handler: Handler,
+    updater: Updater,
     decisions: Decisions,
     batches: Vec<Batch>,
     next: usize,
@@ -165,6 +173,7 @@ impl Worker {
         Worker {
             kernel: kernel.clone(),
             handler: kernel.handler(),
+            updater: kernel.updater(),
             decisions: Decisions::new(),
             batches: fleet.stream.clone(),
             next,
@@ -197,7 +206,7 @@ impl Worker {
     /// Tells of each executor that was named.
     fn update(&mut self, state: TaskState) {
         for name in &self.names {
-            black_box(self.kernel.status_update(&StatusUpdate::new(name, state), NOW));
+            black_box(self.updater.status_update(&StatusUpdate::new(name, state), NOW));
         }
     }
 

@@ -3,6 +3,7 @@
 //! | threads that may write it | words |
 //! |---|---|
 //! | all that launch or end executors, whichever these are: the contended lines | [`SharedWord::Admission`], [`SharedWord::Sequence`], [`SharedWord::Demand`], [`SharedWord::Gpus`], [`SharedWord::Unreachable`], [`SharedWord::Maps`], [`SharedWord::Policy`] |
+//! | all that end executors by the same counter | [`SharedWord::Released`] |
 //! | all that launch, or end, executors whose numbers are in the same page, with plain ids | [`SharedWord::Numbers`] |
 //! | the handlers that prefer the same stack, and threads that end what they launched | [`SharedWord::Stack`] |
 //! | handlers that launch executors in neighbouring cells; 32 hints share a line | [`SharedWord::Hints`] |
@@ -23,6 +24,8 @@ pub(crate) const LINE: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SharedWord {
     Admission,
+    /// The counters of what was released.
+    Released,
     Sequence,
     Demand,
     /// The counts of GPUs, and of unreachable executors.
@@ -87,7 +90,9 @@ impl WordAddresses {
     }
 
     fn add_core(&mut self, core: &Core) {
-        self.add(SharedWord::Admission, &*core.admission);
+        let (word, released) = core.admission.words();
+        self.add(SharedWord::Admission, word);
+        released.for_each(|counter| self.add(SharedWord::Released, counter));
         self.add(SharedWord::Sequence, &*core.sequence);
         let (word, history) = core.demand.words();
         self.add(SharedWord::Demand, word);

@@ -19,6 +19,7 @@
 //! | `Map` | `DashMap` | a few maps, each in the checker's lock |
 //! | `OnceLock` | std's | std's, behind the checker's lock and a word that says that it is filled |
 //! | `yield_now` | lets other threads run | the checker's own |
+//! | `fence_after_exchange` | nothing: a SeqCst exchange and SeqCst loads after it are ordered | loom: a SeqCst fence, because it knows that order of fences only; shuttle: nothing |
 //! | `prefetch` | the processor's instruction, from `prefetch-index` | nothing |
 //! | `wait_for` | waits with a deadline | loom: the model sets the deadline; shuttle: the schedule does |
 //!

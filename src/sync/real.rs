@@ -31,6 +31,11 @@ pub(crate) fn prefetch<T>(place: &T) {
     prefetch_index(std::slice::from_ref(place), 0);
 }
 
+/// Called between an exchange and loads that must come after it in the order of all threads. Nothing has to be done:
+/// they are all SeqCst.
+#[inline(always)]
+pub(crate) fn fence_after_exchange() {}
+
 /// A value that many threads read and that is replaced as a whole. A load that happens after a store returns the stored
 /// value or a later one.
 #[derive(Debug)]

@@ -23,6 +23,11 @@ loom::lazy_static! {
     pub(crate) static ref DEADLINE: AtomicU32 = AtomicU32::new(0);
 }
 
+/// Loom takes a SeqCst exchange or load for AcqRel, and knows the order of all threads of fences only.
+pub(crate) fn fence_after_exchange() {
+    fence(Ordering::SeqCst);
+}
+
 /// Waits until `done` returns `true` or [`DEADLINE`] is set; without a deadline if `timeout` is the maximum.
 pub(crate) fn wait_for<T>(
     mutex: &Mutex<T>,

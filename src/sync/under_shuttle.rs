@@ -24,6 +24,9 @@ pub(crate) const NUMBER_ROOTS: usize = 10;
 /// The maximum number of thread switches after which a deadline passes.
 const DEADLINE_STEPS_MAX: u32 = 40;
 
+/// Shuttle's exchanges and loads have one order.
+pub(crate) fn fence_after_exchange() {}
+
 /// Waits until `done` returns `true` or until a deadline that the schedule chooses.
 ///
 /// Shuttle has no time. With [`Duration::MAX`] there is no deadline: the thread parks, so that a lost wake-up is a

@@ -14,6 +14,7 @@ fn shared_words_have_lines_of_their_own() {
     let pair = |address: usize| address / (2 * LINE);
     let alone = [
         SharedWord::Admission,
+        SharedWord::Released,
         SharedWord::Sequence,
         SharedWord::Demand,
         SharedWord::Gpus,

@@ -176,6 +176,7 @@ fn put(counts: &mut Counts, word: SharedWord, writes: u64, lines: u64) {
 pub(super) fn expected(writes: Writes) -> Counts {
     let mut counts = Counts::new();
     put(&mut counts, SharedWord::Admission, writes.admission, 1);
+    put(&mut counts, SharedWord::Released, writes.released, 1);
     put(&mut counts, SharedWord::Sequence, writes.sequence, 1);
     put(&mut counts, SharedWord::Stack, writes.stack, 1);
     put(&mut counts, SharedWord::Agent, writes.agents, writes.agents);

@@ -8,8 +8,9 @@ use crate::sync::counting::Write;
 use crate::{Constraint, IdScheme, TaskState};
 
 /// The columns: what all threads write, what several may write, what is a handler's own.
-const COLUMNS: [(&str, &[SharedWord]); 7] = [
+const COLUMNS: [(&str, &[SharedWord]); 8] = [
     ("admission", &[SharedWord::Admission]),
+    ("what is released", &[SharedWord::Released]),
     ("sequence", &[SharedWord::Sequence]),
     ("demand", &[SharedWord::Demand]),
     ("a stack of free cells", &[SharedWord::Stack]),

@@ -1,9 +1,12 @@
 //! Status updates, one by one.
 
-use super::counts::{ENDED, RUNNING, ended};
+use std::collections::BTreeSet;
+
+use super::counts::{ENDED, ENDED_BY_UPDATER, OWN_COUNTERS, RUNNING, ended};
 use super::scenes::{Counts, NOW, Scene, Size, and, config, expected};
-use crate::kernel::lines::SharedWord;
-use crate::{IdScheme, TaskState};
+use crate::kernel::lines::{LINE, SharedWord, WordAddresses};
+use crate::sync::counting::record_writes;
+use crate::{IdScheme, StatusUpdate, TaskState, Updater};
 
 /// A kernel with ten executors on as many agents.
 fn ten(ids: IdScheme) -> Scene {
@@ -32,6 +35,27 @@ fn an_update_writes_what_it_changes() {
             assert_eq!(scene.count(&told), counts, "{state:?}");
             assert_eq!(scene.count(&again), Counts::new(), "{state:?} again");
         }
+    }
+}
+
+/// Goal: threads that end executors by updaters of their own write no line in common, unless they free cells or are more
+/// than there are counters. Method: as many updaters end an executor each, on different agents.
+#[test]
+fn updaters_write_lines_of_their_own() {
+    let scene = ten(unique());
+    let lines = WordAddresses::of(&scene.kernel, &[]);
+    let mut written = BTreeSet::new();
+    // As long as the writes are looked at: a dropped updater frees its cells.
+    let mut updaters: Vec<Updater> = (0..OWN_COUNTERS).map(|_| scene.kernel.updater()).collect();
+    for (id, updater) in scene.started().into_iter().zip(&mut updaters) {
+        let name = scene.kernel.executor_name(id).to_string();
+        let update = StatusUpdate::new(&name, TaskState::Finished);
+        let writes = record_writes(|| drop(updater.status_update(&update, NOW)));
+        assert_eq!(scene.count(&writes), expected(ENDED_BY_UPDATER));
+        let own: BTreeSet<usize> = writes.iter().map(|write| write.address / LINE).collect();
+        assert!(own.iter().all(|line| written.insert(*line)), "a line of another updater");
+        let released = writes.iter().filter(|it| lines.word(it.address) == SharedWord::Released);
+        assert_eq!(released.count(), 1);
     }
 }
 

@@ -3,14 +3,14 @@
 //!
 //! The thread that moves an executor to `Vacant` records it in a batch and [flushes](Release::flush) that when it is
 //! full or before a decision that depends on the room there is. In between, the sums count too much, never too
-//! little, so that no cap is exceeded and no drain ends early. Instead of four contended words per executor, this
-//! changes two (the executor's and its agent's), and two more per batch. With plain ids, it changes one more for each
-//! run of executors whose numbers are in the same page.
+//! little, so that no cap is exceeded and no drain ends early. Instead of four words per executor, this changes two (the
+//! executor's and its agent's), and two more per batch. With plain ids, it changes one more for each run of executors
+//! whose numbers are in the same page.
 
 use crate::config::QueueId;
 use crate::ids::ExecutorId;
 use crate::kernel::Core;
-use crate::kernel::state::admission::AdmissionState;
+use crate::kernel::state::admission::ReleaseCounter;
 use crate::kernel::state::executor_state::Before;
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::kernel::state::numbers::{NumberRun, Page};
@@ -97,7 +97,7 @@ impl Release for AtOnce<'_> {
     #[inline(always)]
     fn release(&mut self, core: &Core, ended: Ended<'_>) {
         let free_cell = || core.executors.free_cell(ended.cell, ended.id.slot);
-        core.release_alone(&ended, self.page, free_cell);
+        core.release_alone(&ended, ReleaseCounter::SHARED, self.page, free_cell);
     }
 
     #[inline]
@@ -112,6 +112,8 @@ const FREED_MAX: u32 = if cfg!(all(loom, test)) { 2 } else { 64 };
 pub(crate) struct KeptCells<'k, 'f> {
     /// The page of its number, if it was found by that.
     pub(crate) page: Option<&'k Page>,
+    /// The thread's own.
+    pub(crate) counter: ReleaseCounter,
     pub(crate) freed: &'f mut FreedChain,
 }
 
@@ -120,8 +122,8 @@ impl Release for KeptCells<'_, '_> {
 
     #[inline(always)]
     fn release(&mut self, core: &Core, ended: Ended<'_>) {
-        let KeptCells { page, freed } = self;
-        core.release_alone(&ended, *page, || {
+        let KeptCells { page, counter, freed } = self;
+        core.release_alone(&ended, *counter, *page, || {
             core.executors.chain_cell(ended.cell, ended.id.slot, freed);
             if freed.len() == FREED_MAX {
                 core.executors.free_chain(freed);
@@ -171,7 +173,8 @@ impl<const N: usize> Release for ReleaseBatch<N> {
                     numbers.retire_all(&self.numbers);
                 }
             };
-            core.release(&self.sums, free_cells, retire_numbers, &self.agents[..self.len]);
+            let counter = ReleaseCounter::SHARED;
+            core.release(&self.sums, counter, free_cells, retire_numbers, &self.agents[..self.len]);
             *self = ReleaseBatch::new();
         }
     }
@@ -198,7 +201,7 @@ impl Sums {
             self.counted += 1;
             self.cores = MilliCpus::from_millis(self.cores.millis() + cores);
             self.gpus += u64::from(allocation.resources.gpus.get());
-            // At once, and so before the admission word: until that is changed, the caps leave less than the queue.
+            // At once, and so before the counter: until that is changed, the caps leave less than the queue.
             core.release_queue(ended.queue, allocation.booked());
         }
         self.lower_limit_by += u32::from(*lowers_limit);
@@ -209,14 +212,20 @@ impl Sums {
 impl Core {
     /// Releases one executor. `page` is that of its number, if it is known.
     #[inline(always)]
-    fn release_alone(&self, ended: &Ended<'_>, page: Option<&Page>, free_cell: impl FnOnce()) {
+    fn release_alone(
+        &self,
+        ended: &Ended<'_>,
+        counter: ReleaseCounter,
+        page: Option<&Page>,
+        free_cell: impl FnOnce(),
+    ) {
         let mut sums = Sums::ZERO;
         sums.add(self, ended);
         let retire_number = || match (&self.numbers, page) {
             (Some(numbers), Some(page)) => numbers.retire_in(page, ended.id.sequence, 1),
             _ => self.retire_number(ended.id.sequence),
         };
-        self.release(&sums, free_cell, retire_number, &[ended.allocation.agent]);
+        self.release(&sums, counter, free_cell, retire_number, &[ended.allocation.agent]);
     }
 
     /// Takes executors out of the shared sums, frees their cells and numbers, and counts them off their agents. The
@@ -226,6 +235,7 @@ impl Core {
     fn release(
         &self,
         sums: &Sums,
+        counter: ReleaseCounter,
         free_cells: impl FnOnce(),
         retire_numbers: impl FnOnce(),
         agents: &[u32],
@@ -236,14 +246,13 @@ impl Core {
         if sums.lower_limit_by > 0 {
             self.policy.lower_limit(sums.lower_limit_by, &self.admission);
         }
-        let admission = match sums.counted {
-            0 => self.admission.load_latest(),
-            executors => self.subtract(executors, sums.cores, sums.gpus),
+        let is_closed = match sums.counted {
+            0 => self.admission.load_latest().closed(),
+            executors => self.subtract(counter, executors, sums.cores, sums.gpus),
         };
-        // The cells of a closed kernel are kept, because they say how the listed executors ended. The word is changed
-        // by a read-modify-write: if the kernel is still open here, the list of a later close sees these executors as
-        // vacant.
-        if !admission.closed() {
+        // The cells of a closed kernel are kept, because they say how the listed executors ended. If the kernel is still
+        // open here, the list of a later close sees these executors as vacant.
+        if !is_closed {
             free_cells();
         }
         retire_numbers();
@@ -261,18 +270,34 @@ impl Core {
         }
     }
 
-    /// Subtracts one allocation from the shared sums. Wakes the drain if it was the last one.
-    pub(crate) fn release_allocation(&self, allocation: &Allocation) -> AdmissionState {
-        self.subtract(1, allocation.resources.cores, u64::from(allocation.resources.gpus.get()))
+    /// Subtracts one allocation from the shared sums. Wakes the drain if it was the last one. Returns whether the kernel
+    /// is closed.
+    pub(crate) fn release_allocation(&self, allocation: &Allocation) -> bool {
+        let gpus = u64::from(allocation.resources.gpus.get());
+        self.subtract(ReleaseCounter::SHARED, 1, allocation.resources.cores, gpus)
     }
 
     #[inline]
-    fn subtract(&self, executors: u32, cores: MilliCpus, gpus: u64) -> AdmissionState {
+    fn subtract(
+        &self,
+        counter: ReleaseCounter,
+        executors: u32,
+        cores: MilliCpus,
+        gpus: u64,
+    ) -> bool {
         self.gpus.release(gpus);
-        let admission = self.admission.release(executors, cores);
-        if admission.closed() && admission.executors() == 0 {
+        let is_closed = self.admission.release(counter, executors, cores);
+        if is_closed {
+            self.wake_if_drained();
+        }
+        is_closed
+    }
+
+    /// Wakes the drain of a closed kernel if it counts no executor any more.
+    #[cold]
+    fn wake_if_drained(&self) {
+        if self.admission.load().executors() == 0 {
             self.drain.wake();
         }
-        admission
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::agent_ids::AgentIds;
 use super::outcome::{LimitRule, Outcome, ReturnedOutcome};
 use super::release::KeptCells;
+use crate::kernel::state::admission::ReleaseCounter;
 use crate::kernel::state::slab::FreedChain;
 use crate::kernel::{Core, Kernel};
 use crate::status::StatusUpdate;
@@ -13,10 +14,11 @@ use crate::time::Timestamp;
 
 /// Applies status updates one by one, for one thread, from [`Kernel::updater`].
 ///
-/// It does what [`Kernel::status_update`] does, with one change of a shared word less for each executor that ends: the
-/// executor's cell, a place in a table, goes back 64 at a time, and when the updater is dropped. What the executor
-/// held, its cores, its GPUs and its place under the limits, is free at once, as always. So an updater that is kept and
-/// not used costs the memory of 64 executors at the most.
+/// It does what [`Kernel::status_update`] does, with less that other threads change, too, for each executor that ends:
+/// what the executor held is added to a counter of this thread's own (up to three updaters have one each; more share
+/// them), and its cell, a place in a table, goes back 64 at a time, and when the updater is dropped. What it held, its
+/// cores, its GPUs and its place under the limits, is free at once, as always. So an updater that is kept and not used
+/// costs the memory of 64 executors at the most.
 ///
 /// ```
 /// use offermill::{Change, Config, Decisions, Fate, IdScheme, Kernel, Offer, Resource};
@@ -41,6 +43,7 @@ use crate::time::Timestamp;
 /// Lock-free, with the exceptions of [`Kernel::status_update`].
 pub struct Updater {
     core: Arc<Core>,
+    counter: ReleaseCounter,
     freed: FreedChain,
     agent_ids: AgentIds,
 }
@@ -62,7 +65,8 @@ impl Kernel {
     #[must_use]
     pub fn updater(&self) -> Updater {
         let core = Arc::clone(&self.0);
-        Updater { core, freed: FreedChain::EMPTY, agent_ids: AgentIds::default() }
+        let counter = core.admission.assign_counter();
+        Updater { core, counter, freed: FreedChain::EMPTY, agent_ids: AgentIds::default() }
     }
 }
 
@@ -79,9 +83,10 @@ impl Updater {
         limit: LimitRule,
         now: Timestamp,
     ) -> Outcome {
-        let Updater { core, freed, .. } = self;
+        let Updater { core, counter, freed, .. } = self;
         let (found, page) = core.find_with_number(update.executor);
-        core.apply(update, found, limit, now, &mut KeptCells { page, freed }, ReturnedOutcome)
+        let mut releases = KeptCells { page, counter: *counter, freed };
+        core.apply(update, found, limit, now, &mut releases, ReturnedOutcome)
     }
 
     /// Returns the agent of an executor, if the executor is on another one than `agent_id`. Returns none if it is

@@ -8,8 +8,8 @@
 //!    Then the words of the [queues](super::queues), if there are queues: if one has less room than when the batch was
 //!    planned, give everything back and plan the batch again, a few times at most.
 //! 3. Executor cells and sequence numbers; the cells become `Reserved`.
-//! 4. The admission word, with one compare-exchange for the batch. If other launches or ends changed the word, truncate
-//!    the plan to what still fits (it is never extended) and retry. If the policy changed or plans were invalidated
+//! 4. The admission word, with one compare-exchange for the batch. If other launches changed the word, truncate the
+//!    plan to what still fits (it is never extended) and retry. If the policy changed or plans were invalidated
 //!    because an agent was excluded or suspected, give everything back and plan the batch again. If the kernel was
 //!    closed, give everything back.
 //! 5. The failure marks of the agents are cleared, and the cells become `Launching`. If executors take what there is,

@@ -240,7 +240,7 @@ impl Handler {
     #[inline(always)]
     fn leave_policy(&mut self, admission: AdmissionState, policy: u64) {
         let core = &*self.core;
-        let outdated = !core.admission.load().same_version(admission);
+        let outdated = !core.admission.has_version_of(admission);
         if outdated && core.policy.load().number != policy {
             // The policy was replaced while the batch was answered. The new policy may want what was refused here, and
             // its revive may already be on its way.

@@ -1,7 +1,7 @@
 //! Snapshots: all executors, agents and sums of the kernel at one instant.
 //!
-//! The totals are one load of the admission word; see [`collection`](super::collection) for when the executors are of
-//! the same instant, and why each is named with its own agent.
+//! The totals are one load of [admission](crate::kernel::state::admission); see [`collection`](super::collection) for
+//! when the executors are of the same instant, and why each is named with its own agent.
 
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ pub enum Phase {
 }
 
 impl Kernel {
-    /// Returns the sums at one instant, with one load.
+    /// Returns the sums at one instant. Reads them again while others end executors.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.0.totals()

@@ -1,22 +1,37 @@
-//! The admission word: everything that a launch must be checked against, in 64 bits.
+//! Admission: everything that a launch must be checked against, in one word and a few counters of what was released.
 //!
-//! | bits | field | |
+//! | bits of the word | field | |
 //! |---|---|---|
 //! | 56–63 | version | changes with each change of policy, and when an agent is excluded or suspected; see below |
 //! | 55 | closed | set once, never cleared |
-//! | 33–54 | executors | counted executors |
-//! | 0–32 | cores | their cores, in thousandths |
+//! | 33–54 | executors | all that were ever admitted, modulo 2²² |
+//! | 0–32 | cores | theirs, in thousandths, modulo 2³³ |
+//!
+//! The lower 55 bits are one number, the sum of what was admitted, modulo 2⁵⁵: an executor adds 2³³ and its cores. Each
+//! counter has the same sum of what was released by the threads that use it. The difference is what the executors that
+//! live hold; it fits into the fields ([`limits`]), whatever was carried from one to the other before. So the word is
+//! changed by launches alone, and an end changes no line that another thread with a counter of its own changes.
 //!
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
-//! | any | [`load`](Admission::load) | Acquire | every write below: a plan is made from it |
-//! | handler | [`commit`](Admission::commit) | AcqRel on success, Acquire on failure | `load`, `release`; a waiter in `drain` |
-//! | any that ends an executor | [`release`](Admission::release) | AcqRel | the drain's waiter sees the writes of the thread that ended the last executor |
+//! | any | [`load`](Admission::load): the counters, the word, the counters again until they are the same | SeqCst | every write below: a plan is made from it |
+//! | handler | [`commit`](Admission::commit) | AcqRel | `load`; a waiter in `drain` |
+//! | any that ends an executor | [`release`](Admission::release): an addition to a counter, then a load of the word | SeqCst | `load`: the drain's waiter sees the writes of the thread that ended the last executor; `close` |
 //! | policy's publisher | [`bump_version`](Admission::bump_version) | AcqRel | `load`: a thread that sees the version sees the policy, and which agents are excluded or suspect |
-//! | drain | [`close`](Admission::close) | AcqRel | `commit`: fails from now on |
+//! | drain | [`close`](Admission::close), then a `load` | SeqCst | `commit`: fails from now on; `release` |
 //!
-//! A commit compares the whole word. It fails if a launch, a release, a change of policy or a close came between plan
-//! and commit, so the caps are not exceeded at any instant.
+//! A commit compares the whole word. It fails if a launch, a change of policy or a close came between plan and commit.
+//! A release doesn't make it fail: there is more room than the plan was made for. So the caps are not exceeded at any
+//! instant.
+//!
+//! Counters only grow, so that two equal readings of them were true together with a word that was read in between. A
+//! thread that ends an executor adds to its counter and then looks whether admission is closed; the one that closes it
+//! looks at the counters afterwards. All four are SeqCst: one of the two threads sees the other, so either the list
+//! of the close has the executor as ended or its end finds the close. The same holds for two threads that end the last
+//! two executors of a closed kernel: one of them finds none left, and wakes the drain.
+//!
+//! That a commit finds the same word although others were admitted since would take as many executors as make up a
+//! multiple of 2⁵⁵ during one batch: 4 194 304 of no cores at all, and more of any others.
 //!
 //! # Versions
 //!
@@ -48,7 +63,9 @@ use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 
-use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, fence, lock, yield_now};
+use crate::sync::{
+    AtomicU32, AtomicU64, Mutex, Ordering, fence, fence_after_exchange, lock, yield_now,
+};
 
 use crate::limits;
 use crate::resources::MilliCpus;
@@ -61,8 +78,12 @@ const CLOSED_SHIFT: u32 = EXECUTORS_SHIFT + EXECUTORS_BITS;
 const VERSION_BITS: u32 = if cfg!(all(loom, test)) { 2 } else { 8 };
 const VERSION_SHIFT: u32 = 64 - VERSION_BITS;
 const CORES_MASK: u64 = (1 << CORES_BITS) - 1;
-const EXECUTORS_MASK: u64 = (1 << EXECUTORS_BITS) - 1;
 const CLOSED: u64 = 1 << CLOSED_SHIFT;
+/// Executors and cores.
+const SUM_MASK: u64 = CLOSED - 1;
+
+/// The number of counters of what was released. Each load reads all.
+const COUNTERS: usize = if cfg!(all(loom, test)) { 2 } else { 4 };
 
 const VERSIONS: u32 = 1 << VERSION_BITS;
 /// The maximum number of pins that stay set after their batch: half of the versions, so that others stay free.
@@ -70,25 +91,35 @@ const LASTING: usize = VERSIONS as usize / 2;
 /// No version.
 const NONE: u32 = u32::MAX;
 
-/// The value of the admission word at one instant.
+/// The state of admission at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct AdmissionState(u64);
+pub(crate) struct AdmissionState {
+    word: u64,
+    /// The sum of the counters.
+    released: u64,
+}
 
 impl AdmissionState {
     pub(crate) const fn closed(self) -> bool {
-        self.0 & CLOSED != 0
+        self.word & CLOSED != 0
     }
 
+    /// The executors that were admitted and not released.
     pub(crate) const fn executors(self) -> u32 {
-        ((self.0 >> EXECUTORS_SHIFT) & EXECUTORS_MASK) as u32
+        (self.live() >> EXECUTORS_SHIFT) as u32
     }
 
+    /// Their cores.
     pub(crate) const fn cores(self) -> MilliCpus {
-        MilliCpus::from_millis(self.0 & CORES_MASK)
+        MilliCpus::from_millis(self.live() & CORES_MASK)
+    }
+
+    const fn live(self) -> u64 {
+        self.word.wrapping_sub(self.released) & SUM_MASK
     }
 
     const fn version(self) -> u32 {
-        (self.0 >> VERSION_SHIFT) as u32
+        (self.word >> VERSION_SHIFT) as u32
     }
 
     /// Whether both have the same version: the policy didn't change and plans were not invalidated in between. Valid
@@ -98,11 +129,22 @@ impl AdmissionState {
     }
 }
 
-/// The word and all pins.
+/// The word, the counters, and all pins.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    word: AtomicU64,
+    word: CachePadded<AtomicU64>,
+    released: [CachePadded<AtomicU64>; COUNTERS],
+    next_counter: CachePadded<AtomicU32>,
     pins: Mutex<Vec<Arc<CachePadded<PinWord>>>>,
+}
+
+/// One of the counters of what was released. Any number of threads may use the same.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReleaseCounter(u32);
+
+impl ReleaseCounter {
+    /// The one of all threads without an [`Updater`](crate::kernel::Updater).
+    pub(crate) const SHARED: ReleaseCounter = ReleaseCounter(0);
 }
 
 #[derive(Debug)]
@@ -142,7 +184,18 @@ impl Pin {
 
 impl Admission {
     pub(crate) fn new() -> Admission {
-        Admission { word: AtomicU64::new(0), pins: Mutex::new(Vec::new()) }
+        Admission {
+            word: CachePadded::new(AtomicU64::new(0)),
+            released: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))),
+            next_counter: CachePadded::new(AtomicU32::new(0)),
+            pins: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Returns the counter that a new updater should use: its own, as long as there are enough.
+    pub(crate) fn assign_counter(&self) -> ReleaseCounter {
+        let others = COUNTERS as u32 - 1;
+        ReleaseCounter(1 + self.next_counter.fetch_add(1, Ordering::Relaxed) % others)
     }
 
     /// Registers a pin for a new handler.
@@ -173,13 +226,37 @@ impl Admission {
         state
     }
 
+    /// What executors hold, with the word, at one instant. Reads again while others release.
+    #[inline]
     pub(crate) fn load(&self) -> AdmissionState {
-        // Acquire: pairs with `bump_version` (the policy of this version is visible) and with `release`.
-        AdmissionState(self.word.load(Ordering::Acquire))
+        let mut released = self.released();
+        loop {
+            // SeqCst, as are the counters: pairs with `release`. As an Acquire it pairs with `bump_version` (the policy
+            // of this version is visible).
+            let word = self.word.load(Ordering::SeqCst);
+            let again = self.released();
+            if again == released {
+                return AdmissionState { word, released };
+            }
+            released = again;
+        }
     }
 
-    /// Admits `executors` with `cores` in total if the word still equals `seen`. Returns the new word, or the current
-    /// one if it has changed.
+    /// Whether the version is still that of `state`; see [`AdmissionState::same_version`].
+    pub(crate) fn has_version_of(&self, state: AdmissionState) -> bool {
+        // Acquire: as in `load`.
+        self.word.load(Ordering::Acquire) >> VERSION_SHIFT == u64::from(state.version())
+    }
+
+    /// The sum of the counters.
+    #[inline]
+    fn released(&self) -> u64 {
+        let counters = self.released.iter().map(|counter| counter.load(Ordering::SeqCst));
+        counters.fold(0, u64::wrapping_add)
+    }
+
+    /// Admits `executors` with `cores` in total if the word is still that of `seen`. Returns the new state, in which
+    /// nothing is released since, or the current one if the word has changed.
     ///
     /// The caller has checked the sums against the caps of a policy that it loaded after the word, and has pinned the
     /// version since or keeps the policy from changing. Sums that exceed the word are refused like a word that changed.
@@ -195,36 +272,48 @@ impl Admission {
             debug_assert!(fits, "a plan exceeds the admission word");
             return Err(self.load());
         }
-        let next = seen.0 + (u64::from(executors) << EXECUTORS_SHIFT) + cores.millis();
-        // AcqRel: the cells written before are visible to a drain that sees this count. Acquire on failure: the
-        // truncated plan is made from what the other thread wrote.
-        self.word
-            .compare_exchange(seen.0, next, Ordering::AcqRel, Ordering::Acquire)
-            .map(|_| AdmissionState(next))
-            .map_err(AdmissionState)
+        let sum = seen.word.wrapping_add(sum(executors, cores));
+        let word = seen.word & !SUM_MASK | sum & SUM_MASK;
+        // AcqRel: the cells written before are visible to a drain that sees this count. Relaxed on failure: the
+        // truncated plan is made from what is loaded then.
+        match self.word.compare_exchange(seen.word, word, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => Ok(AdmissionState { word, ..seen }),
+            Err(_) => Err(self.load()),
+        }
     }
 
-    /// Subtracts what a commit added. Returns the new word.
-    pub(crate) fn release(&self, executors: u32, cores: MilliCpus) -> AdmissionState {
-        let taken = (u64::from(executors) << EXECUTORS_SHIFT) + cores.millis();
-        // AcqRel: everything that was done with the executor happens before a thread sees the word without it.
-        let before = AdmissionState(self.word.fetch_sub(taken, Ordering::AcqRel));
-        debug_assert!(
-            before.executors() >= executors && before.cores() >= cores,
-            "released more than was admitted"
-        );
-        AdmissionState(before.0.wrapping_sub(taken))
+    /// Subtracts what a commit added. Returns whether admission is closed; then the caller has to see whether this were
+    /// the last executors.
+    #[inline]
+    pub(crate) fn release(
+        &self,
+        counter: ReleaseCounter,
+        executors: u32,
+        cores: MilliCpus,
+    ) -> bool {
+        let counter = &self.released[counter.0 as usize % COUNTERS];
+        // SeqCst: before the loads of the word and of other counters that follow, in the order of all of them. As a
+        // Release: everything that was done with the executor happens before a thread sees the sum without it.
+        counter.fetch_add(sum(executors, cores), Ordering::SeqCst);
+        fence_after_exchange();
+        self.word.load(Ordering::SeqCst) & CLOSED != 0
     }
 
-    /// Reads the word with a read-modify-write, and thus its latest value in modification order. The caller's earlier
-    /// writes are visible to every thread that changes the word later.
+    /// The state, with a word that is the latest in its modification order: it is read with a read-modify-write. The
+    /// caller's earlier writes are visible to every thread that changes the word later.
     pub(crate) fn load_latest(&self) -> AdmissionState {
-        AdmissionState(self.word.fetch_or(0, Ordering::AcqRel))
+        self.word.fetch_or(0, Ordering::AcqRel);
+        self.load()
     }
 
-    /// Closes admission permanently. Returns the word before.
+    /// Closes admission permanently. Returns the state after it.
+    ///
+    /// Whoever ends an executor either finds it closed, or has done so before: then the caller sees the executor's end.
     pub(crate) fn close(&self) -> AdmissionState {
-        AdmissionState(self.word.fetch_or(CLOSED, Ordering::AcqRel))
+        // SeqCst: before the loads that follow, as in `release`.
+        self.word.fetch_or(CLOSED, Ordering::SeqCst);
+        fence_after_exchange();
+        self.load()
     }
 
     /// Makes commits of earlier plans fail. Called by one thread at a time, after a new policy was published or an
@@ -244,6 +333,12 @@ impl Admission {
         self.word.fetch_add(change, Ordering::AcqRel);
     }
 
+    /// The word and the counters.
+    #[cfg(all(counting, test))]
+    pub(crate) fn words(&self) -> (&impl Sized, impl Iterator<Item = &AtomicU64>) {
+        (&self.word, self.released.iter().map(|counter| &**counter))
+    }
+
     /// Returns a version other than `current` that is not pinned.
     fn free_version(&self, current: u32) -> Option<u32> {
         // Pairs with the fence of a handler that sets its pin.
@@ -257,6 +352,11 @@ impl Admission {
     }
 }
 
+/// Executors and cores as one number.
+const fn sum(executors: u32, cores: MilliCpus) -> u64 {
+    ((executors as u64) << EXECUTORS_SHIFT).wrapping_add(cores.millis())
+}
+
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
@@ -266,23 +366,69 @@ mod tests {
     #[test]
     fn fields_partition_the_word() {
         let versions = u64::from(VERSIONS - 1) << VERSION_SHIFT;
-        let fields = [CORES_MASK, EXECUTORS_MASK << EXECUTORS_SHIFT, CLOSED, versions];
+        let executors = u64::from(limits::EXECUTORS_MAX) << EXECUTORS_SHIFT;
+        let fields = [CORES_MASK, executors, CLOSED, versions];
         assert_eq!(fields.iter().fold(0, |all, field| all ^ field), u64::MAX);
         let admission = Admission::new();
         for _ in 0..256 {
             admission.bump_version();
         }
-        assert_eq!(admission.load(), AdmissionState(0), "the version wraps off the top");
-        admission.commit(admission.load(), limits::EXECUTORS_MAX, limits::TOTAL_CORES_MAX).unwrap();
-        assert!(!admission.close().closed());
-        let state = admission.load();
-        assert_eq!(
-            (state.executors(), state.cores()),
-            (limits::EXECUTORS_MAX, limits::TOTAL_CORES_MAX)
-        );
-        let left = admission.release(limits::EXECUTORS_MAX, limits::TOTAL_CORES_MAX);
-        assert!(left.closed() && left.executors() == 0 && left.cores() == MilliCpus::ZERO);
+        assert_eq!(admission.load(), AdmissionState::default(), "the version wraps off the top");
+        let most = (limits::EXECUTORS_MAX, limits::TOTAL_CORES_MAX);
+        let held = |state: AdmissionState| (state.executors(), state.cores());
+        let all = admission.commit(admission.load(), most.0, most.1).unwrap();
+        assert_eq!((held(all), all.closed()), (most, false));
+        let state = admission.close();
+        assert_eq!((held(state), state.closed()), (most, true));
+        assert!(admission.release(ReleaseCounter::SHARED, most.0, most.1), "it is closed");
+        let left = admission.load();
+        assert_eq!((held(left), left.closed()), ((0, MilliCpus::ZERO), true));
         assert!(admission.commit(left, 1, MilliCpus::ZERO).is_err(), "closed is closed");
+    }
+
+    /// Goal: what executors hold is the same however often the sums have wrapped, and changes neither the version nor
+    /// the closed bit. Method: the most that fits is admitted and released by several counters in turn, in parts that
+    /// make each field wrap; then a random history against sums that don't wrap.
+    #[test]
+    fn sums_may_wrap() {
+        let admission = Admission::new();
+        let counters: Vec<ReleaseCounter> =
+            (0..2 * COUNTERS).map(|_| admission.assign_counter()).collect();
+        assert!(counters.iter().all(|counter| (1..COUNTERS as u32).contains(&counter.0)));
+        admission.bump_version();
+        let version = admission.load().version();
+        let mut random = 1_u64;
+        let mut next = |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % below
+        };
+        let mut held: Vec<(u32, MilliCpus)> = Vec::new();
+        let sums = |held: &[(u32, MilliCpus)]| {
+            let executors: u32 = held.iter().map(|(executors, _)| executors).sum();
+            let cores: u64 = held.iter().map(|(_, cores)| cores.millis()).sum();
+            (executors, MilliCpus::from_millis(cores))
+        };
+        for step in 0..20_000 {
+            let (executors, cores) = sums(&held);
+            let state = admission.load();
+            assert_eq!((state.executors(), state.cores()), (executors, cores), "step {step}");
+            assert_eq!((state.version(), state.closed()), (version, false), "step {step}");
+            let room = u64::from(limits::EXECUTORS_MAX - executors);
+            if held.is_empty() || next(2) == 0 && room > 0 {
+                let room_of_cores = limits::TOTAL_CORES_MAX.millis() - cores.millis();
+                // At times all that is left.
+                let all = next(4) == 0;
+                let executors = if all { room } else { 1 + next(room) } as u32;
+                let cores = if all { room_of_cores } else { next(room_of_cores + 1) };
+                let cores = MilliCpus::from_millis(cores);
+                admission.commit(state, executors, cores).unwrap();
+                held.push((executors, cores));
+            } else {
+                let (executors, cores) = held.swap_remove(next(held.len() as u64) as usize);
+                let counter = counters[next(counters.len() as u64) as usize];
+                assert!(!admission.release(counter, executors, cores));
+            }
+        }
     }
     /// Goal: a version that a batch follows is not reused, whatever the number of changes and of idle handlers. Method:
     /// more handlers than versions; all but one are idle, each with another version pinned if its pin stays set.
@@ -339,7 +485,7 @@ mod tests {
             let commit = || admission.commit(seen, then.0, then.1);
             let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(commit));
             assert_eq!(result.is_err(), cfg!(debug_assertions), "{then:?}");
-            assert!(result.is_err() || result.is_ok_and(|word| word == Err(seen)));
+            assert!(result.is_err() || result.is_ok_and(|state| state == Err(seen)));
             assert_eq!(admission.load(), seen, "{then:?}");
         }
     }

@@ -45,7 +45,7 @@ pub(crate) struct Policy {
     pub(crate) constraint_replaced: bool,
 }
 
-/// What the caps leave, at the time of one load of the admission word.
+/// What the caps leave, at the time of one load of admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Headroom {
     pub(crate) executors: u32,

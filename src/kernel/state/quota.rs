@@ -18,7 +18,7 @@
 //! | handler that plans, reports | [`load`](QuotaWord::load) | Relaxed | nothing: a claim checks again |
 //!
 //! A claim is made before the admission word is changed and given back if that fails; an end releases it before it
-//! changes that word. So during a commit a queue may hold more than its executors.
+//! is released in admission. So during a commit a queue may hold more than its executors.
 
 use super::budget::Budget;
 use crate::limits;
