@@ -69,6 +69,8 @@ pub enum UnstartedEnd {
     Dropped,
     /// It is gone with its host.
     Gone,
+    /// The cluster has rejected it (`TASK_ERROR`): what it is or needs can't be had.
+    Rejected,
     /// It has failed, also if its start has.
     Failed,
 }
@@ -91,7 +93,8 @@ impl UnstartedEnd {
             _ if process.is_some_and(|it| it.is_agent_exhausted) => Some(UnstartedEnd::Dropped),
             // The last that the cluster knows of it: that it ran may be told later, or was told to a former run.
             (_, Reconciliation) => None,
-            (TaskState::Failed | TaskState::Error, _) => Some(UnstartedEnd::Failed),
+            (TaskState::Error, _) => Some(UnstartedEnd::Rejected),
+            (TaskState::Failed, _) => Some(UnstartedEnd::Failed),
             _ => None,
         }
     }
@@ -137,16 +140,28 @@ impl AgentPauses {
     /// Reports about a host and about its tasks may come in any order, as on Mesos. So if a task is gone with a host
     /// that is told neither as running nor as ended yet, it is [undecided](TaskStart::Undecided) until one of these is
     /// told. Until then the ledger doesn't have the host end as idle.
+    ///
+    /// A task that is rejected in a host that it has joined, rather than brought, was never started either: the host
+    /// may have ended unheard, so that its agent has too little for both. Since the task may be at fault itself, that
+    /// is said once of each, and later rejections are its failures: `was_rejected` is `false` at first, is set here,
+    /// and is kept by the framework as long as it has the task.
     #[must_use]
     pub fn start_of(
         &mut self,
         hosts: Option<&mut HostLedger>,
         tag: u64,
         end: Option<UnstartedEnd>,
+        was_rejected: &mut bool,
         now: Timestamp,
     ) -> TaskStart {
         match (end, hosts) {
             (Some(UnstartedEnd::Dropped), _) => TaskStart::Never,
+            (Some(UnstartedEnd::Rejected), Some(hosts)) if hosts.has_joined(tag) => {
+                match std::mem::replace(was_rejected, true) {
+                    true => TaskStart::Possible,
+                    false => TaskStart::Never,
+                }
+            }
             (Some(UnstartedEnd::Gone), Some(hosts)) => self.ends.start_of(hosts, tag, now),
             _ => TaskStart::Possible,
         }
@@ -170,13 +185,15 @@ impl AgentPauses {
     pub fn host_ended(&mut self, hosts: &mut HostLedger, ended: EndedHost<'_>) -> bool {
         let EndedHost { tag, agent_id, end, why, at } = ended;
         let never_ran = hosts.has_run(tag) == Some(false);
-        if never_ran && matches!(end, Some(UnstartedEnd::Failed | UnstartedEnd::Dropped)) {
+        if never_ran && end.is_some_and(|end| end != UnstartedEnd::Gone) {
             self.ends.host_never_ran(tag);
         }
         let was_asked = hosts.remove(tag);
         match end {
             _ if was_asked || !never_ran => {}
-            Some(UnstartedEnd::Failed) => self.host_failed(agent_id, why, at),
+            Some(UnstartedEnd::Failed | UnstartedEnd::Rejected) => {
+                self.host_failed(agent_id, why, at);
+            }
             Some(UnstartedEnd::Dropped) => self.refused(agent_id, why, at),
             Some(UnstartedEnd::Gone) | None => {}
         }

@@ -120,6 +120,8 @@ struct HostMember {
     host: TaskHost,
     /// The tag of the host.
     host_tag: u64,
+    /// The host was there before.
+    has_joined: bool,
     /// Empty before its command is made.
     executor: String,
 }
@@ -293,8 +295,9 @@ impl HostLedger {
                 self.add(tag, host.clone(), offer.agent_id);
             }
             for (_, task) in &members {
-                let (host, executor) = (host.clone(), String::new());
-                self.members.insert(task.tag, HostMember { host, host_tag: tag, executor });
+                let (host, executor, has_joined) = (host.clone(), String::new(), !is_first);
+                let member = HostMember { host, host_tag: tag, has_joined, executor };
+                self.members.insert(task.tag, member);
             }
             if is_first {
                 members.insert(0, (room, self.terms.task(tag)));
@@ -424,6 +427,11 @@ impl HostLedger {
     #[must_use]
     pub fn host_of(&self, tag: u64) -> Option<u64> {
         self.members.get(&tag).map(|member| member.host_tag)
+    }
+
+    /// Whether a task has joined a host that was there before, rather than brought it, until it has left it.
+    pub(super) fn has_joined(&self, tag: u64) -> bool {
+        self.members.get(&tag).is_some_and(|member| member.has_joined)
     }
 
     /// A host was asked to end: no more tasks join it.

@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::host_ledger::HostLedger;
+use super::notice::Notice;
 use crate::time::Timestamp;
 
 /// How long the end of a host is waited for.
@@ -44,6 +45,12 @@ pub struct DecidedTask {
     pub tag: u64,
     /// Nothing of it has run. Otherwise it may have run.
     pub was_never_started: bool,
+}
+
+/// The notice of an end that is told once it is known whether the task had begun. It is in flight until then.
+pub(super) struct KeptEnd {
+    pub(super) at: Timestamp,
+    pub(super) notice: Notice,
 }
 
 /// The tasks that are undecided, and what is known of hosts that have ended. Not more than the tasks in flight, and

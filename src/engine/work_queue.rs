@@ -13,6 +13,7 @@ use super::host_ledger::{HostLedger, HostTerms};
 use super::notice::{Notice, Observer};
 use super::sync::{Mutex, MutexGuard, lock};
 use super::task_chooser::TaskChooser;
+use super::undecided_ends::KeptEnd;
 use super::{Engine, EngineOptions};
 use crate::config::{Config, Placement};
 use crate::error::Error;
@@ -39,6 +40,9 @@ use crate::time::Timestamp;
 /// [executor](TaskEnd::executor). So they do if the cluster [refuses](Notice::Refused) the framework. With an
 /// [exclusion rule](crate::config::ExclusionRule) that excludes agents before that, as the default one does after two
 /// failures, tasks wait for the end of the exclusion instead; what an agent has no room on its disk for counts, too.
+///
+/// A task that the cluster rejects (`TASK_ERROR`) in a host that it has joined waits again, too, but once only: the
+/// host may have ended unheard. A second time, or if it brings its host, it fails.
 ///
 /// Whether a task had begun that is gone with its host is known once the end of the host is told as well. Until then it
 /// counts as in flight. If the agent is lost meanwhile, or if it takes a minute, the task is lost.
@@ -164,18 +168,14 @@ pub(super) struct QueuedTask {
     pub(super) agent_id: String,
     /// How often it was put back because its agent had not started it.
     pub(super) put_back: u32,
+    /// It was put back because it was rejected in a host that it had joined.
+    pub(super) was_rejected: bool,
 }
 
 pub(super) struct LaunchedTask {
     pub(super) tag: u64,
     /// It was seen running, or was to end: however it ends, it isn't put back.
     pub(super) has_own_end: bool,
-}
-
-/// The notice of an end that is told once it is known whether the task had begun. It is in flight until then.
-pub(super) struct KeptEnd {
-    pub(super) at: Timestamp,
-    pub(super) notice: Notice,
 }
 
 impl WorkQueue {
@@ -219,7 +219,8 @@ impl WorkQueue {
             let allowed = "one below 2^63 that no task in the queue has";
             return Err(Error::setting("task's tag", task.tag, allowed));
         }
-        let queued = QueuedTask { task, rank, command, agent_id: String::new(), put_back: 0 };
+        let (agent_id, put_back, was_rejected) = (String::new(), 0, false);
+        let queued = QueuedTask { task, rank, command, agent_id, put_back, was_rejected };
         state.tasks.insert(task.tag, queued);
         state.waiting.insert(rank, &task);
         state.fail_if_refused();
@@ -626,6 +627,11 @@ mod tests {
             self.told(executor, state, change, UpdateReason::Other);
         }
 
+        /// The cluster rejects what was launched as this executor.
+        fn reject(&self, executor: &str) {
+            self.update_as(executor, TaskState::Error, Change::Ended(Fate::Failed));
+        }
+
         /// The end of an executor that is lost for a reason.
         fn update_for(&self, executor: &str, state: TaskState, reason: UpdateReason) {
             self.told(executor, state, Change::Ended(Fate::Lost), reason);
@@ -963,6 +969,82 @@ mod tests {
         assert_eq!((queued.ends.try_iter().count(), queued.tasks()), (0, (1, 0)));
     }
 
+    /// A queue of which a host runs on `S1`, and a task in it, which has the tag 0.
+    fn with_host() -> Queued {
+        let queued = Queued::new(true, false);
+        assert!(queued.push(0, 0, 500));
+        for (_, executor) in queued.offer("S1", 4.0) {
+            queued.update_as(&executor, TaskState::Running, Change::Running);
+        }
+        queued
+    }
+
+    /// Goal: a task that is rejected in a host that it has joined, which may have ended unheard, waits again once,
+    /// while its agent has a pause; a second time it fails, on whatever agent. Method: a task that joins a host and is
+    /// rejected, dropped when it joins it again, and then rejected there or in the host of another agent.
+    #[test]
+    fn what_is_rejected_in_a_host_is_put_back_once() {
+        for last in ["S1", "S2"] {
+            let queued = with_host();
+            assert!(queued.push(2, 0, 500));
+            for (_, executor) in queued.offer("S2", 1.0) {
+                queued.update_as(&executor, TaskState::Running, Change::Running);
+            }
+            assert!(queued.push(1, 0, 500));
+            let placed = queued.offer("S1", 1.0);
+            assert_eq!(placed.iter().map(|(tag, _)| *tag).collect::<Vec<_>>(), [1]);
+            queued.reject(&placed[0].1);
+            queued.reject(&placed[0].1);
+            assert_eq!((queued.ends.try_iter().count(), queued.tasks()), (0, (1, 2)));
+            assert_eq!(queued.queue.counts().put_back, 1);
+            assert_eq!(queued.offer("S1", 1.0), [], "the agent has a pause");
+            queued.sleep(1);
+            let dropped = queued.offer("S1", 1.0)[0].1.clone();
+            queued.update_as(&dropped, TaskState::Dropped, Change::Ended(Fate::Lost));
+            queued.sleep(60);
+            queued.reject(&queued.offer(last, 1.0)[0].1);
+            let told = queued.ends.try_iter().map(|end| (end.task.tag, end.fate, end.message));
+            assert_eq!(told.collect::<Vec<_>>(), [(1, Fate::Failed, "why".to_owned())]);
+            assert_eq!((queued.queue.counts().put_back, queued.tasks()), (2, (0, 2)));
+            assert!(queued.push(1, 0, 500));
+            queued.sleep(60);
+            queued.reject(&queued.offer(last, 1.0)[0].1);
+            assert_eq!(queued.tasks(), (1, 2), "it is another task");
+        }
+    }
+
+    /// Goal: a rejection says that a task never began only if the task has joined a host that was there, has neither
+    /// been told as running nor was to end, and the cluster tells the rejection itself; otherwise the task fails.
+    /// Method: a task without hosts, one that brings its host, one that runs, one that is to end, and one of which it
+    /// is the last that the cluster knows.
+    #[test]
+    fn other_rejections_are_failures() {
+        let fates = |queued: &Queued| {
+            assert_eq!((queued.queue.counts().put_back, queued.tasks().0), (0, 0));
+            queued.ends.try_iter().map(|end| end.fate).collect::<Vec<_>>()
+        };
+        for hosts in [false, true] {
+            let queued = Queued::new(hosts, false);
+            assert!(queued.push(0, 0, 500));
+            let mut placed = queued.offer("S1", 4.0);
+            placed.sort_unstable();
+            queued.reject(&placed[0].1);
+            assert_eq!(fates(&queued), [Fate::Failed], "hosts: {hosts}");
+        }
+        for (before, reason) in [
+            (Some((TaskState::Running, Change::Running)), UpdateReason::Other),
+            (Some((TaskState::Killing, Change::Nothing)), UpdateReason::Other),
+            (None, UpdateReason::Reconciliation),
+        ] {
+            let queued = with_host();
+            assert!(queued.push(1, 0, 500));
+            let executor = queued.offer("S1", 1.0)[0].1.clone();
+            before.iter().for_each(|(state, change)| queued.update_as(&executor, *state, *change));
+            queued.told(&executor, TaskState::Error, Change::Ended(Fate::Failed), reason);
+            assert_eq!(fates(&queued), [Fate::Failed], "{before:?} {reason:?}");
+        }
+    }
+
     /// A report about a host, the tasks in it or their agent.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum HostNews {
@@ -1177,6 +1259,7 @@ mod tests {
         queued.update_as(&placed[1].1, TaskState::Failed, Change::Ended(Fate::Failed));
         assert_eq!((queued.ends.try_iter().count(), queued.tasks()), (0, (1, 0)));
     }
+
     #[derive(Clone, Debug)]
     enum WorkStep {
         Push {
@@ -1196,6 +1279,8 @@ mod tests {
         GiveUp(u8),
         /// The agent says that it has never started it.
         Drop(u8),
+        /// The cluster rejects it.
+        Reject(u8),
         /// It is gone with its host.
         Gone(u8),
         /// A host ends, as one of [`HOST_ENDS`], or is given up.
@@ -1222,6 +1307,7 @@ mod tests {
                 2 => any::<(u8, bool)>().prop_map(|(at, well)| WorkStep::End(at, well)),
                 1 => any::<u8>().prop_map(WorkStep::GiveUp),
                 1 => any::<u8>().prop_map(WorkStep::Drop),
+                1 => any::<u8>().prop_map(WorkStep::Reject),
                 3 => any::<u8>().prop_map(WorkStep::Gone),
                 2 => (any::<u8>(), how).prop_map(|(at, how)| WorkStep::EndHost(at, how)),
                 1 => (0u8..3).prop_map(WorkStep::LoseAgent),
@@ -1247,6 +1333,8 @@ mod tests {
         executor: String,
         /// Its host's place in the list of hosts.
         host: Option<usize>,
+        /// The host was there before.
+        has_joined: bool,
     }
 
     /// A queue beside plain lists of what must be in it.
@@ -1259,6 +1347,8 @@ mod tests {
         /// Executors and agents.
         hosts: Vec<(String, u8, ModelHost)>,
         given_up: Vec<String>,
+        /// The tasks that were put back because they were rejected.
+        rejected: BTreeSet<u64>,
         /// The ends to be received.
         due: Vec<(u64, String, Fate)>,
         put_back: u64,
@@ -1276,12 +1366,14 @@ mod tests {
                 undecided: Vec::new(),
                 hosts: Vec::new(),
                 given_up: Vec::new(),
+                rejected: BTreeSet::new(),
                 due: Vec::new(),
                 put_back: 0,
             }
         }
 
         fn end(&mut self, ModelTask { tag, executor, .. }: ModelTask, fate: Fate) {
+            self.rejected.remove(&tag);
             self.due.push((tag, executor, fate));
         }
 
@@ -1310,12 +1402,14 @@ mod tests {
             let mut placed = self.queued.offer(&format!("S{agent}"), f64::from(cores));
             placed.sort_unstable();
             let hosts = placed.split_off(placed.partition_point(|it| it.0 < WorkQueue::HOST_TAGS));
+            let is_new = !hosts.is_empty();
             let new = hosts.into_iter().map(|(_, host)| (host, agent, ModelHost::Starting));
             self.hosts.extend(new);
             let host = self.hosts.iter().rposition(|(_, its_agent, _)| *its_agent == agent);
+            let has_joined = host.is_some() && !is_new;
             for (tag, executor) in placed {
                 assert!(self.waiting.remove(&tag), "{tag} didn't wait");
-                self.in_flight.push(ModelTask { tag, executor, host });
+                self.in_flight.push(ModelTask { tag, executor, host, has_joined });
             }
         }
 
@@ -1385,7 +1479,9 @@ mod tests {
                     self.waiting.extend((!is_there).then_some(tag));
                 }
                 WorkStep::Remove(tag) => {
-                    assert_eq!(self.queued.queue.remove(tag), self.waiting.remove(&tag));
+                    let was_waiting = self.waiting.remove(&tag);
+                    assert_eq!(self.queued.queue.remove(tag), was_waiting);
+                    let _was_rejected = was_waiting && self.rejected.remove(&tag);
                 }
                 WorkStep::Offer { agent, cores } => self.offer(agent, cores),
                 WorkStep::Run(at) => {
@@ -1417,6 +1513,7 @@ mod tests {
                 WorkStep::End(at, _)
                 | WorkStep::GiveUp(at)
                 | WorkStep::Drop(at)
+                | WorkStep::Reject(at)
                 | WorkStep::Gone(at) => {
                     let Some(task) = self.land(at) else { return };
                     self.end_task(task, &step);
@@ -1439,6 +1536,13 @@ mod tests {
                         self.queued.update_as(&executor, TaskState::Dropped, lost);
                     }
                     self.put_back(&task);
+                }
+                WorkStep::Reject(_) => {
+                    (0..2).for_each(|_| self.queued.reject(&executor));
+                    match task.has_joined && self.rejected.insert(task.tag) {
+                        true => self.put_back(&task),
+                        false => self.end(task, Fate::Failed),
+                    }
                 }
                 WorkStep::End(_, well) => {
                     let fate = if *well { Fate::Finished } else { Fate::Failed };
@@ -1470,9 +1574,10 @@ mod tests {
 
     proptest! {
         /// Goal: each attempt has one end, which is received once, or was put back and counted; a task waits, is in
-        /// flight or isn't in the queue, as a plain list of tasks says; one that was never started waits again, and of
-        /// one that is gone with its host, the host says whether it was, and isn't ended as idle before; what is said
-        /// of an attempt that was given up says nothing of later ones.
+        /// flight or isn't in the queue, as a plain list of tasks says; one that was never started waits again, one
+        /// that is rejected in a host that was there does so once, and of one that is gone with its host, the host says
+        /// whether it was started, and isn't ended as idle before; what is said of an attempt that was given up says
+        /// nothing of later ones.
         /// Method: random pushes, offers, ends and losses of tasks and hosts in any order, with hosts and without, with
         /// a cap and without; in the end all that waits starts.
         #[test]

@@ -2,8 +2,8 @@
 
 use super::agent_pauses::{EndedHost, UnstartedEnd};
 use super::notice::Notice;
-use super::undecided_ends::{DecidedTask, TaskStart};
-use super::work_queue::{KeptEnd, QueuedTask, TaskEnd, WorkState};
+use super::undecided_ends::{DecidedTask, KeptEnd, TaskStart};
+use super::work_queue::{QueuedTask, TaskEnd, WorkState};
 use crate::kernel::{Change, Task};
 use crate::status::{Fate, TaskState};
 use crate::time::Timestamp;
@@ -125,7 +125,9 @@ impl WorkState {
         if self.kept.contains_key(&tag) {
             return StartNews::Untold;
         }
-        match self.pauses.start_of(self.hosts.as_mut(), tag, end, at) {
+        let Some(queued) = self.tasks.get_mut(&tag) else { return StartNews::Nothing };
+        let (hosts, was_rejected) = (self.hosts.as_mut(), &mut queued.was_rejected);
+        match self.pauses.start_of(hosts, tag, end, was_rejected, at) {
             TaskStart::Possible => StartNews::Nothing,
             TaskStart::Undecided => {
                 self.kept.insert(tag, KeptEnd { at, notice: notice.clone() });

@@ -10,7 +10,7 @@ use offermill::choosers::Chooser;
 use offermill::config::Placement;
 use offermill::engine::{AgentPauses, AgentSurvey, HostLedger, HostTerms};
 use offermill::launch::{CommandForm, Setup};
-use offermill::{ProcessExit, ResourceSums, Task, Timestamp};
+use offermill::{ResourceSums, Task, Timestamp};
 
 use crate::model::end_cause::EndCause;
 use crate::model::executor::{ExecutorRecord, ExecutorState};
@@ -18,7 +18,7 @@ use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
 use crate::tasks::demand::QueueDemand;
 use crate::tasks::order::TaskList;
 use crate::tasks::ready::ReadyTasks;
-use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult};
+use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult, exit_code};
 use crate::tasks::run_queues::RunQueues;
 use crate::tasks::task::TaskSpec;
 use crate::text::clock::rfc3339;
@@ -88,6 +88,8 @@ pub(super) struct TaskProgress {
     /// How many attempts failed in this run.
     failures: u32,
     losses: u32,
+    /// It was put back because it was rejected in a host that it had joined.
+    pub(super) was_rejected: bool,
     pub(super) agent_id: String,
     pub(super) host: String,
     pub(super) executor: String,
@@ -488,15 +490,6 @@ fn is_lost(record: &ExecutorRecord) -> bool {
         || record.cause.is_some_and(|cause| by_cluster.contains(&cause))
 }
 
-/// The exit code of a process; of one that a signal has ended, 128 and the signal's number, as in a shell.
-fn exit_code(exit: ProcessExit) -> Option<i32> {
-    match exit {
-        ProcessExit::Code(code) => Some(code),
-        ProcessExit::Signal(signal) => Some(128 + signal),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -732,6 +725,48 @@ mod tests {
             "what tasks are told of their hosts says less"
         );
         assert_eq!((queue.counts().failed, queue.counts().retried), (1, 0));
+    }
+
+    /// Goal: a task that is rejected in a host that it has joined, which may have ended unheard, is put back once, and
+    /// that is no failure; further times, and if it brings its host, it is one. Method: a task with one retry that is
+    /// rejected whenever it joins the host of another task; one that is rejected with its host.
+    #[test]
+    fn what_is_rejected_in_a_host_is_put_back_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue_of(folder.path(), Some(host_terms()), &["true", "true"]);
+        let rejected = |queue: &TaskQueue, tag, at| {
+            queue.placed(&tagged("t", tag, ExecutorState::Starting));
+            let record = tagged("t", tag, ExecutorState::Failed);
+            let unstarted = Some(UnstartedEnd::Rejected);
+            let events = queue.ended(&ExecutorRecord { unstarted, changed_at: at, ..record }, None);
+            events.iter().map(|event| event.what).collect::<Vec<_>>()
+        };
+        assert_eq!(pick(&queue), [2, 0], "the host and the first task");
+        host_runs(&queue, "h", 2);
+        ended_in(&queue, 0);
+        let mut now = Timestamp::ORIGIN;
+        for (expected, failed, retried) in [
+            (TaskChange::NotStarted, 0, 0),
+            (TaskChange::Retried, 0, 1),
+            (TaskChange::Failed, 1, 1),
+        ] {
+            assert_eq!(pick_at(&queue, now), [1]);
+            assert_eq!(rejected(&queue, 1, now), [expected]);
+            let counts = queue.counts();
+            assert_eq!((counts.failed, counts.retried, counts.running), (failed, retried, 0));
+            let results = std::fs::read_to_string(folder.path().join("results")).unwrap();
+            let state = format!(r#""state":"{}""#, expected.as_str());
+            assert!(results.lines().next_back().unwrap().contains(&state), "{results}");
+            if expected == TaskChange::NotStarted {
+                assert_eq!(pick_at(&queue, now), [] as [u64; 0], "the agent has a pause");
+            }
+            now = now.plus(Duration::from_secs(1));
+        }
+
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue_in(folder.path(), Some(host_terms()));
+        assert_eq!(pick(&queue), [1, 0], "the host and the task");
+        assert_eq!(rejected(&queue, 0, Timestamp::ORIGIN), [TaskChange::Retried]);
     }
 
     /// A report about a host, a task in it or their agent.

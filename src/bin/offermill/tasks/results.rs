@@ -9,6 +9,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileTypeExt;
 
+use offermill::ProcessExit;
 use offermill::private_files::lock_with_retry;
 use serde::{Deserialize, Serialize};
 
@@ -184,6 +185,15 @@ fn read_results(
         whole += read as u64;
         let TaskResult { id, state, attempts, fingerprint, .. } = result;
         former.insert(id, FormerResult { state, attempts, fingerprint });
+    }
+}
+
+/// The exit code of a process; of one that a signal has ended, 128 and the signal's number, as in a shell.
+pub(super) fn exit_code(exit: ProcessExit) -> Option<i32> {
+    match exit {
+        ProcessExit::Code(code) => Some(code),
+        ProcessExit::Signal(signal) => Some(128 + signal),
+        _ => None,
     }
 }
 

@@ -73,7 +73,8 @@ impl TaskQueue {
             return None;
         }
         let (hosts, tag, now) = (state.hosts.as_mut(), number.into(), record.changed_at);
-        match state.pauses.start_of(hosts, tag, record.unstarted, now) {
+        let was_rejected = &mut state.progress[number as usize].was_rejected;
+        match state.pauses.start_of(hosts, tag, record.unstarted, was_rejected, now) {
             TaskStart::Possible => None,
             TaskStart::Never => Some(self.put_back_unstarted(state, number, record)),
             TaskStart::Undecided => {
