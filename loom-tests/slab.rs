@@ -1,27 +1,16 @@
 //! The lists of free cells: each cell is claimed by one thread.
 
 use loom::sync::Arc;
-use loom::sync::atomic::AtomicU32;
 use loom::thread;
 
 use super::{explore, race};
 use crate::kernel::state::slab::{Slab, SlabCell};
 
-#[derive(Debug)]
-struct Plain(AtomicU32);
-
-impl Default for Plain {
-    fn default() -> Plain {
-        Plain(AtomicU32::new(0))
-    }
-}
+#[derive(Debug, Default)]
+struct Plain;
 
 impl SlabCell for Plain {
     type Hint = ();
-
-    fn next_free(&self) -> &AtomicU32 {
-        &self.0
-    }
 }
 
 fn claim(slab: &Slab<Plain>) -> u32 {

@@ -21,6 +21,8 @@ pub(crate) struct Writes {
     pub(crate) words: u64,
     /// Hints of executors' agents, 32 of which share a line.
     pub(crate) hints: u64,
+    /// Links of executors' cells, 16 of which share a line.
+    pub(crate) links: u64,
     /// Counters in the handler's own lines, which no other thread writes.
     pub(crate) own: u64,
 }
@@ -35,6 +37,7 @@ pub(crate) const DECLINED: Writes = Writes {
     executors: 0,
     words: 0,
     hints: 0,
+    links: 0,
     own: 4,
 };
 
@@ -48,9 +51,11 @@ pub(crate) const fn launched(agents: u64, executors: u64) -> Writes {
         stack: 1,
         agents,
         executors,
-        // The stack that it goes back to, six words of what it holds, the state, and the state again.
-        words: 8 * executors,
+        // Six words of what it holds, the state, and the state again.
+        words: 7 * executors,
         hints: executors,
+        // The stack that it goes back to.
+        links: executors,
         // Batches, offers, accepts, executors, and when they came.
         own: 5,
     }
@@ -64,14 +69,16 @@ pub(crate) const ENDED: Writes = Writes {
     stack: 1,
     agents: 1,
     executors: 1,
-    // The state, how it ended wiped out, and the next free cell.
-    words: 3,
+    // The state, and how it ended wiped out.
+    words: 2,
     hints: 0,
+    // The next free cell.
+    links: 1,
     own: 0,
 };
 
 /// An update by an updater that ends an executor: the first of 64 whose cells it frees together with the last one.
-pub(crate) const ENDED_BY_UPDATER: Writes = Writes { stack: 0, words: 2, ..ENDED };
+pub(crate) const ENDED_BY_UPDATER: Writes = Writes { stack: 0, links: 0, ..ENDED };
 
 /// The number of updaters that have a counter of their own.
 pub(crate) const OWN_COUNTERS: u64 = 3;
@@ -89,8 +96,9 @@ pub(crate) const fn ended(executors: u64) -> Writes {
         stack: settled,
         agents: executors,
         executors,
-        words: 3 * executors,
+        words: 2 * executors,
         hints: 0,
+        links: executors,
         own: 0,
     }
 }
@@ -105,5 +113,6 @@ pub(crate) const RUNNING: Writes = Writes {
     executors: 1,
     words: 1,
     hints: 0,
+    links: 0,
     own: 0,
 };

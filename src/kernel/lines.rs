@@ -7,6 +7,7 @@
 //! | all that launch, or end, executors whose numbers are in the same page, with plain ids | [`SharedWord::Numbers`] |
 //! | the handlers that prefer the same stack, and threads that end what they launched | [`SharedWord::Stack`] |
 //! | handlers that launch executors in neighbouring cells; 32 hints share a line | [`SharedWord::Hints`] |
+//! | the same, and threads that free such cells; 16 links share a line | [`SharedWord::Links`] |
 //! | those that use the same agent or executor at the same time | [`SharedWord::Agent`], [`SharedWord::Executor`] |
 //! | one handler alone | [`SharedWord::Own`] |
 
@@ -50,6 +51,8 @@ pub(crate) enum SharedWord {
     Executor,
     /// The agents of executors, apart from their cells. Which of them share a line depends on the allocator.
     Hints,
+    /// The links of executors' cells, apart from them; 16 share a line.
+    Links,
     /// What is recorded of agents' offers, apart from their cells.
     Offered,
     /// The counters and near misses of a handler, by its position among the handlers given.
@@ -68,7 +71,7 @@ pub(crate) enum SharedWord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) writes: u64,
-    /// The number of different lines among them. A handler's own lines count as one, and so do those of hints.
+    /// The number of different lines among them. A handler's own lines count as one, and so do those of hints and links.
     pub(crate) lines: u64,
 }
 
@@ -123,6 +126,7 @@ impl WordAddresses {
         self.add(SharedWord::Grown, cell_count);
         core.executors.iter().for_each(|(_, cell)| self.add(SharedWord::Executor, cell));
         core.executors.hints().for_each(|hint| self.add(SharedWord::Hints, hint));
+        core.executors.links().for_each(|link| self.add(SharedWord::Links, link));
         let (cells, by_id, next_generation) = core.agents.words();
         let (heads, cell_count) = cells.words();
         heads.for_each(|head| self.add(SharedWord::AgentSlab, head));
@@ -158,7 +162,10 @@ impl WordAddresses {
     /// Sums up writes by kind of word.
     pub(crate) fn count(&self, writes: &[Write]) -> BTreeMap<SharedWord, Count> {
         let line = |write: &Write| match self.word(write.address) {
-            word @ (SharedWord::Own(_) | SharedWord::Hints | SharedWord::Offered) => (word, 0),
+            word @ (SharedWord::Own(_)
+            | SharedWord::Hints
+            | SharedWord::Links
+            | SharedWord::Offered) => (word, 0),
             word => (word, write.address / LINE),
         };
         let mut touched: Vec<(SharedWord, usize)> = writes.iter().map(line).collect();

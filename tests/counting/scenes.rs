@@ -182,6 +182,7 @@ pub(super) fn expected(writes: Writes) -> Counts {
     put(&mut counts, SharedWord::Agent, writes.agents, writes.agents);
     put(&mut counts, SharedWord::Executor, writes.words, writes.executors);
     put(&mut counts, SharedWord::Hints, writes.hints, 1);
+    put(&mut counts, SharedWord::Links, writes.links, 1);
     put(&mut counts, SharedWord::Own(0), writes.own, 1);
     counts
 }

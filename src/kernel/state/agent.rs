@@ -71,7 +71,6 @@ pub(crate) struct AgentCell {
     /// The fingerprint of what the agent offered last, or [`NOT_RECORDED`]. A hint without ordering; see
     /// [`offered`](super::offered).
     offered: AtomicU32,
-    next_free: AtomicU32,
     cold: Mutex<ColdFields>,
 }
 
@@ -98,7 +97,6 @@ impl Default for AgentCell {
             seen: AtomicU32::new(0),
             failed: AtomicU32::new(0),
             offered: AtomicU32::new(NOT_RECORDED),
-            next_free: AtomicU32::new(0),
             cold: Mutex::new(ColdFields::default()),
         }
     }
@@ -106,10 +104,6 @@ impl Default for AgentCell {
 
 impl SlabCell for AgentCell {
     type Hint = OfferedCell;
-
-    fn next_free(&self) -> &AtomicU32 {
-        &self.next_free
-    }
 }
 
 impl AgentCell {

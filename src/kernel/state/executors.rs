@@ -74,7 +74,6 @@ pub(crate) struct ExecutorCell {
     given_up_at: AbsenceClock,
     pub(crate) binding: AgentBinding,
     gpus: AtomicU32,
-    next_free: AtomicU32,
 }
 
 impl Default for ExecutorCell {
@@ -88,17 +87,12 @@ impl Default for ExecutorCell {
             given_up_at: AbsenceClock::new(),
             binding: AgentBinding::new(),
             gpus: AtomicU32::new(0),
-            next_free: AtomicU32::new(0),
         }
     }
 }
 
 impl SlabCell for ExecutorCell {
     type Hint = AgentHint;
-
-    fn next_free(&self) -> &AtomicU32 {
-        &self.next_free
-    }
 
     /// Clears how the executor ended. A vacant cell that still has a fate is one that was kept.
     fn reset(&self) {

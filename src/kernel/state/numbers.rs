@@ -54,7 +54,6 @@ const NONE: u32 = u32::MAX;
 struct Retirement {
     /// How many of the page's numbers, or of the pages below, are retired.
     retired: AtomicU32,
-    next_free: AtomicU32,
 }
 
 /// A page: the indices of cells, or of pages below.
@@ -68,7 +67,7 @@ impl Default for Page {
     fn default() -> Page {
         Page {
             entries: std::array::from_fn(|_| AtomicU32::new(NONE)),
-            retirement: Retirement { retired: AtomicU32::new(0), next_free: AtomicU32::new(0) },
+            retirement: Retirement { retired: AtomicU32::new(0) },
         }
     }
 }
@@ -78,10 +77,6 @@ impl SlabCell for Page {
 
     /// Four bytes an entry, and the line of the retirement.
     const LINES_BITS: u32 = PAGE_BITS.saturating_sub(3);
-
-    fn next_free(&self) -> &AtomicU32 {
-        &self.retirement.next_free
-    }
 
     fn reset(&self) {
         // Relaxed: all threads that have used the page were counted, and the free list publishes it.

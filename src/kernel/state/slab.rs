@@ -6,7 +6,8 @@
 //! reused and never deallocated: the table is as large as the most cells that were in use at a time, plus at most one
 //! segment.
 //!
-//! Free cells form stacks, linked through the cells themselves. There are several stacks, each on its own cache line. A
+//! Free cells form stacks, linked through words beside the cells, 16 to a cache line: whoever goes down a stack waits for
+//! each link before the next one, and so for as few lines as possible. There are several stacks, each on its own line. A
 //! claim names the stack that it prefers, and the cells that it gets return there, so that threads with different
 //! preferences don't contend. A claim takes all it needs from a stack at once, and tries the other stacks before the
 //! table grows.
@@ -15,8 +16,8 @@
 //! |---|---|---|---|---|
 //! | `head` of a stack | any that frees a cell | push: compare-exchange | Release | `claim` |
 //! | `head` of a stack | handler | claim: compare-exchange | Acquire | pushes: the cells' last users are done |
-//! | `next` of a free cell | the thread that frees it | store | Relaxed | published by `head` |
-//! | `next` of a claimed cell | the thread that claimed it | store: its stack | Relaxed | published by what publishes the cell's use |
+//! | `link` of a free cell | the thread that frees it | store | Relaxed | published by `head` |
+//! | `link` of a claimed cell | the thread that claimed it | store: its stack | Relaxed | published by what publishes the cell's use |
 //! | `cell_count` | handler | compare-exchange | Relaxed | nothing: the numbers are unique |
 //! | `next_stack` | a new handler | fetch-add | Relaxed | nothing: a preference |
 //!
@@ -33,7 +34,7 @@ use std::fmt;
 
 use crossbeam_utils::CachePadded;
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering, UntrackedOnceLock};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, UntrackedOnceLock, prefetch};
 
 /// The length of the first segment in lines, as a power of two.
 const FIRST_BITS: u32 = crate::sync::SLAB_FIRST_BITS;
@@ -50,7 +51,7 @@ const STACKS: usize = if cfg!(all(loom, test)) { 2 } else { 8 };
 const NONE: u32 = u32::MAX;
 const TAG_ONE: u64 = 1 << 32;
 
-/// A cell that can be linked into a list of free ones.
+/// A cell of a slab.
 pub(crate) trait SlabCell: Default {
     /// What is kept of a cell in an array of its own, so that a search through all cells reads little memory; `()` if
     /// there is nothing.
@@ -59,18 +60,16 @@ pub(crate) trait SlabCell: Default {
     /// The size of a cell in cache lines, as a power of two, rounded up.
     const LINES_BITS: u32 = 0;
 
-    /// The word for the index of the next free cell or, while the cell is in use, the stack that it returns to. Only
-    /// the slab may use it.
-    fn next_free(&self) -> &AtomicU32;
-
     /// Called before the cell is freed: clears what its last user left.
     fn reset(&self) {}
 }
 
-/// The cells of a segment and, at the same offsets, their hints.
+/// The cells of a segment and, at the same offsets, their hints and links.
 struct Cells<T: SlabCell> {
     cells: Box<[T]>,
     hints: Box<[T::Hint]>,
+    /// The index of the next free cell or, while the cell is in use, the stack that it returns to.
+    links: Box<[AtomicU32]>,
 }
 
 type Segment<T> = UntrackedOnceLock<Cells<T>>;
@@ -84,9 +83,10 @@ pub(crate) struct SlabCursor<'a, T: SlabCell> {
     first: u32,
     cells: &'a [T],
     hints: &'a [T::Hint],
+    links: &'a [AtomicU32],
 }
 
-/// Cells that are to be freed to one stack, linked through the cells themselves. Only the slab reads them.
+/// Cells that are to be freed to one stack, linked as there. Only the slab reads them.
 #[derive(Debug)]
 pub(crate) struct FreedChain {
     stack: u32,
@@ -148,10 +148,17 @@ impl<T: SlabCell> Slab<T> {
         Some((segment.cells.get(offset)?, segment.hints.get(offset)?))
     }
 
+    /// The link of the cell at `index`, if its segment is allocated.
+    #[inline]
+    fn link(&self, index: u32) -> Option<&AtomicU32> {
+        let (segment, offset) = place::<T>(index);
+        self.segment(segment)?.links.get(offset)
+    }
+
     /// For finding and claiming several cells.
     #[inline]
     pub(crate) fn cursor(&self) -> SlabCursor<'_, T> {
-        SlabCursor { slab: self, first: 0, cells: &[], hints: &[] }
+        SlabCursor { slab: self, first: 0, cells: &[], hints: &[], links: &[] }
     }
 
     fn segment(&self, segment: usize) -> Option<&Cells<T>> {
@@ -171,7 +178,7 @@ impl<T: SlabCell> Slab<T> {
         let cell_count = self.cell_count.load(Ordering::Relaxed);
         let last = place::<T>(cell_count.saturating_sub(1)).0;
         let segments = (0..=last).filter_map(|segment| Some((segment, self.segment(segment)?)));
-        let found = segments.flat_map(move |(segment, Cells { cells, hints })| {
+        let found = segments.flat_map(move |(segment, Cells { cells, hints, .. })| {
             let hints = hints.iter().enumerate().filter(move |(_, hint)| is_wanted(hint));
             hints.filter_map(move |(at, _)| Some((first::<T>(segment) + at as u32, cells.get(at)?)))
         });
@@ -202,6 +209,13 @@ impl<T: SlabCell> Slab<T> {
     #[cfg(all(counting, test))]
     pub(crate) fn segments(&self) -> &impl Sized {
         &self.segments
+    }
+
+    /// The links of all cells, in use or not.
+    #[cfg(all(counting, test))]
+    pub(crate) fn links(&self) -> impl Iterator<Item = &AtomicU32> {
+        let segments = (0..).map_while(|segment| self.segment(segment));
+        segments.flat_map(|segment| &segment.links)
     }
 
     /// The hints of all cells, in use or not.
@@ -253,9 +267,9 @@ impl<T: SlabCell> Slab<T> {
     #[inline]
     pub(crate) fn free_cell(&self, cell: &T, index: u32) {
         cell.reset();
+        let Some(link) = self.link(index) else { return };
         // Relaxed: written by the thread that claimed the cell.
-        let stack = cell.next_free().load(Ordering::Relaxed);
-        self.push(stack, cell, index);
+        self.push(link.load(Ordering::Relaxed), link, index);
     }
 
     /// Frees cells, each to its stack. Successive cells of one stack are pushed together; the last one ends up on top.
@@ -272,14 +286,15 @@ impl<T: SlabCell> Slab<T> {
     #[inline]
     pub(crate) fn chain_cell(&self, cell: &T, index: u32, chain: &mut FreedChain) {
         cell.reset();
+        let Some(link) = self.link(index) else { return };
         // Relaxed: written by the thread that claimed the cell.
-        let stack = cell.next_free().load(Ordering::Relaxed);
+        let stack = link.load(Ordering::Relaxed);
         if chain.len > 0 && chain.stack != stack {
             self.free_chain(chain);
         }
         if chain.len > 0 {
             // Relaxed: the exchange in `push` publishes it.
-            cell.next_free().store(chain.top, Ordering::Relaxed);
+            link.store(chain.top, Ordering::Relaxed);
         } else {
             (chain.stack, chain.bottom) = (stack, index);
         }
@@ -291,20 +306,20 @@ impl<T: SlabCell> Slab<T> {
     pub(crate) fn free_chain(&self, chain: &mut FreedChain) {
         let FreedChain { stack, bottom, top, len } = std::mem::replace(chain, FreedChain::EMPTY);
         if len > 0
-            && let Some(bottom) = self.get(bottom)
+            && let Some(bottom) = self.link(bottom)
         {
             self.push(stack, bottom, top);
         }
     }
 
-    /// Pushes a chain of cells onto a stack; `bottom` is the lowest of them.
+    /// Pushes a chain of cells onto a stack; `bottom` is the link of the lowest of them.
     #[inline]
-    fn push(&self, stack: u32, bottom: &T, top: u32) {
+    fn push(&self, stack: u32, bottom: &AtomicU32, top: u32) {
         let head = &self.heads[stack as usize % STACKS];
         let mut word = head.load(Ordering::Relaxed);
         loop {
             // Relaxed: the exchange below publishes it.
-            bottom.next_free().store(word as u32, Ordering::Relaxed);
+            bottom.store(word as u32, Ordering::Relaxed);
             let next = (word & !u64::from(NONE)).wrapping_add(TAG_ONE) | u64::from(top);
             // Release: pairs with the Acquire in `SlabCursor::pop`.
             match head.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed) {
@@ -348,11 +363,11 @@ impl<T: SlabCell> Slab<T> {
             }
         };
         if let Some(place) = place {
+            let length = length::<T>(segment);
             place.get_or_init(|| Cells {
-                cells: std::iter::repeat_with(T::default).take(length::<T>(segment)).collect(),
-                hints: std::iter::repeat_with(T::Hint::default)
-                    .take(length::<T>(segment))
-                    .collect(),
+                cells: std::iter::repeat_with(T::default).take(length).collect(),
+                hints: std::iter::repeat_with(T::Hint::default).take(length).collect(),
+                links: std::iter::repeat_with(|| AtomicU32::new(0)).take(length).collect(),
             });
         }
     }
@@ -364,7 +379,10 @@ impl<'a, T: SlabCell> SlabCursor<'a, T> {
     pub(crate) fn get(&mut self, index: u32) -> Option<&'a T> {
         match self.cells.get(self.offset(index)) {
             Some(cell) => Some(cell),
-            None => self.find(index).map(|(cell, _)| cell),
+            None => {
+                let offset = self.find(index)?;
+                self.cells.get(offset)
+            }
         }
     }
 
@@ -374,7 +392,23 @@ impl<'a, T: SlabCell> SlabCursor<'a, T> {
         let offset = self.offset(index);
         match (self.cells.get(offset), self.hints.get(offset)) {
             (Some(cell), Some(hint)) => Some((cell, hint)),
-            _ => self.find(index),
+            _ => {
+                let offset = self.find(index)?;
+                Some((self.cells.get(offset)?, self.hints.get(offset)?))
+            }
+        }
+    }
+
+    /// Returns the cell at `index` and its link, if their segment is allocated.
+    #[inline]
+    fn get_with_link(&mut self, index: u32) -> Option<(&'a T, &'a AtomicU32)> {
+        let offset = self.offset(index);
+        match (self.cells.get(offset), self.links.get(offset)) {
+            (Some(cell), Some(link)) => Some((cell, link)),
+            _ => {
+                let offset = self.find(index)?;
+                Some((self.cells.get(offset)?, self.links.get(offset)?))
+            }
         }
     }
 
@@ -391,9 +425,13 @@ impl<'a, T: SlabCell> SlabCursor<'a, T> {
         let fresh = if missing == 0 { Some(0..0) } else { self.slab.grow(missing) };
         let whole = fresh.is_some();
         indices.extend(fresh.unwrap_or_default());
-        for cell in indices[start..].iter().filter_map(|index| self.get(*index)) {
-            // Relaxed: a thread that frees the cell has seen it in use.
-            cell.next_free().store(stack, Ordering::Relaxed);
+        for index in &indices[start..] {
+            if let Some((cell, link)) = self.get_with_link(*index) {
+                // Relaxed: a thread that frees the cell has seen it in use.
+                link.store(stack, Ordering::Relaxed);
+                // It will be written soon.
+                prefetch(cell);
+            }
         }
         if !whole {
             indices.drain(start..).for_each(|index| self.slab.free(index));
@@ -406,15 +444,15 @@ impl<'a, T: SlabCell> SlabCursor<'a, T> {
     fn pop(&mut self, head: &AtomicU64, wanted: usize, indices: &mut Vec<u32>) -> bool {
         let start = indices.len();
         let mut most = wanted - start;
-        // Acquire: pairs with the Release in `push`, for the cells' `next` and for their last users' accesses.
+        // Acquire: pairs with the Release in `push`, for the cells' links and for their last users' accesses.
         let mut word = head.load(Ordering::Acquire);
         loop {
             let mut below = word as u32;
             while below != NONE && indices.len() - start < most {
                 // If cells were reused meanwhile, this may be any number; then the exchange fails.
-                let Some(cell) = self.get(below) else { break };
+                let Some((_, link)) = self.get_with_link(below) else { break };
                 indices.push(below);
-                below = cell.next_free().load(Ordering::Relaxed);
+                below = link.load(Ordering::Relaxed);
             }
             if indices.len() == start {
                 return false;
@@ -435,12 +473,14 @@ impl<'a, T: SlabCell> SlabCursor<'a, T> {
         index.wrapping_sub(self.first) as usize
     }
 
+    /// Looks into the segment of a cell from now on, if that is allocated. Returns where the cell is there.
     #[inline(never)]
-    fn find(&mut self, index: u32) -> Option<(&'a T, &'a T::Hint)> {
+    fn find(&mut self, index: u32) -> Option<usize> {
         let (segment, offset) = place::<T>(index);
-        let found = self.slab.segment(segment)?;
-        (self.first, self.cells, self.hints) = (first::<T>(segment), &found.cells, &found.hints);
-        Some((self.cells.get(offset)?, self.hints.get(offset)?))
+        let Cells { cells, hints, links } = self.slab.segment(segment)?;
+        (self.first, self.cells, self.hints, self.links) =
+            (first::<T>(segment), cells, hints, links);
+        Some(offset)
     }
 }
 
@@ -489,14 +529,10 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Plain(AtomicU32);
+    struct Plain;
 
     impl SlabCell for Plain {
         type Hint = ();
-
-        fn next_free(&self) -> &AtomicU32 {
-            &self.0
-        }
     }
 
     /// Goal: the next segment is allocated before it is needed. Method: claim cells one by one and call `grow_ahead`
@@ -529,15 +565,11 @@ mod tests {
 
     /// A cell of more than 16 lines.
     #[derive(Default)]
-    struct Large(AtomicU32);
+    struct Large;
 
     impl SlabCell for Large {
         type Hint = ();
         const LINES_BITS: u32 = 5;
-
-        fn next_free(&self) -> &AtomicU32 {
-            &self.0
-        }
     }
 
     fn walk<T: SlabCell>(cells: u32) {
