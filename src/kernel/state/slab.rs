@@ -148,7 +148,15 @@ impl<T: SlabCell> Slab<T> {
         Some((segment.cells.get(offset)?, segment.hints.get(offset)?))
     }
 
-    /// The link of the cell at `index`, if its segment is allocated.
+    /// Returns the cell at `index` and its link, if their segment is allocated.
+    #[inline]
+    fn get_with_link(&self, index: u32) -> Option<(&T, &AtomicU32)> {
+        let (segment, offset) = place::<T>(index);
+        let segment = self.segment(segment)?;
+        Some((segment.cells.get(offset)?, segment.links.get(offset)?))
+    }
+
+    /// The link of the cell at `index`, likewise.
     #[inline]
     fn link(&self, index: u32) -> Option<&AtomicU32> {
         let (segment, offset) = place::<T>(index);
@@ -275,8 +283,10 @@ impl<T: SlabCell> Slab<T> {
     /// Frees cells, each to its stack. Successive cells of one stack are pushed together; the last one ends up on top.
     pub(crate) fn free_all(&self, indices: &[u32]) {
         let mut chain = FreedChain::EMPTY;
-        for (cell, index) in indices.iter().filter_map(|index| Some((self.get(*index)?, *index))) {
-            self.chain_cell(cell, index, &mut chain);
+        for index in indices {
+            if let Some((cell, link)) = self.get_with_link(*index) {
+                self.chain_linked(cell, link, *index, &mut chain);
+            }
         }
         self.free_chain(&mut chain);
     }
@@ -285,8 +295,15 @@ impl<T: SlabCell> Slab<T> {
     /// chain first, if the cell returns to another stack.
     #[inline]
     pub(crate) fn chain_cell(&self, cell: &T, index: u32, chain: &mut FreedChain) {
+        if let Some(link) = self.link(index) {
+            self.chain_linked(cell, link, index, chain);
+        }
+    }
+
+    /// [`Slab::chain_cell`] of a cell with this link.
+    #[inline]
+    fn chain_linked(&self, cell: &T, link: &AtomicU32, index: u32, chain: &mut FreedChain) {
         cell.reset();
-        let Some(link) = self.link(index) else { return };
         // Relaxed: written by the thread that claimed the cell.
         let stack = link.load(Ordering::Relaxed);
         if chain.len > 0 && chain.stack != stack {
