@@ -71,7 +71,8 @@ pub(crate) enum SharedWord {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) writes: u64,
-    /// The number of different lines among them. A handler's own lines count as one, and so do those of hints and links.
+    /// The number of different lines among them. A handler's own lines count as one, and so do those of hints and of
+    /// links.
     pub(crate) lines: u64,
 }
 

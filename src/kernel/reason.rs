@@ -28,6 +28,18 @@ impl Decline {
         Decline { offer, reason, refuse }
     }
 
+    /// The decline of an offer that is refused for as long as the reason says. Always inlined: a reason is large, and
+    /// would be copied for a call.
+    #[inline(always)]
+    pub(in crate::kernel) fn at(
+        offer: u32,
+        reason: Reason,
+        refuse: &RefuseDurations,
+        now: Timestamp,
+    ) -> Decline {
+        Decline { offer, reason, refuse: reason.refuse(refuse, now) }
+    }
+
     /// The declines of all offers of a batch, which are `offers`, for one reason.
     #[inline(always)]
     pub(in crate::kernel) fn all(

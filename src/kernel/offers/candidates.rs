@@ -327,29 +327,24 @@ impl CandidateSet {
                 let rest = &offers[position as usize..];
                 agent_cache.locate(&rest[..rest.len().min(LOCATED_AHEAD)], agents);
             }
-            let mut decline = |reason: Reason| {
-                declines.push(Decline {
-                    offer: position,
-                    reason,
-                    refuse: reason.refuse(refuse, now),
-                });
-            };
             if offer.id.is_empty() || offer.agent_id.is_empty() {
                 if offer.is_late() {
                     self.list.push(Candidate::late(offer, position, &policy.config));
                 } else {
-                    decline(Reason::Malformed);
+                    declines.push(Decline::at(position, Reason::Malformed, refuse, now));
                 }
                 continue;
             }
             let (at, cached) = agent_cache.entry(ahead, offer.agent_id, now);
             if let Err(unmet) = constraint.check_with(&mut cached.memo, offer) {
-                decline(Reason::ConstraintUnmet(unmet));
+                let reason = Reason::ConstraintUnmet(unmet);
+                declines.push(Decline::at(position, reason, refuse, now));
                 continue;
             }
             let is_near = |it: &Duration| *it < maintenance_lead || it.is_zero();
             if let Some(begins_in) = offer.maintenance_in.filter(is_near) {
-                decline(Reason::AgentMaintenance { begins_in });
+                let reason = Reason::AgentMaintenance { begins_in };
+                declines.push(Decline::at(position, reason, refuse, now));
                 continue;
             }
             let is_further = cached.batch == self.batch;

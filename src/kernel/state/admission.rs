@@ -83,7 +83,7 @@ const CLOSED: u64 = 1 << CLOSED_SHIFT;
 const SUM_MASK: u64 = CLOSED - 1;
 
 /// The number of counters of what was released. Each load reads all.
-const COUNTERS: usize = if cfg!(all(loom, test)) { 2 } else { 4 };
+const COUNTERS: usize = if cfg!(all(loom, test)) { 2 } else { 3 };
 
 const VERSIONS: u32 = 1 << VERSION_BITS;
 /// The maximum number of pins that stay set after their batch: half of the versions, so that others stay free.
@@ -143,7 +143,7 @@ pub(crate) struct Admission {
 pub(crate) struct ReleaseCounter(u32);
 
 impl ReleaseCounter {
-    /// The one of all threads without an [`Updater`](crate::kernel::Updater).
+    /// The one of all threads without an [`Updater`](crate::kernel::Updater), and of each third updater.
     pub(crate) const SHARED: ReleaseCounter = ReleaseCounter(0);
 }
 
@@ -159,6 +159,8 @@ pub(crate) struct Pin {
     /// Written by this handler only, and rarely; `version` is a copy that it reads instead.
     word: Arc<CachePadded<PinWord>>,
     version: u32,
+    /// What was loaded last.
+    last: AdmissionState,
 }
 
 impl Pin {
@@ -192,10 +194,10 @@ impl Admission {
         }
     }
 
-    /// Returns the counter that a new updater should use: its own, as long as there are enough.
+    /// Returns the counter that a new updater should use: another one than the last, and first those that are nobody's.
     pub(crate) fn assign_counter(&self) -> ReleaseCounter {
-        let others = COUNTERS as u32 - 1;
-        ReleaseCounter(1 + self.next_counter.fetch_add(1, Ordering::Relaxed) % others)
+        let before = self.next_counter.fetch_add(1, Ordering::Relaxed);
+        ReleaseCounter(before.wrapping_add(1) % COUNTERS as u32)
     }
 
     /// Registers a pin for a new handler.
@@ -205,7 +207,7 @@ impl Admission {
         let pin = PinWord { version: AtomicU32::new(NONE), lasting };
         let word = Arc::new(CachePadded::new(pin));
         pins.push(Arc::clone(&word));
-        Pin { word, version: NONE }
+        Pin { word, version: NONE, last: AdmissionState::default() }
     }
 
     /// Removes the pin of a handler.
@@ -213,8 +215,17 @@ impl Admission {
         lock(&self.pins).retain(|word| !Arc::ptr_eq(word, &pin.word));
     }
 
-    /// Loads the word and pins its version, which is not reused until the pin is set again.
+    /// Loads the state and pins its version, which is not reused until the pin is set again.
+    #[inline(always)]
     pub(crate) fn load_pinned(&self, pin: &mut Pin) -> AdmissionState {
+        if pin.last.version() != pin.version || !self.is_still(pin.last) {
+            self.load_changed(pin);
+        }
+        pin.last
+    }
+
+    #[inline(never)]
+    fn load_changed(&self, pin: &mut Pin) {
         let mut state = self.load();
         while state.version() != pin.version {
             pin.set(state.version());
@@ -223,7 +234,13 @@ impl Admission {
             fence(Ordering::SeqCst);
             state = self.load();
         }
-        state
+        pin.last = state;
+    }
+
+    /// Whether nothing has changed since `state` was loaded. Counters only grow, so that it is enough to read each once.
+    #[inline]
+    fn is_still(&self, state: AdmissionState) -> bool {
+        self.word.load(Ordering::SeqCst) == state.word && self.released() == state.released
     }
 
     /// What executors hold, with the word, at one instant. Reads again while others release.
@@ -394,7 +411,8 @@ mod tests {
         let admission = Admission::new();
         let counters: Vec<ReleaseCounter> =
             (0..2 * COUNTERS).map(|_| admission.assign_counter()).collect();
-        assert!(counters.iter().all(|counter| (1..COUNTERS as u32).contains(&counter.0)));
+        let assigned: Vec<u32> = counters.iter().map(|counter| counter.0).collect();
+        assert_eq!(assigned, [1, 2, 0, 1, 2, 0]);
         admission.bump_version();
         let version = admission.load().version();
         let mut random = 1_u64;
