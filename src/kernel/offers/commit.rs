@@ -29,7 +29,7 @@ use crate::kernel::state::admission::AdmissionState;
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::kernel::state::policy::{Headroom, Policy};
 use crate::kernel::state::queues::QueueAmount;
-use crate::kernel::state::slab::SlabCursor;
+use crate::kernel::state::slab_cursor::SlabCursor;
 use crate::kernel::state::tags::ExecutorMark;
 use crate::resources::{ExecutorResources, Gpus, MilliCpus};
 use crate::sync::Ordering;

@@ -33,6 +33,7 @@ pub(crate) mod queues;
 pub(crate) mod quota;
 pub(crate) mod seqlock;
 pub(crate) mod slab;
+pub(crate) mod slab_cursor;
 pub(crate) mod subscription;
 pub(crate) mod tags;
 pub(crate) mod target;

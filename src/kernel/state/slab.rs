@@ -6,11 +6,11 @@
 //! reused and never deallocated: the table is as large as the most cells that were in use at a time, plus at most one
 //! segment.
 //!
-//! Free cells form stacks, linked through words beside the cells, 16 to a cache line: whoever goes down a stack waits for
-//! each link before the next one, and so for as few lines as possible. There are several stacks, each on its own line. A
-//! claim names the stack that it prefers, and the cells that it gets return there, so that threads with different
-//! preferences don't contend. A claim takes all it needs from a stack at once, and tries the other stacks before the
-//! table grows.
+//! Free cells form stacks, linked through words beside the cells, 16 to a cache line: whoever goes down a stack waits
+//! for each link before the next one, and so for as few lines as possible. There are several stacks, each on its own
+//! line. A claim names the stack that it prefers, and the cells that it gets return there, so that threads with
+//! different preferences don't contend. A claim takes all it needs from a stack at once, and tries the other stacks
+//! before the table grows.
 //!
 //! | word | thread | operation | ordering | pairs with |
 //! |---|---|---|---|---|
@@ -34,7 +34,7 @@ use std::fmt;
 
 use crossbeam_utils::CachePadded;
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering, UntrackedOnceLock, prefetch};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, UntrackedOnceLock};
 
 /// The length of the first segment in lines, as a power of two.
 const FIRST_BITS: u32 = crate::sync::SLAB_FIRST_BITS;
@@ -47,9 +47,9 @@ const FURTHER: usize = 1 << (crate::sync::SLAB_CELLS_BITS - LONGEST_BITS);
 /// The maximum number of segments.
 pub(super) const SEGMENTS: usize = DOUBLING + FURTHER;
 /// The number of stacks of free cells.
-const STACKS: usize = if cfg!(all(loom, test)) { 2 } else { 8 };
-const NONE: u32 = u32::MAX;
-const TAG_ONE: u64 = 1 << 32;
+pub(super) const STACKS: usize = if cfg!(all(loom, test)) { 2 } else { 8 };
+pub(super) const NONE: u32 = u32::MAX;
+pub(super) const TAG_ONE: u64 = 1 << 32;
 
 /// A cell of a slab.
 pub(crate) trait SlabCell: Default {
@@ -65,26 +65,14 @@ pub(crate) trait SlabCell: Default {
 }
 
 /// The cells of a segment and, at the same offsets, their hints and links.
-struct Cells<T: SlabCell> {
-    cells: Box<[T]>,
-    hints: Box<[T::Hint]>,
+pub(super) struct Cells<T: SlabCell> {
+    pub(super) cells: Box<[T]>,
+    pub(super) hints: Box<[T::Hint]>,
     /// The index of the next free cell or, while the cell is in use, the stack that it returns to.
-    links: Box<[AtomicU32]>,
+    pub(super) links: Box<[AtomicU32]>,
 }
 
 type Segment<T> = UntrackedOnceLock<Cells<T>>;
-
-/// Claims and finds the cells of one thread's batch, which mostly lie in one segment: it looks there first, which takes
-/// fewer instructions than [`Slab::get`], and more if the cell lies elsewhere.
-#[derive(Debug)]
-pub(crate) struct SlabCursor<'a, T: SlabCell> {
-    slab: &'a Slab<T>,
-    /// The index of the first cell of the segment found last.
-    first: u32,
-    cells: &'a [T],
-    hints: &'a [T::Hint],
-    links: &'a [AtomicU32],
-}
 
 /// Cells that are to be freed to one stack, linked as there. Only the slab reads them.
 #[derive(Debug)]
@@ -110,7 +98,7 @@ pub(crate) struct Slab<T: SlabCell> {
     /// The number of cells ever in use. Not beside the segments, which are read with each access.
     cell_count: CachePadded<AtomicU32>,
     next_stack: AtomicU32,
-    heads: [CachePadded<AtomicU64>; STACKS],
+    pub(super) heads: [CachePadded<AtomicU64>; STACKS],
 }
 
 impl<T: SlabCell> fmt::Debug for Slab<T> {
@@ -163,13 +151,7 @@ impl<T: SlabCell> Slab<T> {
         self.segment(segment)?.links.get(offset)
     }
 
-    /// For finding and claiming several cells.
-    #[inline]
-    pub(crate) fn cursor(&self) -> SlabCursor<'_, T> {
-        SlabCursor { slab: self, first: 0, cells: &[], hints: &[], links: &[] }
-    }
-
-    fn segment(&self, segment: usize) -> Option<&Cells<T>> {
+    pub(super) fn segment(&self, segment: usize) -> Option<&Cells<T>> {
         let segment = match self.segments.get(segment) {
             Some(segment) => segment,
             None => self.further.get()?.get(segment - DOUBLING)?,
@@ -254,16 +236,6 @@ impl<T: SlabCell> Slab<T> {
         (0..cell_count).map(|index| self.get_with_hint(index))
     }
 
-    /// [`Slab::claim_from`] without a preference.
-    pub(crate) fn claim(&self, count: usize, indices: &mut Vec<u32>) -> bool {
-        self.claim_from(0, count, indices)
-    }
-
-    /// [`SlabCursor::claim_from`].
-    pub(crate) fn claim_from(&self, stack: u32, count: usize, indices: &mut Vec<u32>) -> bool {
-        self.cursor().claim_from(stack, count, indices)
-    }
-
     /// Frees a cell.
     pub(crate) fn free(&self, index: u32) {
         if let Some(cell) = self.get(index) {
@@ -338,7 +310,7 @@ impl<T: SlabCell> Slab<T> {
             // Relaxed: the exchange below publishes it.
             bottom.store(word as u32, Ordering::Relaxed);
             let next = (word & !u64::from(NONE)).wrapping_add(TAG_ONE) | u64::from(top);
-            // Release: pairs with the Acquire in `SlabCursor::pop`.
+            // Release: pairs with the Acquire in the cursor's `pop`.
             match head.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(current) => word = current,
@@ -346,7 +318,7 @@ impl<T: SlabCell> Slab<T> {
         }
     }
 
-    fn grow(&self, count: usize) -> Option<std::ops::Range<u32>> {
+    pub(super) fn grow(&self, count: usize) -> Option<std::ops::Range<u32>> {
         let count = u32::try_from(count).ok()?;
         let is_room = |end: &u32| place::<T>(*end).0 < DOUBLING + FURTHER;
         let room = |cell_count: u32| cell_count.checked_add(count).filter(is_room);
@@ -387,117 +359,6 @@ impl<T: SlabCell> Slab<T> {
                 links: std::iter::repeat_with(|| AtomicU32::new(0)).take(length).collect(),
             });
         }
-    }
-}
-
-impl<'a, T: SlabCell> SlabCursor<'a, T> {
-    /// [`Slab::get`].
-    #[inline]
-    pub(crate) fn get(&mut self, index: u32) -> Option<&'a T> {
-        match self.cells.get(self.offset(index)) {
-            Some(cell) => Some(cell),
-            None => {
-                let offset = self.find(index)?;
-                self.cells.get(offset)
-            }
-        }
-    }
-
-    /// [`Slab::get_with_hint`].
-    #[inline]
-    pub(crate) fn get_with_hint(&mut self, index: u32) -> Option<(&'a T, &'a T::Hint)> {
-        let offset = self.offset(index);
-        match (self.cells.get(offset), self.hints.get(offset)) {
-            (Some(cell), Some(hint)) => Some((cell, hint)),
-            _ => {
-                let offset = self.find(index)?;
-                Some((self.cells.get(offset)?, self.hints.get(offset)?))
-            }
-        }
-    }
-
-    /// Returns the cell at `index` and its link, if their segment is allocated.
-    #[inline]
-    fn get_with_link(&mut self, index: u32) -> Option<(&'a T, &'a AtomicU32)> {
-        let offset = self.offset(index);
-        match (self.cells.get(offset), self.links.get(offset)) {
-            (Some(cell), Some(link)) => Some((cell, link)),
-            _ => {
-                let offset = self.find(index)?;
-                Some((self.cells.get(offset)?, self.links.get(offset)?))
-            }
-        }
-    }
-
-    /// Claims `count` cells and appends their indices to `indices`. If the table is full, returns `false` and claims
-    /// nothing.
-    pub(crate) fn claim_from(&mut self, stack: u32, count: usize, indices: &mut Vec<u32>) -> bool {
-        let start = indices.len();
-        let wanted = start + count;
-        for step in 0..STACKS {
-            let head = &self.slab.heads[(stack as usize + step) % STACKS];
-            while indices.len() < wanted && self.pop(head, wanted, indices) {}
-        }
-        let missing = wanted - indices.len();
-        let fresh = if missing == 0 { Some(0..0) } else { self.slab.grow(missing) };
-        let whole = fresh.is_some();
-        indices.extend(fresh.unwrap_or_default());
-        for index in &indices[start..] {
-            if let Some((cell, link)) = self.get_with_link(*index) {
-                // Relaxed: a thread that frees the cell has seen it in use.
-                link.store(stack, Ordering::Relaxed);
-                // It will be written soon.
-                prefetch(cell);
-            }
-        }
-        if !whole {
-            indices.drain(start..).for_each(|index| self.slab.free(index));
-        }
-        whole
-    }
-
-    /// Pops cells off a stack until there are `wanted` indices. Returns whether there was any. Pops fewer if other
-    /// threads use the stack: the more cells it reads, the more likely is a change meanwhile.
-    fn pop(&mut self, head: &AtomicU64, wanted: usize, indices: &mut Vec<u32>) -> bool {
-        let start = indices.len();
-        let mut most = wanted - start;
-        // Acquire: pairs with the Release in `push`, for the cells' links and for their last users' accesses.
-        let mut word = head.load(Ordering::Acquire);
-        loop {
-            let mut below = word as u32;
-            while below != NONE && indices.len() - start < most {
-                // If cells were reused meanwhile, this may be any number; then the exchange fails.
-                let Some((_, link)) = self.get_with_link(below) else { break };
-                indices.push(below);
-                below = link.load(Ordering::Relaxed);
-            }
-            if indices.len() == start {
-                return false;
-            }
-            let next = (word & !u64::from(NONE)).wrapping_add(TAG_ONE) | u64::from(below);
-            match head.compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Acquire) {
-                Ok(_) => return true,
-                Err(current) => word = current,
-            }
-            indices.truncate(start);
-            most = most.div_ceil(2);
-        }
-    }
-
-    /// Where a cell is in the segment, if it is there.
-    #[inline]
-    fn offset(&self, index: u32) -> usize {
-        index.wrapping_sub(self.first) as usize
-    }
-
-    /// Looks into the segment of a cell from now on, if that is allocated. Returns where the cell is there.
-    #[inline(never)]
-    fn find(&mut self, index: u32) -> Option<usize> {
-        let (segment, offset) = place::<T>(index);
-        let Cells { cells, hints, links } = self.slab.segment(segment)?;
-        (self.first, self.cells, self.hints, self.links) =
-            (first::<T>(segment), cells, hints, links);
-        Some(offset)
     }
 }
 
