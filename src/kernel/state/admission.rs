@@ -237,7 +237,7 @@ impl Admission {
         pin.last = state;
     }
 
-    /// Whether nothing has changed since `state` was loaded. Counters only grow, so that it is enough to read each once.
+    /// Whether nothing has changed since `state` was loaded. Counters only grow: it is enough to read each once.
     #[inline]
     fn is_still(&self, state: AdmissionState) -> bool {
         self.word.load(Ordering::SeqCst) == state.word && self.released() == state.released
