@@ -146,8 +146,8 @@ fn mutant_version_not_bumped() {
     });
 }
 
-/// Goal: of concurrent releases and launches, none is lost. Method: two threads release by the same counter, one of them
-/// launches as well.
+/// Goal: of concurrent releases and launches, none is lost. Method: two threads release by the same counter, one of
+/// them launches as well.
 #[test]
 fn releases_and_launches_add_up() {
     explore("admission/release-launch", None, || {

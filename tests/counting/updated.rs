@@ -38,8 +38,8 @@ fn an_update_writes_what_it_changes() {
     }
 }
 
-/// Goal: threads that end executors by updaters of their own write no line in common, unless they free cells or are more
-/// than there are counters. Method: as many updaters end an executor each, on different agents.
+/// Goal: threads that end executors by updaters of their own write no line in common, unless they free cells or are
+/// more than there are counters. Method: as many updaters end an executor each, on different agents.
 #[test]
 fn updaters_write_lines_of_their_own() {
     let scene = ten(unique());

@@ -3,9 +3,9 @@
 //!
 //! The thread that moves an executor to `Vacant` records it in a batch and [flushes](Release::flush) that when it is
 //! full or before a decision that depends on the room there is. In between, the sums count too much, never too
-//! little, so that no cap is exceeded and no drain ends early. Instead of four words per executor, this changes two (the
-//! executor's and its agent's), and two more per batch. With plain ids, it changes one more for each run of executors
-//! whose numbers are in the same page.
+//! little, so that no cap is exceeded and no drain ends early. Instead of four words per executor, this changes two
+//! (the executor's and its agent's), and two more per batch. With plain ids, it changes one more for each run of
+//! executors whose numbers are in the same page.
 
 use crate::config::QueueId;
 use crate::ids::ExecutorId;
@@ -250,8 +250,8 @@ impl Core {
             0 => self.admission.load_latest().closed(),
             executors => self.subtract(counter, executors, sums.cores, sums.gpus),
         };
-        // The cells of a closed kernel are kept, because they say how the listed executors ended. If the kernel is still
-        // open here, the list of a later close sees these executors as vacant.
+        // The cells of a closed kernel are kept, because they say how the listed executors ended. If the kernel is
+        // still open here, the list of a later close sees these executors as vacant.
         if !is_closed {
             free_cells();
         }
@@ -270,8 +270,8 @@ impl Core {
         }
     }
 
-    /// Subtracts one allocation from the shared sums. Wakes the drain if it was the last one. Returns whether the kernel
-    /// is closed.
+    /// Subtracts one allocation from the shared sums. Wakes the drain if it was the last one. Returns whether the
+    /// kernel is closed.
     pub(crate) fn release_allocation(&self, allocation: &Allocation) -> bool {
         let gpus = u64::from(allocation.resources.gpus.get());
         self.subtract(ReleaseCounter::SHARED, 1, allocation.resources.cores, gpus)
