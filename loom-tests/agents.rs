@@ -199,7 +199,7 @@ fn placed_before(kernel: &Kernel, report: impl FnOnce(&Kernel) + Send + 'static)
         move || offer_to(&mut handler, "S0", 1).len() as u32,
         move || {
             report(&there);
-            there.0.admission.load_latest().executors()
+            there.0.admission.load().executors()
         },
     );
     assert_eq!(placed, counted, "placed after the report");
@@ -232,7 +232,7 @@ fn nothing_is_started_on_an_agent_lost_before_it_was_met() {
             move || offer_to(&mut handler, "S1", 1).len() as u32,
             move || {
                 there.agent_lost("S1", NOW);
-                there.0.admission.load_latest().executors()
+                there.0.admission.load().executors()
             },
         );
         assert_eq!(placed, counted, "placed after the report");

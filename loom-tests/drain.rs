@@ -15,7 +15,7 @@ use crate::kernel::state::executor_state::{CellStage, CellState};
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use crate::sync::{DEADLINE, Ordering, lock};
-use crate::{DrainReport, ExecutorId, Fate, Kernel};
+use crate::{DrainReport, ExecutorId, Fate, Kernel, StatusUpdate, TaskState};
 
 /// A deadline that passes when the model sets it.
 const SOMETIME: Duration = Duration::from_secs(1);
@@ -60,6 +60,18 @@ fn end_and_wait(end: fn(&Kernel, &str)) {
 #[test]
 fn the_last_end_wakes_the_waiter() {
     explore("drain/end-wait", None, || end_and_wait(finish));
+}
+
+/// Goal: the same if what the executor held is counted apart. Method: an updater ends it.
+#[test]
+fn the_last_end_by_an_updater_wakes_the_waiter() {
+    explore("drain/updater-wait", None, || {
+        end_and_wait(|kernel, executor| {
+            let update = StatusUpdate::new(executor, TaskState::Finished);
+            let mut updater = kernel.updater();
+            updater.status_update(&update, NOW);
+        });
+    });
 }
 
 /// Mutant: the last thread notifies without taking the lock.
@@ -324,7 +336,7 @@ fn mutant_cell_freed_after_the_close() {
             };
             let _ = cell.change(id.sequence, gone);
             kernel.0.agents.release(cell.allocation().agent, 1);
-            kernel.0.admission.load_latest();
+            kernel.0.admission.is_closed_latest();
             kernel.0.executors.free(id.slot);
         });
     });

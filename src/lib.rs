@@ -103,7 +103,7 @@
 //! |---|---|---|
 //! | 1 | The accounts agree: admission counts exactly the resources which agents and executors hold | P, F, D after each step; T whenever all threads pause |
 //! | 2 | Placements and readmissions never exceed the core cap, not even for an instant. Counted are all executors but those that were given up: an executor that is unreachable for [`release_after`](config::UnreachableRule) (default 5 min) is replaced, and may still run; until it returns and is killed, or ends, more than the cap may be in use. Tasks of unequal sizes count as what they take; a plan of them is cut off from its end, a gang whole | L `admission`, `updates`, `tasks`; S; T, D; P against naive books |
-//! | 3 | No counter underflows or wraps | P, F, D, with debug assertions |
+//! | 3 | No count underflows or wraps; the two sums whose difference admission is do wrap, and it doesn't | P, F, D, with debug assertions |
 //! | 4 | Executors take no more than their offers have, exact to a thousandth of a core, with role and reservation kept; each port once. Used plus left is what was offered; reserved resources are used first; nothing revocable, shared or of other roles unless configured, and revocable resources are never mixed with others | P, F against a naive kernel; D |
 //! | 5 | The resources in a launch call are those which the kernel counts for the executor. [Extra cores](ConfigBuilder::extra_cores) are in neither: the executor is only told that it has them | D; P |
 //! | 6 | Each offer is answered exactly once; an offer rescinded while it waited, never. (The engine can't answer an offer whose id it can't read: that is a [notice](engine::Notice::Unreadable), once for each agent and cause. If a manager can't tell the offers of an event apart, it has to subscribe again. Of an event that is longer than it reads, offers are lost until it does: that is a [report](engine::cluster_manager::Event::CallFailed)) | D; P, F |
@@ -217,7 +217,8 @@
 //! * The engine's timeouts and its journal under shuttle: scenes run its offer queue, inbox, gates and end, as orders
 //!   of events without time. Tests with real time are in `tests/engine`; the simulator runs the protocol on one thread.
 //! * The wrap of small counters whose round is argued in the module that has them: 256 absences of one executor, or 256
-//!   exclusions and suspicions of one agent, or 2³⁸ executors that are placed, between two steps of one thread.
+//!   exclusions and suspicions of one agent, or 2³⁸ executors that are placed, or executors that add up to a multiple of
+//!   2⁵⁵ in the admission word (3.7 million at least), between two steps of one thread.
 //! * Mesos of other releases than 1.11, with ZooKeeper, TLS or container images: the Mesos of the tests has none. The
 //!   simulated master follows Mesos' sources and recorded sessions, to the extent that
 //!   `src/cluster/simulated/cluster/` describes.

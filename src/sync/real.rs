@@ -31,10 +31,10 @@ pub(crate) fn prefetch<T>(place: &T) {
     prefetch_index(std::slice::from_ref(place), 0);
 }
 
-/// Called between an exchange and loads that must come after it in the order of all threads. Nothing has to be done:
-/// they are all SeqCst.
+/// Called between an exchange and loads of this ordering that must come after it for all threads. If it is SeqCst,
+/// nothing has to be done.
 #[inline(always)]
-pub(crate) fn fence_after_exchange() {}
+pub(crate) fn fence_after_exchange(_: Ordering) {}
 
 /// A value that many threads read and that is replaced as a whole. A load that happens after a store returns the stored
 /// value or a later one.

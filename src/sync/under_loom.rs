@@ -23,9 +23,12 @@ loom::lazy_static! {
     pub(crate) static ref DEADLINE: AtomicU32 = AtomicU32::new(0);
 }
 
-/// Loom takes a SeqCst exchange or load for AcqRel, and knows the order of all threads of fences only.
-pub(crate) fn fence_after_exchange() {
-    fence(Ordering::SeqCst);
+/// Loom takes a SeqCst exchange or load for AcqRel, and knows the order of all threads of fences only. So there is a
+/// fence if the operations around it are SeqCst, and only then.
+pub(crate) fn fence_after_exchange(ordering: Ordering) {
+    if ordering == Ordering::SeqCst {
+        fence(ordering);
+    }
 }
 
 /// Waits until `done` returns `true` or [`DEADLINE`] is set; without a deadline if `timeout` is the maximum.

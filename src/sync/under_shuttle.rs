@@ -25,7 +25,7 @@ pub(crate) const NUMBER_ROOTS: usize = 10;
 const DEADLINE_STEPS_MAX: u32 = 40;
 
 /// Shuttle's exchanges and loads have one order.
-pub(crate) fn fence_after_exchange() {}
+pub(crate) fn fence_after_exchange(_: Ordering) {}
 
 /// Waits until `done` returns `true` or until a deadline that the schedule chooses.
 ///

@@ -9,12 +9,13 @@
 //!    ended. If an executor ended just before the bit, its cell may still say so for a moment until it is freed.
 //!    Therefore the list records how an executor had ended, so that all reports agree.
 //! 3. The caller asks the listed executors to end. Status updates are applied as always.
-//! 4. `drain` parks until the word counts no executor or the timeout has passed. A [`DrainFuture`] leaves its waker
+//! 4. `drain` parks until admission counts no executor or the timeout has passed. A [`DrainFuture`] leaves its waker
 //!    instead, and has no timeout.
-//! 5. The thread that ends the last executor takes the lock and then wakes the waiters. A waiter checks the word under
-//!    the same lock before it parks. So it either sees zero or is parked when it is woken; without the lock the wake-up
-//!    could come between the check and the parking, and be lost. A future checks the word and leaves its waker under
-//!    one lock, for the same reason; it is woken after the lock is released.
+//! 5. A thread that ends an executor and finds none counted takes the lock and then wakes the waiters; of several that
+//!    end the last ones, at least one finds that. A waiter looks at admission under the same lock before it parks. So it
+//!    either sees zero or is parked when it is woken; without the lock the wake-up could come between the look and the
+//!    parking, and be lost. A future looks at admission and leaves its waker under one lock, for the same reason; it is
+//!    woken after the lock is released.
 //! 6. The report says how each listed executor ended. A cell that becomes vacant after the bit was set is not freed, so
 //!    it still says how its executor ended. If an agent is forgotten after the bit was set, its cell keeps its name and
 //!    is not reused, so that each listed executor is reported with its own agent.

@@ -69,9 +69,9 @@ impl Core {
         if due && claim(now.as_millis()).is_ok() {
             let age = now.since(Timestamp::ORIGIN.plus(AGENT_KEPT_FOR));
             let before = Timestamp::ORIGIN.plus(age);
-            // With a read-modify-write, as in `Core::release`: an agent that loses its name had no executor that the
-            // drain lists.
-            let names_stay = || self.admission.load_latest().closed();
+            // With a read-modify-write, as `Core::release` does for executors that aren't counted: an agent that loses
+            // its name had no executor that the drain lists.
+            let names_stay = || self.admission.is_closed_latest();
             ticked.agents_forgotten = self.agents.sweep(before, now, &names_stay);
         }
         ticked

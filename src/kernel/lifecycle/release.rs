@@ -112,7 +112,7 @@ const FREED_MAX: u32 = if cfg!(all(loom, test)) { 2 } else { 64 };
 pub(crate) struct KeptCells<'k, 'f> {
     /// The page of its number, if it was found by that.
     pub(crate) page: Option<&'k Page>,
-    /// The thread's own.
+    /// The updater's.
     pub(crate) counter: ReleaseCounter,
     pub(crate) freed: &'f mut FreedChain,
 }
@@ -247,7 +247,7 @@ impl Core {
             self.policy.lower_limit(sums.lower_limit_by, &self.admission);
         }
         let is_closed = match sums.counted {
-            0 => self.admission.load_latest().closed(),
+            0 => self.admission.is_closed_latest(),
             executors => self.subtract(counter, executors, sums.cores, sums.gpus),
         };
         // The cells of a closed kernel are kept, because they say how the listed executors ended. If the kernel is

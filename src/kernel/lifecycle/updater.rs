@@ -14,11 +14,11 @@ use crate::time::Timestamp;
 
 /// Applies status updates one by one, for one thread, from [`Kernel::updater`].
 ///
-/// It does what [`Kernel::status_update`] does, with less that other threads change, too, for each executor that ends:
-/// what the executor held is added to a counter of this thread's own (three updaters have one each; more share
-/// them), and its cell, a place in a table, goes back 64 at a time, and when the updater is dropped. What it held, its
-/// cores, its GPUs and its place under the limits, is free at once, as always. So an updater that is kept and not used
-/// costs the memory of 64 executors at the most.
+/// It does what [`Kernel::status_update`] does, with less that other threads change, too, for each executor that ends.
+/// What the executor held is added to a counter that few threads use: there are three, one of them also for all callers
+/// without an updater, and updaters take them in turn. Its cell, a place in a table, goes back 64 at a time, and when
+/// the updater is dropped. What it held, its cores, its GPUs and its place under the limits, is free at once, as
+/// always. So an updater that is kept and not used costs the memory of 64 executors at the most.
 ///
 /// ```
 /// use offermill::{Change, Config, Decisions, Fate, IdScheme, Kernel, Offer, Resource};

@@ -233,7 +233,12 @@ impl Core {
             self.truncate_plan(policy, candidates, plan, 0);
         }
         let reached_cap = match self.admit(policy, admission, candidates, plan) {
-            Ok(admission) => self.cap_reached(policy, admission).or(short_of_gpus),
+            Ok(admission) => {
+                let reached = self.cap_reached(policy, admission);
+                // Executors may have ended since the plan was made: a cap is reached only if it still is.
+                let still = reached.and_then(|_| self.cap_reached(policy, self.admission.load()));
+                still.or(short_of_gpus)
+            }
             Err(Some(reason)) => Some(reason),
             Err(None) => return Committed::Outdated,
         };

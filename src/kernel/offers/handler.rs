@@ -159,10 +159,11 @@ impl Handler {
     /// Never, whatever the input.
     ///
     /// # Blocking
-    /// Lock-free once the handler knows the agents: a commit is retried only if another thread's commit succeeded, the
-    /// policy changed, or an agent was excluded or suspected; with [queues](crate::ConfigBuilder::queue) also, a few
-    /// times at most, if another batch took room in one of them, which that may give back. The first offer of an agent
-    /// reads a sharded map under its lock, and may write it.
+    /// Lock-free once the handler knows the agents: what is free is looked at again while others end executors; a
+    /// commit is retried only if another thread's commit succeeded, the policy changed, or an agent was excluded or
+    /// suspected; with [queues](crate::ConfigBuilder::queue) also, a few times at most, if another batch took room in
+    /// one of them, which that may give back. The first offer of an agent reads a sharded map under its lock, and may
+    /// write it.
     pub fn resource_offers(
         &mut self,
         offers: &[Offer<'_>],

@@ -1,9 +1,9 @@
 //! [`KeptAnswer`]: how a handler declined its last batch, if it declined all of it at a cap. While policy, admission
-//! word and connection stay as they are, the next batch gets the same answer without being asked anew.
+//! and connection stay as they are, the next batch gets the same answer without being asked anew.
 //!
 //! It is the handler's own memory: nothing shared is written, and all that the answer depends on is compared. That the
-//! word's version may be one that is used again does no harm: the number of a policy never is, and under one policy the
-//! reason follows from the word's sums.
+//! version may be one that is used again does no harm: the number of a policy never is, and under one policy the reason
+//! follows from the sums.
 
 use std::time::Duration;
 

@@ -9,8 +9,9 @@
 //!
 //! The lower 55 bits are one number, the sum of what was admitted, modulo 2⁵⁵: an executor adds 2³³ and its cores. Each
 //! counter has the same sum of what was released by the threads that use it. The difference is what the executors that
-//! live hold; it fits into the fields ([`limits`]), whatever was carried from one to the other before. So the word is
-//! changed by launches alone, and an end changes no line that another thread with a counter of its own changes.
+//! live hold; it fits into the fields ([`limits`]), whatever was carried from one to the other before. So of launches
+//! and ends only launches change the word, and an end changes no line of admission that another thread with a counter
+//! of its own changes.
 //!
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
@@ -31,7 +32,7 @@
 //! two executors of a closed kernel: one of them finds none left, and wakes the drain.
 //!
 //! That a commit finds the same word although others were admitted since would take as many executors as make up a
-//! multiple of 2⁵⁵ during one batch: 4 194 304 of no cores at all, and more of any others.
+//! multiple of 2⁵⁵ during one batch: 4 194 304 of no cores at all, and at least 3.7 million whatever their cores.
 //!
 //! # Versions
 //!
@@ -81,6 +82,10 @@ const CORES_MASK: u64 = (1 << CORES_BITS) - 1;
 const CLOSED: u64 = 1 << CLOSED_SHIFT;
 /// Executors and cores.
 const SUM_MASK: u64 = CLOSED - 1;
+
+/// Of the exchanges of a counter and of the closing, and of the loads of the counters and the word after them: all have
+/// one order.
+const ONE_ORDER: Ordering = Ordering::SeqCst;
 
 /// The number of counters of what was released. Each load reads all.
 const COUNTERS: usize = if cfg!(all(loom, test)) { 2 } else { 3 };
@@ -194,7 +199,7 @@ impl Admission {
         }
     }
 
-    /// Returns the counter that a new updater should use: another one than the last, and first those that are nobody's.
+    /// Returns the counter that a new updater should use: they take them in turn, and the shared one last.
     pub(crate) fn assign_counter(&self) -> ReleaseCounter {
         let before = self.next_counter.fetch_add(1, Ordering::Relaxed);
         ReleaseCounter(before.wrapping_add(1) % COUNTERS as u32)
@@ -240,7 +245,7 @@ impl Admission {
     /// Whether nothing has changed since `state` was loaded. Counters only grow: it is enough to read each once.
     #[inline]
     fn is_still(&self, state: AdmissionState) -> bool {
-        self.word.load(Ordering::SeqCst) == state.word && self.released() == state.released
+        self.word.load(ONE_ORDER) == state.word && self.released() == state.released
     }
 
     /// What executors hold, with the word, at one instant. Reads again while others release.
@@ -250,7 +255,7 @@ impl Admission {
         loop {
             // SeqCst, as are the counters: pairs with `release`. As an Acquire it pairs with `bump_version` (the policy
             // of this version is visible).
-            let word = self.word.load(Ordering::SeqCst);
+            let word = self.word.load(ONE_ORDER);
             let again = self.released();
             if again == released {
                 return AdmissionState { word, released };
@@ -261,14 +266,14 @@ impl Admission {
 
     /// Whether the version is still that of `state`; see [`AdmissionState::same_version`].
     pub(crate) fn has_version_of(&self, state: AdmissionState) -> bool {
-        // Acquire: as in `load`.
+        // Acquire: pairs with `bump_version`.
         self.word.load(Ordering::Acquire) >> VERSION_SHIFT == u64::from(state.version())
     }
 
     /// The sum of the counters.
     #[inline]
     fn released(&self) -> u64 {
-        let counters = self.released.iter().map(|counter| counter.load(Ordering::SeqCst));
+        let counters = self.released.iter().map(|counter| counter.load(ONE_ORDER));
         counters.fold(0, u64::wrapping_add)
     }
 
@@ -311,16 +316,15 @@ impl Admission {
         let counter = &self.released[counter.0 as usize % COUNTERS];
         // SeqCst: before the loads of the word and of other counters that follow, in the order of all of them. As a
         // Release: everything that was done with the executor happens before a thread sees the sum without it.
-        counter.fetch_add(sum(executors, cores), Ordering::SeqCst);
-        fence_after_exchange();
-        self.word.load(Ordering::SeqCst) & CLOSED != 0
+        counter.fetch_add(sum(executors, cores), ONE_ORDER);
+        fence_after_exchange(ONE_ORDER);
+        self.word.load(ONE_ORDER) & CLOSED != 0
     }
 
-    /// The state, with a word that is the latest in its modification order: it is read with a read-modify-write. The
-    /// caller's earlier writes are visible to every thread that changes the word later.
-    pub(crate) fn load_latest(&self) -> AdmissionState {
-        self.word.fetch_or(0, Ordering::AcqRel);
-        self.load()
+    /// Whether admission is closed, by the word that is the latest in its modification order: it is read with a
+    /// read-modify-write. The caller's earlier writes are visible to every thread that changes the word later.
+    pub(crate) fn is_closed_latest(&self) -> bool {
+        self.word.fetch_or(0, Ordering::AcqRel) & CLOSED != 0
     }
 
     /// Closes admission permanently. Returns the state after it.
@@ -328,8 +332,9 @@ impl Admission {
     /// Whoever ends an executor either finds it closed, or has done so before: then the caller sees the executor's end.
     pub(crate) fn close(&self) -> AdmissionState {
         // SeqCst: before the loads that follow, as in `release`.
-        self.word.fetch_or(CLOSED, Ordering::SeqCst);
-        fence_after_exchange();
+        self.word.fetch_or(CLOSED, ONE_ORDER);
+        fence_after_exchange(ONE_ORDER);
+        // Not only for the result: the ends that the counters tell of happen before what follows.
         self.load()
     }
 
@@ -337,7 +342,8 @@ impl Admission {
     /// agent was excluded or suspected. Waits for batches only if more than [`LASTING`] are in progress, on as many
     /// versions.
     pub(crate) fn bump_version(&self) {
-        let version = self.load().version();
+        // Acquire: as in `load`. Nobody else changes the version meanwhile.
+        let version = (self.word.load(Ordering::Acquire) >> VERSION_SHIFT) as u32;
         let next = loop {
             match self.free_version(version) {
                 Some(next) => break next,
@@ -404,8 +410,8 @@ mod tests {
     }
 
     /// Goal: what executors hold is the same however often the sums have wrapped, and changes neither the version nor
-    /// the closed bit. Method: the most that fits is admitted and released by several counters in turn, in parts that
-    /// make each field wrap; then a random history against sums that don't wrap.
+    /// the closed bit. Method: a random history by several counters, which at times admits all that is left, against
+    /// sums that don't wrap.
     #[test]
     fn sums_may_wrap() {
         let admission = Admission::new();

@@ -17,7 +17,7 @@
 //! |---|---|---|---|
 //! | poll, under the lock | [`DemandGuard::poll`]: load, compare-exchange | AcqRel | [`DemandState::request_revive`], [`DemandState::revives`] |
 //! | handler at a cap | [`DemandState::record_refused`] | Relaxed | nothing: the next poll sees it |
-//! | handler, before it loads the admission word; [`Kernel::answers_sent`](crate::kernel::Kernel::answers_sent) | [`DemandState::revives`] | Acquire | the exchange of the poll that revived: the admission word and the policy are at least as new as that poll saw them |
+//! | handler, before it loads admission; [`Kernel::answers_sent`](crate::kernel::Kernel::answers_sent) | [`DemandState::revives`] | Acquire | the exchange of the poll that revived: admission and the policy are at least as new as that poll saw them |
 //! | reconfiguration, readmission of an agent | [`DemandState::request_revive`] | Release | the poll's exchange, for the policy |
 //! | registration, under the lock | [`DemandGuard::reset`] | Relaxed | nothing |
 //!

@@ -3,7 +3,7 @@
 use super::*;
 use crate::config::{ConfigBuilder, ExecutorCores, Queue};
 use crate::kernel::offers::agent_cache::AgentCache;
-use crate::{Config, IdScheme, Kernel, Offer, Resource};
+use crate::{Config, IdScheme, Kernel, Offer, Resource, StatusUpdate, TaskState};
 
 const NOW: Timestamp = Timestamp::ORIGIN;
 
@@ -69,6 +69,25 @@ fn a_plan_is_cut_off_to_what_still_fits() {
         assert_eq!(reached.is_some_and(|reason| reason.is_cap()), executors == 5);
         assert_eq!(kernel.totals().executors as usize, executors);
         assert_eq!(late.held(&kernel), (executors as u32, executors as u64));
+        kernel.check().unwrap();
+    }
+}
+
+/// Goal: a cap that isn't reached any more when a plan is admitted ends no batch. Method: a plan up to the limit, and
+/// an end after it was made.
+#[test]
+fn a_cap_is_reached_only_if_it_still_is() {
+    for is_ended in [false, true] {
+        let kernel =
+            Kernel::new(builder().executor_limit(Some(2)).build().unwrap(), IdScheme::plain());
+        let policy = kernel.0.policy.load();
+        MadePlan::new(&kernel, 1).commit(&kernel, &policy);
+        let mut late = MadePlan::new(&kernel, 1);
+        if is_ended {
+            kernel.status_update(&StatusUpdate::new("0", TaskState::Finished), NOW);
+        }
+        let Committed::Done(reached) = late.commit(&kernel, &policy) else { panic!("outdated") };
+        assert_eq!(reached, (!is_ended).then_some(Reason::ExecutorLimit { limit: 2 }));
         kernel.check().unwrap();
     }
 }
