@@ -12,10 +12,10 @@
 //! 4. `drain` parks until admission counts no executor or the timeout has passed. A [`DrainFuture`] leaves its waker
 //!    instead, and has no timeout.
 //! 5. A thread that ends an executor and finds none counted takes the lock and then wakes the waiters; of several that
-//!    end the last ones, at least one finds that. A waiter looks at admission under the same lock before it parks. So it
-//!    either sees zero or is parked when it is woken; without the lock the wake-up could come between the look and the
-//!    parking, and be lost. A future looks at admission and leaves its waker under one lock, for the same reason; it is
-//!    woken after the lock is released.
+//!    end the last ones, at least one finds that. A waiter looks at admission under the same lock before it parks. So
+//!    it either sees zero or is parked when it is woken; without the lock the wake-up could come between the look and
+//!    the parking, and be lost. A future looks at admission and leaves its waker under one lock, for the same reason;
+//!    it is woken after the lock is released.
 //! 6. The report says how each listed executor ended. A cell that becomes vacant after the bit was set is not freed, so
 //!    it still says how its executor ended. If an agent is forgotten after the bit was set, its cell keeps its name and
 //!    is not reused, so that each listed executor is reported with its own agent.
