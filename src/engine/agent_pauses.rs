@@ -16,6 +16,9 @@ const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// How often the host of an agent must have failed before it ran, in a row, to count as one that never will.
 const HOST_FAILURES_MAX: u32 = 3;
+/// How often a task that is [rejected](TaskStart::Rejected) in a host is to be put back at most: its next host may be
+/// gone as well, but the task may also be at fault itself.
+pub const REJECTIONS_MAX: u32 = 3;
 
 /// The agents of a framework that places tasks, as far as they don't start what they are given: each has a pause from
 /// tasks, of 1 s at first, which doubles up to 60 s as long as it starts nothing.
@@ -27,7 +30,7 @@ const HOST_FAILURES_MAX: u32 = 3;
 /// |---|---|
 /// | `choose` | [`open_rooms`](AgentPauses::open_rooms), in which it picks |
 /// | something runs | [`started`](AgentPauses::started) |
-/// | a task has ended that hadn't run | [`start_of`](AgentPauses::start_of): if it was never started, it is put back, and its agent has [refused](AgentPauses::refused) it; if that is undecided, its end is kept |
+/// | a task has ended that hadn't run | [`start_of`](AgentPauses::start_of): if it was never started, it is put back, and its agent has [refused](AgentPauses::refused) it; so if it was [rejected](TaskStart::Rejected), [`REJECTIONS_MAX`] times at most; if that is undecided, its end is kept |
 /// | something has begun a pause | [`take_new_pause`](AgentPauses::take_new_pause), to tell it |
 /// | a host has ended or was given up | [`host_ended`](AgentPauses::host_ended), before [`HostLedger::noticed`] removes the host |
 /// | an agent is lost | [`agent_lost`](AgentPauses::agent_lost) |
@@ -69,7 +72,7 @@ pub enum UnstartedEnd {
     Dropped,
     /// It is gone with its host.
     Gone,
-    /// The cluster has rejected it (`TASK_ERROR`): what it is or needs can't be had.
+    /// The cluster has rejected it (`TASK_ERROR`), as if it asks for more than there is.
     Rejected,
     /// It has failed, also if its start has.
     Failed,
@@ -141,26 +144,22 @@ impl AgentPauses {
     /// that is told neither as running nor as ended yet, it is [undecided](TaskStart::Undecided) until one of these is
     /// told. Until then the ledger doesn't have the host end as idle.
     ///
-    /// A task that is rejected in a host that it has joined, rather than brought, was never started either: the host
-    /// may have ended unheard, so that its agent has too little for both. Since the task may be at fault itself, that
-    /// is said once of each, and later rejections are its failures: `was_rejected` is `false` at first, is set here,
-    /// and is kept by the framework as long as it has the task.
+    /// Nothing has run of a task either that is [rejected](TaskStart::Rejected) in a host that it has joined, rather
+    /// than brought: the host may have ended before the framework was told, so that its agent has too little for both.
+    /// Since the task may be at fault itself, the framework counts how often that happens to it. What is rejected more
+    /// than [`REJECTIONS_MAX`] times has failed.
     #[must_use]
     pub fn start_of(
         &mut self,
         hosts: Option<&mut HostLedger>,
         tag: u64,
         end: Option<UnstartedEnd>,
-        was_rejected: &mut bool,
         now: Timestamp,
     ) -> TaskStart {
         match (end, hosts) {
             (Some(UnstartedEnd::Dropped), _) => TaskStart::Never,
             (Some(UnstartedEnd::Rejected), Some(hosts)) if hosts.has_joined(tag) => {
-                match std::mem::replace(was_rejected, true) {
-                    true => TaskStart::Possible,
-                    false => TaskStart::Never,
-                }
+                TaskStart::Rejected
             }
             (Some(UnstartedEnd::Gone), Some(hosts)) => self.ends.start_of(hosts, tag, now),
             _ => TaskStart::Possible,
@@ -185,7 +184,10 @@ impl AgentPauses {
     pub fn host_ended(&mut self, hosts: &mut HostLedger, ended: EndedHost<'_>) -> bool {
         let EndedHost { tag, agent_id, end, why, at } = ended;
         let never_ran = hosts.has_run(tag) == Some(false);
-        if never_ran && end.is_some_and(|end| end != UnstartedEnd::Gone) {
+        // Of an end of a kind that isn't named here, the tasks may have begun.
+        if never_ran
+            && let Some(UnstartedEnd::Dropped | UnstartedEnd::Failed | UnstartedEnd::Rejected) = end
+        {
             self.ends.host_never_ran(tag);
         }
         let was_asked = hosts.remove(tag);

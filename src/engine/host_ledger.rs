@@ -120,7 +120,7 @@ struct HostMember {
     host: TaskHost,
     /// The tag of the host.
     host_tag: u64,
-    /// The host was there before.
+    /// It has joined the host, rather than brought it.
     has_joined: bool,
     /// Empty before its command is made.
     executor: String,
@@ -429,7 +429,7 @@ impl HostLedger {
         self.members.get(&tag).map(|member| member.host_tag)
     }
 
-    /// Whether a task has joined a host that was there before, rather than brought it, until it has left it.
+    /// Whether a task has joined its host, rather than brought it, until it has left it.
     pub(super) fn has_joined(&self, tag: u64) -> bool {
         self.members.get(&tag).is_some_and(|member| member.has_joined)
     }

@@ -80,7 +80,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use agent_pauses::{AgentPauses, EndedHost, UnstartedEnd};
+pub use agent_pauses::{AgentPauses, EndedHost, REJECTIONS_MAX, UnstartedEnd};
 pub use agent_survey::AgentSurvey;
 pub use clock::Clock;
 pub use host_ledger::{HostLedger, HostTerms};

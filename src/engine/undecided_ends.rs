@@ -31,6 +31,10 @@ const UNSTARTED_MAX: usize = 1024;
 pub enum TaskStart {
     /// Nothing of it has run.
     Never,
+    /// Nothing of it has run: the cluster has rejected it in a host that may have ended before the framework was told.
+    /// It may also be at fault itself: put it back a few times at most, such as
+    /// [`REJECTIONS_MAX`](super::REJECTIONS_MAX).
+    Rejected,
     /// It may have run, partly or whole.
     Possible,
     /// The end of its host will say it: [`AgentPauses::take_decided`](super::AgentPauses::take_decided).

@@ -41,8 +41,9 @@ use crate::time::Timestamp;
 /// [exclusion rule](crate::config::ExclusionRule) that excludes agents before that, as the default one does after two
 /// failures, tasks wait for the end of the exclusion instead; what an agent has no room on its disk for counts, too.
 ///
-/// A task that the cluster rejects (`TASK_ERROR`) in a host that it has joined waits again, too, but once only: the
-/// host may have ended unheard. A second time, or if it brings its host, it fails.
+/// A task that the cluster rejects (`TASK_ERROR`) in a host that it has joined waits again, too, but at most
+/// [three times](super::REJECTIONS_MAX): the host may have ended before the framework was told. After that, or if it
+/// brings its host, it fails.
 ///
 /// Whether a task had begun that is gone with its host is known once the end of the host is told as well. Until then it
 /// counts as in flight. If the agent is lost meanwhile, or if it takes a minute, the task is lost.
@@ -126,7 +127,7 @@ pub struct WorkCounts {
     pub waiting: usize,
     /// Tasks that were picked and haven't ended.
     pub in_flight: usize,
-    /// Attempts so far whose tasks waited again, since their agents never started them: they have no ends.
+    /// Attempts so far that were never started, so that their tasks waited again: they have no ends.
     pub put_back: u64,
 }
 
@@ -149,7 +150,7 @@ pub(super) struct WorkState {
     pub(super) survey_config: Option<Config>,
     /// The latest time that the queue was told.
     pub(super) now: Timestamp,
-    /// How often a task was put back because its agent had not started it.
+    /// How often a task was put back because it was never started.
     pub(super) put_back: u64,
     /// Why the cluster refuses this framework, if it does.
     refused: Option<String>,
@@ -166,10 +167,10 @@ pub(super) struct QueuedTask {
     command: Command,
     /// The agent that it was picked for last.
     pub(super) agent_id: String,
-    /// How often it was put back because its agent had not started it.
+    /// How often it was put back because it was never started.
     pub(super) put_back: u32,
-    /// It was put back because it was rejected in a host that it had joined.
-    pub(super) was_rejected: bool,
+    /// How often of these it was rejected in a host that it had joined.
+    pub(super) rejections: u32,
 }
 
 pub(super) struct LaunchedTask {
@@ -219,8 +220,8 @@ impl WorkQueue {
             let allowed = "one below 2^63 that no task in the queue has";
             return Err(Error::setting("task's tag", task.tag, allowed));
         }
-        let (agent_id, put_back, was_rejected) = (String::new(), 0, false);
-        let queued = QueuedTask { task, rank, command, agent_id, put_back, was_rejected };
+        let (agent_id, put_back, rejections) = (String::new(), 0, 0);
+        let queued = QueuedTask { task, rank, command, agent_id, put_back, rejections };
         state.tasks.insert(task.tag, queued);
         state.waiting.insert(rank, &task);
         state.fail_if_refused();
@@ -499,14 +500,14 @@ impl fmt::Debug for WorkQueue {
 #[cfg(not(any(loom, shuttle)))]
 mod tests {
     use std::cell::Cell;
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::time::Duration;
 
     use proptest::collection::vec;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::engine::PlacedExecutor;
+    use crate::engine::{PlacedExecutor, REJECTIONS_MAX};
     use crate::ids::IdScheme;
     use crate::kernel::{Decisions, Reason};
     use crate::offer::{Offer, Resource};
@@ -979,11 +980,12 @@ mod tests {
         queued
     }
 
-    /// Goal: a task that is rejected in a host that it has joined, which may have ended unheard, waits again once,
-    /// while its agent has a pause; a second time it fails, on whatever agent. Method: a task that joins a host and is
-    /// rejected, dropped when it joins it again, and then rejected there or in the host of another agent.
+    /// Goal: a task that is rejected in a host that it has joined, which may have ended before the framework was told,
+    /// waits again three times, while its agent has a pause; once more and it fails, on whatever agent. Method: a task
+    /// that joins a host and is rejected, dropped when it joins it again, and then rejected there or in the host of
+    /// another agent until it fails.
     #[test]
-    fn what_is_rejected_in_a_host_is_put_back_once() {
+    fn what_is_rejected_in_a_host_is_put_back_three_times() {
         for last in ["S1", "S2"] {
             let queued = with_host();
             assert!(queued.push(2, 0, 500));
@@ -1001,11 +1003,17 @@ mod tests {
             queued.sleep(1);
             let dropped = queued.offer("S1", 1.0)[0].1.clone();
             queued.update_as(&dropped, TaskState::Dropped, Change::Ended(Fate::Lost));
+            for put_back in 3..=4 {
+                queued.sleep(60);
+                queued.reject(&queued.offer(last, 1.0)[0].1);
+                assert_eq!((queued.ends.try_iter().count(), queued.tasks()), (0, (1, 2)));
+                assert_eq!(queued.queue.counts().put_back, put_back);
+            }
             queued.sleep(60);
             queued.reject(&queued.offer(last, 1.0)[0].1);
             let told = queued.ends.try_iter().map(|end| (end.task.tag, end.fate, end.message));
             assert_eq!(told.collect::<Vec<_>>(), [(1, Fate::Failed, "why".to_owned())]);
-            assert_eq!((queued.queue.counts().put_back, queued.tasks()), (2, (0, 2)));
+            assert_eq!((queued.queue.counts().put_back, queued.tasks()), (4, (0, 2)));
             assert!(queued.push(1, 0, 500));
             queued.sleep(60);
             queued.reject(&queued.offer(last, 1.0)[0].1);
@@ -1013,8 +1021,8 @@ mod tests {
         }
     }
 
-    /// Goal: a rejection says that a task never began only if the task has joined a host that was there, has neither
-    /// been told as running nor was to end, and the cluster tells the rejection itself; otherwise the task fails.
+    /// Goal: a rejection says that a task never began only if the task has joined a host of another, has neither been
+    /// told as running nor was to end, and the cluster tells the rejection itself; otherwise the task fails.
     /// Method: a task without hosts, one that brings its host, one that runs, one that is to end, and one of which it
     /// is the last that the cluster knows.
     #[test]
@@ -1333,7 +1341,7 @@ mod tests {
         executor: String,
         /// Its host's place in the list of hosts.
         host: Option<usize>,
-        /// The host was there before.
+        /// It has joined its host, rather than brought it.
         has_joined: bool,
     }
 
@@ -1347,8 +1355,8 @@ mod tests {
         /// Executors and agents.
         hosts: Vec<(String, u8, ModelHost)>,
         given_up: Vec<String>,
-        /// The tasks that were put back because they were rejected.
-        rejected: BTreeSet<u64>,
+        /// How often tasks were put back because they were rejected.
+        rejections: BTreeMap<u64, u32>,
         /// The ends to be received.
         due: Vec<(u64, String, Fate)>,
         put_back: u64,
@@ -1366,14 +1374,14 @@ mod tests {
                 undecided: Vec::new(),
                 hosts: Vec::new(),
                 given_up: Vec::new(),
-                rejected: BTreeSet::new(),
+                rejections: BTreeMap::new(),
                 due: Vec::new(),
                 put_back: 0,
             }
         }
 
         fn end(&mut self, ModelTask { tag, executor, .. }: ModelTask, fate: Fate) {
-            self.rejected.remove(&tag);
+            self.rejections.remove(&tag);
             self.due.push((tag, executor, fate));
         }
 
@@ -1481,7 +1489,7 @@ mod tests {
                 WorkStep::Remove(tag) => {
                     let was_waiting = self.waiting.remove(&tag);
                     assert_eq!(self.queued.queue.remove(tag), was_waiting);
-                    let _was_rejected = was_waiting && self.rejected.remove(&tag);
+                    let _rejections = was_waiting.then(|| self.rejections.remove(&tag));
                 }
                 WorkStep::Offer { agent, cores } => self.offer(agent, cores),
                 WorkStep::Run(at) => {
@@ -1539,7 +1547,9 @@ mod tests {
                 }
                 WorkStep::Reject(_) => {
                     (0..2).for_each(|_| self.queued.reject(&executor));
-                    match task.has_joined && self.rejected.insert(task.tag) {
+                    let rejections = self.rejections.entry(task.tag).or_default();
+                    *rejections += 1;
+                    match task.has_joined && *rejections <= REJECTIONS_MAX {
                         true => self.put_back(&task),
                         false => self.end(task, Fate::Failed),
                     }
@@ -1575,9 +1585,9 @@ mod tests {
     proptest! {
         /// Goal: each attempt has one end, which is received once, or was put back and counted; a task waits, is in
         /// flight or isn't in the queue, as a plain list of tasks says; one that was never started waits again, one
-        /// that is rejected in a host that was there does so once, and of one that is gone with its host, the host says
-        /// whether it was started, and isn't ended as idle before; what is said of an attempt that was given up says
-        /// nothing of later ones.
+        /// that is rejected in a host that it has joined does so three times, and of one that is gone with its host,
+        /// the host says whether it was started, and isn't ended as idle before; what is said of an attempt that was
+        /// given up says nothing of later ones.
         /// Method: random pushes, offers, ends and losses of tasks and hosts in any order, with hosts and without, with
         /// a cap and without; in the end all that waits starts.
         #[test]

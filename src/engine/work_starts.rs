@@ -1,6 +1,6 @@
 //! What a [`WorkQueue`](super::WorkQueue) does with tasks that their agents never start, and with hosts that never run.
 
-use super::agent_pauses::{EndedHost, UnstartedEnd};
+use super::agent_pauses::{EndedHost, REJECTIONS_MAX, UnstartedEnd};
 use super::notice::Notice;
 use super::undecided_ends::{DecidedTask, KeptEnd, TaskStart};
 use super::work_queue::{QueuedTask, TaskEnd, WorkState};
@@ -126,15 +126,21 @@ impl WorkState {
             return StartNews::Untold;
         }
         let Some(queued) = self.tasks.get_mut(&tag) else { return StartNews::Nothing };
-        let (hosts, was_rejected) = (self.hosts.as_mut(), &mut queued.was_rejected);
-        match self.pauses.start_of(hosts, tag, end, was_rejected, at) {
+        let start = self.pauses.start_of(self.hosts.as_mut(), tag, end, at);
+        match start {
             TaskStart::Possible => StartNews::Nothing,
+            TaskStart::Rejected if queued.rejections >= REJECTIONS_MAX => StartNews::Nothing,
             TaskStart::Undecided => {
                 self.kept.insert(tag, KeptEnd { at, notice: notice.clone() });
                 StartNews::Untold
             }
-            TaskStart::Never if self.put_back_unstarted(at, notice) => StartNews::Untold,
-            TaskStart::Never => StartNews::Nothing,
+            TaskStart::Never | TaskStart::Rejected => {
+                queued.rejections += u32::from(start == TaskStart::Rejected);
+                match self.put_back_unstarted(at, notice) {
+                    true => StartNews::Untold,
+                    false => StartNews::Nothing,
+                }
+            }
         }
     }
 

@@ -335,7 +335,9 @@ impl Session {
     /// Stops the run if enough executors have finished, too many have failed, or no agent is left.
     fn stop_if_over(&mut self, at: Timestamp, is_exclusion: bool) {
         let finished = self.run_state.finished();
-        let failed = self.failures.count(at, self.run_state.count(ExecutorState::Failed));
+        let unstarted = self.tasks.as_ref().map_or(0, TaskRun::failed_unstarted);
+        let failed = self.run_state.count(ExecutorState::Failed).saturating_sub(unstarted);
+        let failed = self.failures.count(at, failed);
         if let Some(goal) = self.settings.until_finished
             && finished >= u64::from(goal)
         {

@@ -54,6 +54,11 @@ impl TaskRun {
         self.queue.counts()
     }
 
+    /// How many executors have failed as attempts that were never started, which are no failures.
+    pub(super) fn failed_unstarted(&self) -> u64 {
+        self.queue.failed_unstarted()
+    }
+
     /// Whether the tasks themselves say what they wait for, and not the cluster.
     pub(super) fn know_why(&self) -> bool {
         self.queue.has_seen_agents()

@@ -60,6 +60,8 @@ pub(super) struct TaskQueueState {
     pub(super) pauses: AgentPauses,
     pub(super) survey: AgentSurvey,
     pub(super) counts: TaskCounts,
+    /// Attempts that are told as failed and were never started.
+    pub(super) failed_unstarted: u64,
     /// What the tasks in flight take.
     pub(super) taken: ResourceSums,
     pub(super) demand: QueueDemand,
@@ -88,8 +90,8 @@ pub(super) struct TaskProgress {
     /// How many attempts failed in this run.
     failures: u32,
     losses: u32,
-    /// It was put back because it was rejected in a host that it had joined.
-    pub(super) was_rejected: bool,
+    /// How often it was put back because it was rejected in a host that it had joined.
+    pub(super) rejections: u32,
     pub(super) agent_id: String,
     pub(super) host: String,
     pub(super) executor: String,
@@ -134,6 +136,7 @@ impl TaskQueue {
             pauses: pauses.unwrap_or_default(),
             survey: AgentSurvey::default(),
             counts,
+            failed_unstarted: 0,
             taken: ResourceSums::NONE,
             demand: QueueDemand::new(
                 &terms.queues,
@@ -727,11 +730,11 @@ mod tests {
         assert_eq!((queue.counts().failed, queue.counts().retried), (1, 0));
     }
 
-    /// Goal: a task that is rejected in a host that it has joined, which may have ended unheard, is put back once, and
-    /// that is no failure; further times, and if it brings its host, it is one. Method: a task with one retry that is
-    /// rejected whenever it joins the host of another task; one that is rejected with its host.
+    /// Goal: a task that is rejected in a host that it has joined, which may have ended before the run was told, is put
+    /// back three times, and these are no failures; further times, and if it brings its host, it is one. Method: a task
+    /// with one retry that is rejected whenever it joins the host of another task; one that is rejected with its host.
     #[test]
-    fn what_is_rejected_in_a_host_is_put_back_once() {
+    fn what_is_rejected_in_a_host_is_put_back_three_times() {
         let folder = tempfile::tempdir().unwrap();
         let queue = queue_of(folder.path(), Some(host_terms()), &["true", "true"]);
         let rejected = |queue: &TaskQueue, tag, at| {
@@ -747,6 +750,8 @@ mod tests {
         let mut now = Timestamp::ORIGIN;
         for (expected, failed, retried) in [
             (TaskChange::NotStarted, 0, 0),
+            (TaskChange::NotStarted, 0, 0),
+            (TaskChange::NotStarted, 0, 0),
             (TaskChange::Retried, 0, 1),
             (TaskChange::Failed, 1, 1),
         ] {
@@ -760,13 +765,15 @@ mod tests {
             if expected == TaskChange::NotStarted {
                 assert_eq!(pick_at(&queue, now), [] as [u64; 0], "the agent has a pause");
             }
-            now = now.plus(Duration::from_secs(1));
+            now = now.plus(Duration::from_secs(60));
         }
+        assert_eq!(queue.failed_unstarted(), 3);
 
         let folder = tempfile::tempdir().unwrap();
         let queue = queue_in(folder.path(), Some(host_terms()));
         assert_eq!(pick(&queue), [1, 0], "the host and the task");
         assert_eq!(rejected(&queue, 0, Timestamp::ORIGIN), [TaskChange::Retried]);
+        assert_eq!(queue.failed_unstarted(), 0);
     }
 
     /// A report about a host, a task in it or their agent.

@@ -3,15 +3,20 @@
 use std::time::SystemTime;
 
 use offermill::Timestamp;
-use offermill::engine::{DecidedTask, EndedHost, TaskStart};
+use offermill::engine::{DecidedTask, EndedHost, REJECTIONS_MAX, TaskStart};
 
-use crate::model::executor::ExecutorRecord;
+use crate::model::executor::{ExecutorRecord, ExecutorState};
 use crate::model::task::{TaskChange, TaskEvent};
 use crate::tasks::queue::{TaskQueue, TaskQueueState};
 use crate::tasks::results::ResultState;
 use crate::text::clock::rfc3339;
 
 impl TaskQueue {
+    /// How many attempts are told as failed that were never started: they are no failures.
+    pub(crate) fn failed_unstarted(&self) -> u64 {
+        self.lock().failed_unstarted
+    }
+
     /// An executor runs: its agent starts what it is given.
     pub(crate) fn runs(&self, record: &ExecutorRecord) {
         let is_host = record.tag.is_some_and(|tag| self.is_host(tag));
@@ -73,10 +78,15 @@ impl TaskQueue {
             return None;
         }
         let (hosts, tag, now) = (state.hosts.as_mut(), number.into(), record.changed_at);
-        let was_rejected = &mut state.progress[number as usize].was_rejected;
-        match state.pauses.start_of(hosts, tag, record.unstarted, was_rejected, now) {
+        let start = state.pauses.start_of(hosts, tag, record.unstarted, now);
+        let rejections = &mut state.progress[number as usize].rejections;
+        match start {
             TaskStart::Possible => None,
-            TaskStart::Never => Some(self.put_back_unstarted(state, number, record)),
+            TaskStart::Rejected if *rejections >= REJECTIONS_MAX => None,
+            TaskStart::Never | TaskStart::Rejected => {
+                *rejections += u32::from(start == TaskStart::Rejected);
+                Some(self.put_back_unstarted(state, number, record))
+            }
             TaskStart::Undecided => {
                 state.kept.insert(number, (record.clone(), output.cloned()));
                 Some(Vec::new())
@@ -92,6 +102,7 @@ impl TaskQueue {
         number: u32,
         record: &ExecutorRecord,
     ) -> Vec<TaskEvent> {
+        state.failed_unstarted += u64::from(record.state == ExecutorState::Failed);
         let now = record.changed_at;
         state.pauses.refused(&record.agent_id, &record.message, now);
         let mut line = self.line(state, number, ResultState::NotStarted);
