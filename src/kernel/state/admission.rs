@@ -329,7 +329,7 @@ impl Admission {
 
     /// Closes admission permanently. Returns the state after it.
     ///
-    /// Whoever ends an executor either finds it closed, or has done so before: then the caller sees the executor's end.
+    /// A thread that ends an executor finds it closed, or has ended it before: then the caller sees that end.
     pub(crate) fn close(&self) -> AdmissionState {
         // SeqCst: before the loads that follow, as in `release`.
         self.word.fetch_or(CLOSED, ONE_ORDER);
@@ -454,6 +454,7 @@ mod tests {
             }
         }
     }
+
     /// Goal: a version that a batch follows is not reused, whatever the number of changes and of idle handlers. Method:
     /// more handlers than versions; all but one are idle, each with another version pinned if its pin stays set.
     #[test]

@@ -6,8 +6,8 @@
 //! reused and never deallocated: the table is as large as the most cells that were in use at a time, plus at most one
 //! segment.
 //!
-//! Free cells form stacks, linked through words beside the cells, 16 to a cache line: whoever goes down a stack waits
-//! for each link before the next one, and so for as few lines as possible. There are several stacks, each on its own
+//! Free cells form stacks, linked through words beside the cells, 16 to a cache line: a claim that goes down a stack
+//! waits for each link before the next one, and so for as few lines as possible. There are several stacks, each on its own
 //! line. A claim names the stack that it prefers, and the cells that it gets return there, so that threads with
 //! different preferences don't contend. A claim takes all it needs from a stack at once, and tries the other stacks
 //! before the table grows.
@@ -74,7 +74,7 @@ pub(super) struct Cells<T: SlabCell> {
 
 type Segment<T> = UntrackedOnceLock<Cells<T>>;
 
-/// Cells that are to be freed to one stack, linked as there. Only the slab reads them.
+/// Cells that are to be freed to one stack, linked as free ones are. Only the slab reads them.
 #[derive(Debug)]
 pub(crate) struct FreedChain {
     stack: u32,
