@@ -7,8 +7,8 @@
 //! segment.
 //!
 //! Free cells form stacks, linked through words beside the cells, 16 to a cache line: a claim that goes down a stack
-//! waits for each link before the next one, and so for as few lines as possible. There are several stacks, each on its own
-//! line. A claim names the stack that it prefers, and the cells that it gets return there, so that threads with
+//! waits for each link before the next one, and so for as few lines as possible. There are several stacks, each on its
+//! own line. A claim names the stack that it prefers, and the cells that it gets return there, so that threads with
 //! different preferences don't contend. A claim takes all it needs from a stack at once, and tries the other stacks
 //! before the table grows.
 //!
