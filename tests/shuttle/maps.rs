@@ -39,7 +39,8 @@ fn agents_are_inserted_once_while_they_are_forgotten() {
 }
 
 /// Goal: an agent with an executor is not forgotten, whichever thread inserts it. Method: two handlers place executors
-/// on the agents that two others merely see, and executors end, during ticks.
+/// on two agents and end them, so that the agents are idle again and again, two others merely see the agents, and a
+/// tick forgets what is idle.
 #[test]
 fn agents_with_executors_stay() {
     play("maps/place-forget", 1000, || {
@@ -49,26 +50,23 @@ fn agents_with_executors_stay() {
             .map(|cpus| {
                 harness.spawn(move |harness| {
                     let mut handler = harness.kernel.handler();
-                    for agents in [["S0", "S1"], ["S1", "S0"]] {
-                        harness.offer(&mut handler, &agents, cpus, at(0));
+                    for agents in [["S0", "S1"], ["S1", "S0"], ["S0", "S1"]] {
+                        let placed = harness.offer(&mut handler, &agents, cpus, at(0)).placed;
+                        for id in placed {
+                            harness.update(id, TaskState::Killed, at(0));
+                            let _ = harness.kernel.agents_known();
+                        }
                     }
                 })
             })
             .collect();
-        let ends = harness.spawn(|harness| {
-            for _ in 0..6 {
-                let last = harness.placed().last().copied();
-                last.into_iter().for_each(|id| drop(harness.update(id, TaskState::Killed, at(0))));
-                let _ = harness.kernel.agents_known();
-            }
-        });
         let ticks = harness.spawn(|harness| {
-            for n in 0..3 {
+            for n in 0..8 {
                 harness.kernel.tick(at(1_000_000 + n * 60_000));
             }
         });
         join(handlers);
-        join([ends, ticks]);
+        join([ticks]);
         harness.flush_releases();
     });
 }
