@@ -21,52 +21,17 @@ const PAUSE: u8 = 64;
 
 /// An entry of a run that can be kept.
 pub(super) trait KeptEntry<'a>: Copy {
-    /// The entry without what it borrows.
+    /// The entry with texts and intervals of its own.
     type Kept;
 
-    /// Copies what the entry borrows to `own`. Returns `None` if such an entry isn't kept.
-    fn keep(&self, own: &mut OwnParts) -> Option<Self::Kept>;
+    /// Returns memory for an entry.
+    fn empty() -> Self::Kept;
 
-    /// Returns the entry, which borrows from `own`.
-    fn lend(kept: &Self::Kept, own: &'a OwnParts) -> Self;
-}
+    /// Copies the entry to `kept`, whose memory is used again. Returns `false` if such an entry isn't kept.
+    fn keep(&self, kept: &mut Self::Kept) -> bool;
 
-/// What the entries of a kept run borrow.
-#[derive(Debug, Default)]
-pub(super) struct OwnParts {
-    texts: String,
-    ranges: Vec<PortRange>,
-}
-
-/// Where a text or some intervals lie in [`OwnParts`].
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PartSpan {
-    start: u32,
-    end: u32,
-}
-
-impl OwnParts {
-    fn keep_text(&mut self, text: &str) -> PartSpan {
-        let start = self.texts.len() as u32;
-        self.texts.push_str(text);
-        PartSpan { start, end: self.texts.len() as u32 }
-    }
-
-    fn keep_ranges(&mut self, ranges: &[PortRange]) -> PartSpan {
-        let start = self.ranges.len() as u32;
-        self.ranges.extend_from_slice(ranges);
-        PartSpan { start, end: self.ranges.len() as u32 }
-    }
-
-    #[inline]
-    fn text(&self, PartSpan { start, end }: PartSpan) -> &str {
-        self.texts.get(start as usize..end as usize).unwrap_or_default()
-    }
-
-    #[inline]
-    fn ranges(&self, PartSpan { start, end }: PartSpan) -> &[PortRange] {
-        self.ranges.get(start as usize..end as usize).unwrap_or_default()
-    }
+    /// Returns the entry, which borrows from `kept`.
+    fn lend(kept: &'a Self::Kept) -> Self;
 }
 
 /// A run of entries. It has no bytes if there is none.
@@ -76,14 +41,14 @@ pub(super) struct KeptRun<K> {
     pub(super) bytes: Vec<u8>,
     /// The number of entries that it counts for, including intervals.
     pub(super) count: usize,
+    /// The entries, and memory for more.
     entries: Vec<K>,
-    own: OwnParts,
+    length: usize,
 }
 
 impl<K> Default for KeptRun<K> {
     fn default() -> KeptRun<K> {
-        let (bytes, entries) = (Vec::new(), Vec::new());
-        KeptRun { bytes, count: 0, entries, own: OwnParts::default() }
+        KeptRun { bytes: Vec::new(), count: 0, entries: Vec::new(), length: 0 }
     }
 }
 
@@ -91,14 +56,23 @@ impl<K> KeptRun<K> {
     /// The entries.
     #[inline]
     pub(super) fn lend<'a, T: KeptEntry<'a, Kept = K>>(&'a self) -> impl Iterator<Item = T> {
-        self.entries.iter().map(|kept| T::lend(kept, &self.own))
+        self.entries.get(..self.length).unwrap_or_default().iter().map(T::lend)
     }
 
-    fn clear(&mut self) {
+    /// Copies a run. If it is too long or has entries that aren't kept, there is none then.
+    fn set<'a, T: KeptEntry<'a, Kept = K>>(&mut self, bytes: &[u8], count: usize, entries: &[T]) {
         self.bytes.clear();
-        self.entries.clear();
-        self.own.texts.clear();
-        self.own.ranges.clear();
+        if bytes.len() > BYTES_MAX {
+            return;
+        }
+        (self.length, self.count) = (entries.len(), count);
+        if self.entries.len() < self.length {
+            self.entries.resize_with(self.length, T::empty);
+        }
+        let all_kept = entries.iter().zip(&mut self.entries).all(|(entry, kept)| entry.keep(kept));
+        if all_kept {
+            self.bytes.extend_from_slice(bytes);
+        }
     }
 }
 
@@ -151,7 +125,7 @@ impl<K> KeptRuns<K> {
             std::mem::swap(replaced, run);
         }
         *next = (*next + 1) % RUNS;
-        run.clear();
+        run.bytes.clear();
     }
 }
 
@@ -181,107 +155,140 @@ impl<K> SetAside<K> {
     ) {
         self.patience = self.patience.saturating_sub(1);
         self.pause = 0;
-        let KeptRun { entries: kept, own, .. } = &mut self.run;
-        let all_kept = bytes.len() <= BYTES_MAX
-            && entries.iter().all(|entry| {
-                let entry = entry.keep(own);
-                entry.map(|entry| kept.push(entry)).is_some()
-            });
-        if all_kept {
-            self.run.bytes.extend_from_slice(bytes);
-            self.run.count = count;
-        } else {
-            self.run.clear();
-        }
+        self.run.set(bytes, count, entries);
     }
 }
 
-/// A resource without what it borrows.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct KeptResource {
-    name: PartSpan,
-    kind: ResourceKind,
-    revocability: Revocability,
-    /// The role of a static reservation outside of a stack; `None` is an empty stack.
-    role: Option<PartSpan>,
-    value: KeptValue,
+/// Replaces what `own` holds by a copy, in the same memory.
+fn copy(text: &str, own: &mut String) {
+    own.clear();
+    own.push_str(text);
 }
 
-#[derive(Clone, Copy, Debug)]
-enum KeptValue {
-    Scalar(Scalar),
-    Ranges(PartSpan),
+/// A resource with texts and intervals of its own.
+#[derive(Debug)]
+pub(super) struct KeptResource {
+    name: String,
+    kind: ResourceKind,
+    revocability: Revocability,
+    /// Whether it has a static reservation outside of a stack; if not, the stack is empty.
+    has_role: bool,
+    /// The role of that reservation.
+    role: String,
+    /// None if it has intervals.
+    scalar: Option<Scalar>,
+    ranges: Vec<PortRange>,
 }
 
 impl<'a> KeptEntry<'a> for Resource<'a> {
     type Kept = KeptResource;
 
+    fn empty() -> KeptResource {
+        KeptResource {
+            name: String::new(),
+            kind: ResourceKind::Other,
+            revocability: Revocability::NonRevocable,
+            has_role: false,
+            role: String::new(),
+            scalar: None,
+            ranges: Vec::new(),
+        }
+    }
+
     /// Neither sets nor dynamic or refined reservations are kept.
-    fn keep(&self, own: &mut OwnParts) -> Option<KeptResource> {
-        let Resource { name, kind, revocability, reservations, value } = *self;
-        let role = match reservations {
-            Reservations::PostRefinement([]) => None,
-            Reservations::PreRefinement { role, dynamic: None } => Some(own.keep_text(role)),
-            _ => return None,
+    fn keep(&self, kept: &mut KeptResource) -> bool {
+        kept.has_role = match self.reservations {
+            Reservations::PostRefinement([]) => false,
+            Reservations::PreRefinement { role, dynamic: None } => {
+                copy(role, &mut kept.role);
+                true
+            }
+            _ => return false,
         };
-        let value = match value {
-            Value::Scalar(scalar) => KeptValue::Scalar(scalar),
-            Value::Ranges(ranges) => KeptValue::Ranges(own.keep_ranges(ranges)),
-            Value::Set(_) => return None,
+        kept.ranges.clear();
+        kept.scalar = match self.value {
+            Value::Scalar(scalar) => Some(scalar),
+            Value::Ranges(ranges) => {
+                kept.ranges.extend_from_slice(ranges);
+                None
+            }
+            Value::Set(_) => return false,
         };
-        Some(KeptResource { name: own.keep_text(name), kind, revocability, role, value })
+        copy(self.name, &mut kept.name);
+        (kept.kind, kept.revocability) = (self.kind, self.revocability);
+        true
     }
 
     #[inline]
-    fn lend(kept: &KeptResource, own: &'a OwnParts) -> Resource<'a> {
-        let KeptResource { name, kind, revocability, role, value } = *kept;
-        let reservations = match role {
-            None => Reservations::PostRefinement(&[]),
-            Some(role) => Reservations::PreRefinement { role: own.text(role), dynamic: None },
-        };
-        let value = match value {
-            KeptValue::Scalar(scalar) => Value::Scalar(scalar),
-            KeptValue::Ranges(ranges) => Value::Ranges(own.ranges(ranges)),
-        };
-        Resource { name: own.text(name), kind, revocability, reservations, value }
+    fn lend(kept: &'a KeptResource) -> Resource<'a> {
+        let KeptResource { name, kind, revocability, has_role, role, scalar, ranges } = kept;
+        Resource {
+            name,
+            kind: *kind,
+            revocability: *revocability,
+            reservations: match has_role {
+                false => Reservations::PostRefinement(&[]),
+                true => Reservations::PreRefinement { role, dynamic: None },
+            },
+            value: match scalar {
+                Some(scalar) => Value::Scalar(*scalar),
+                None => Value::Ranges(ranges),
+            },
+        }
     }
 }
 
-/// An attribute without what it borrows.
-#[derive(Clone, Copy, Debug)]
+/// An attribute with texts and intervals of its own.
+#[derive(Debug)]
 pub(super) struct KeptAttribute {
-    name: PartSpan,
-    value: KeptAttributeValue,
+    name: String,
+    kind: KeptKind,
+    text: String,
+    ranges: Vec<PortRange>,
 }
 
+/// What an attribute's value is.
 #[derive(Clone, Copy, Debug)]
-enum KeptAttributeValue {
-    Text(PartSpan),
+enum KeptKind {
+    Text,
     Scalar(f64),
-    Ranges(PartSpan),
+    Ranges,
 }
 
 impl<'a> KeptEntry<'a> for Attribute<'a> {
     type Kept = KeptAttribute;
 
+    fn empty() -> KeptAttribute {
+        let (name, text, ranges) = (String::new(), String::new(), Vec::new());
+        KeptAttribute { name, kind: KeptKind::Text, text, ranges }
+    }
+
     /// Sets aren't kept.
-    fn keep(&self, own: &mut OwnParts) -> Option<KeptAttribute> {
-        let value = match self.value {
-            AttributeValue::Text(text) => KeptAttributeValue::Text(own.keep_text(text)),
-            AttributeValue::Scalar(scalar) => KeptAttributeValue::Scalar(scalar),
-            AttributeValue::Ranges(ranges) => KeptAttributeValue::Ranges(own.keep_ranges(ranges)),
-            AttributeValue::Set(_) => return None,
+    fn keep(&self, kept: &mut KeptAttribute) -> bool {
+        kept.ranges.clear();
+        kept.kind = match self.value {
+            AttributeValue::Text(text) => {
+                copy(text, &mut kept.text);
+                KeptKind::Text
+            }
+            AttributeValue::Scalar(scalar) => KeptKind::Scalar(scalar),
+            AttributeValue::Ranges(ranges) => {
+                kept.ranges.extend_from_slice(ranges);
+                KeptKind::Ranges
+            }
+            AttributeValue::Set(_) => return false,
         };
-        Some(KeptAttribute { name: own.keep_text(self.name), value })
+        copy(self.name, &mut kept.name);
+        true
     }
 
     #[inline]
-    fn lend(kept: &KeptAttribute, own: &'a OwnParts) -> Attribute<'a> {
-        let value = match kept.value {
-            KeptAttributeValue::Text(text) => AttributeValue::Text(own.text(text)),
-            KeptAttributeValue::Scalar(scalar) => AttributeValue::Scalar(scalar),
-            KeptAttributeValue::Ranges(ranges) => AttributeValue::Ranges(own.ranges(ranges)),
+    fn lend(kept: &'a KeptAttribute) -> Attribute<'a> {
+        let value = match kept.kind {
+            KeptKind::Text => AttributeValue::Text(&kept.text),
+            KeptKind::Scalar(scalar) => AttributeValue::Scalar(scalar),
+            KeptKind::Ranges => AttributeValue::Ranges(&kept.ranges),
         };
-        Attribute { name: own.text(kept.name), value }
+        Attribute { name: &kept.name, value }
     }
 }
