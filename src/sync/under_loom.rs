@@ -23,8 +23,9 @@ loom::lazy_static! {
     pub(crate) static ref DEADLINE: AtomicU32 = AtomicU32::new(0);
 }
 
-/// Loom takes a SeqCst exchange or load for AcqRel, and knows the order of all threads of fences only. So there is a
-/// fence if the operations around it are SeqCst, and only then.
+/// Loom knows one order of all threads for fences only: a SeqCst load sees the newest SeqCst store of its own word, but
+/// SeqCst operations on different words are AcqRel. So there is a fence if the operations around it are SeqCst, and
+/// only then.
 pub(crate) fn fence_after_exchange(ordering: Ordering) {
     if ordering == Ordering::SeqCst {
         fence(ordering);

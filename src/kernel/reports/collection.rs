@@ -119,6 +119,25 @@ impl Core {
     }
 }
 
+/// For the models: the executors and the indices of their agents that two looks find, of whatever instant.
+#[cfg(all(loom, test))]
+impl Core {
+    pub(crate) fn look_twice(&self) -> Vec<(crate::ExecutorId, u32)> {
+        struct Agents(Vec<(crate::ExecutorId, u32)>);
+        impl Collector for Agents {
+            fn begin(&mut self, _: &[SeenExecutor]) {}
+
+            fn add(&mut self, row: Row) {
+                self.0.push((row.id, row.allocation.agent));
+            }
+        }
+        let (mut seen, mut agents) = (Vec::new(), Agents(Vec::new()));
+        self.look(&mut seen);
+        self.look_again(&seen, AdmissionState::default(), true, &mut agents);
+        agents.0
+    }
+}
+
 /// The counted executors of a collection, and their cores in thousandths.
 #[derive(Default)]
 struct CountedSums {
