@@ -87,8 +87,6 @@ pub(in crate::kernel) struct Scratch {
 /// How a batch was answered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BatchResult {
-    /// All offers are declined as those of the last batch were; that is left to the caller.
-    DeclinedAgain,
     /// All offers were declined for one reason.
     DeclinedAlike,
     /// Each offer was answered by itself.
@@ -170,6 +168,16 @@ impl Handler {
         now: Timestamp,
         decisions: &mut Decisions,
     ) {
+        if self.kept.is_some() && self.decline_again(offers, now, decisions) {
+            return;
+        }
+        self.answer_anew(offers, now, decisions);
+    }
+
+    /// Answers a batch. Apart from [`Handler::resource_offers`], so that a batch that is declined again saves no
+    /// registers for it.
+    #[inline(never)]
+    fn answer_anew(&mut self, offers: &[Offer<'_>], now: Timestamp, decisions: &mut Decisions) {
         let core = &*self.core;
         let (admission, config_version, result) = loop {
             decisions.clear();
@@ -178,44 +186,47 @@ impl Handler {
             let admission = core.admission.load_pinned(&mut self.pin);
             let policy: &Policy = self.policy.load();
             decisions.policy = policy.number;
-            if self.kept.holds(core, policy, admission) {
-                break (admission, policy.config_version, BatchResult::DeclinedAgain);
-            }
             let result = self.scratch.answer(core, policy, admission, offers, now, decisions);
             match result {
                 BatchResult::Outdated => continue,
                 BatchResult::DeclinedAlike => {
                     self.kept.keep(policy, admission, decisions.declines.first());
                 }
-                _ => self.kept.forget(),
+                BatchResult::Each => self.kept.forget(),
             }
             break (admission, policy.config_version, result);
         };
-        if result == BatchResult::DeclinedAgain {
-            self.decline_again(offers, admission, config_version, now, decisions);
-        } else {
-            let alike = result == BatchResult::DeclinedAlike;
-            self.end_batch(offers, admission, config_version, alike, now, decisions);
-        }
+        let alike = result == BatchResult::DeclinedAlike;
+        self.end_batch(offers, admission, config_version, alike, now, decisions);
     }
 
-    /// Declines a batch as the last one, all of which was declined at a cap.
+    /// Declines a batch as the last one, all of which was declined at a cap. Returns `false` if that answer doesn't hold
+    /// any more: then nothing was done.
     #[inline(always)]
     fn decline_again(
         &mut self,
         offers: &[Offer<'_>],
-        admission: AdmissionState,
-        config_version: u64,
         now: Timestamp,
         decisions: &mut Decisions,
-    ) {
+    ) -> bool {
+        let core = &*self.core;
+        let revives = core.demand.revives();
+        // In the same order as for an answer that isn't kept.
+        let admission = core.admission.load_pinned(&mut self.pin);
+        let policy: &Policy = self.policy.load();
+        if !self.kept.holds(core, policy, admission) {
+            return false;
+        }
+        decisions.clear();
+        (decisions.revives, decisions.policy) = (revives, policy.number);
+        let batch = BatchContext { offers, config_version: policy.config_version, now };
         self.kept.decline(offers.len(), &mut decisions.declines);
         if !offers.is_empty() {
-            self.core.record_refused_at_cap(decisions);
+            core.record_refused_at_cap(decisions);
         }
         self.leave_policy(admission, decisions.policy);
-        let batch = BatchContext { offers, config_version, now };
         self.counters.count_again(self.kept.kind(), &decisions.declines, &batch);
+        true
     }
 
     /// Ends a batch that was answered by a plan for the admission word as it was then, and counts it.

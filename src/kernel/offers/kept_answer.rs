@@ -33,6 +33,12 @@ impl KeptAnswer {
         KeptAnswer { policy: NONE, admission, reason, kind: reason.kind(), refuse }
     }
 
+    /// Whether an answer is kept.
+    #[inline]
+    pub(super) fn is_some(&self) -> bool {
+        self.policy != NONE
+    }
+
     /// Called with each batch that is answered otherwise.
     #[inline]
     pub(in crate::kernel) fn forget(&mut self) {
