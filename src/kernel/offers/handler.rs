@@ -168,14 +168,14 @@ impl Handler {
         now: Timestamp,
         decisions: &mut Decisions,
     ) {
-        if self.kept.is_some() && self.decline_again(offers, now, decisions) {
-            return;
+        if self.kept.is_some() {
+            self.decline_again(offers, now, decisions);
+        } else {
+            self.answer_anew(offers, now, decisions);
         }
-        self.answer_anew(offers, now, decisions);
     }
 
-    /// Answers a batch. Apart from [`Handler::resource_offers`], so that a batch that is declined again saves no
-    /// registers for it.
+    /// Answers a batch. Apart from [`Handler::decline_again`], which saves fewer registers.
     #[inline(never)]
     fn answer_anew(&mut self, offers: &[Offer<'_>], now: Timestamp, decisions: &mut Decisions) {
         let core = &*self.core;
@@ -200,22 +200,16 @@ impl Handler {
         self.end_batch(offers, admission, config_version, alike, now, decisions);
     }
 
-    /// Declines a batch as the last one, all of which was declined at a cap. Returns `false` if that answer doesn't hold
-    /// any more: then nothing was done.
-    #[inline(always)]
-    fn decline_again(
-        &mut self,
-        offers: &[Offer<'_>],
-        now: Timestamp,
-        decisions: &mut Decisions,
-    ) -> bool {
+    /// Declines a batch as the last one, all of which was declined at a cap, while that answer holds.
+    #[inline(never)]
+    fn decline_again(&mut self, offers: &[Offer<'_>], now: Timestamp, decisions: &mut Decisions) {
         let core = &*self.core;
         let revives = core.demand.revives();
         // In the same order as for an answer that isn't kept.
         let admission = core.admission.load_pinned(&mut self.pin);
         let policy: &Policy = self.policy.load();
         if !self.kept.holds(core, policy, admission) {
-            return false;
+            return self.answer_anew(offers, now, decisions);
         }
         decisions.clear();
         (decisions.revives, decisions.policy) = (revives, policy.number);
@@ -226,7 +220,6 @@ impl Handler {
         }
         self.leave_policy(admission, decisions.policy);
         self.counters.count_again(self.kept.kind(), &decisions.declines, &batch);
-        true
     }
 
     /// Ends a batch that was answered by a plan for the admission word as it was then, and counts it.

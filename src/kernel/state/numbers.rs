@@ -48,26 +48,24 @@ const PAGE_LENGTH: usize = 1 << PAGE_BITS;
 const ROOTS: usize = crate::sync::NUMBER_ROOTS;
 const NONE: u32 = u32::MAX;
 
-/// What is written whenever an executor ends lies on a line of its own.
+/// How many of a page's numbers, or of the pages below, are retired. It is written whenever an executor ends, so it has
+/// a line of its own.
 #[derive(Debug)]
 #[repr(align(64))]
-struct Retirement {
-    /// How many of the page's numbers, or of the pages below, are retired.
-    retired: AtomicU32,
-}
+struct Retired(AtomicU32);
 
 /// A page: the indices of cells, or of pages below.
 #[repr(align(64))]
 pub(crate) struct Page {
     entries: [AtomicU32; PAGE_LENGTH],
-    retirement: Retirement,
+    retired: Retired,
 }
 
 impl Default for Page {
     fn default() -> Page {
         Page {
             entries: std::array::from_fn(|_| AtomicU32::new(NONE)),
-            retirement: Retirement { retired: AtomicU32::new(0) },
+            retired: Retired(AtomicU32::new(0)),
         }
     }
 }
@@ -75,13 +73,13 @@ impl Default for Page {
 impl SlabCell for Page {
     type Hint = ();
 
-    /// Four bytes an entry, and the line of the retirement.
+    /// Four bytes an entry, and the line of what is retired.
     const LINES_BITS: u32 = PAGE_BITS.saturating_sub(3);
 
     fn reset(&self) {
         // Relaxed: all threads that have used the page were counted, and the free list publishes it.
         self.entries.iter().for_each(|entry| entry.store(NONE, Ordering::Relaxed));
-        self.retirement.retired.store(0, Ordering::Relaxed);
+        self.retired.0.store(0, Ordering::Relaxed);
     }
 }
 
@@ -296,7 +294,7 @@ impl NumberTable {
     /// How many numbers in a page and below are not retired, used or not.
     fn live_in(&self, page: &Page, level: u32) -> u64 {
         if level == 0 {
-            return PAGE_LENGTH as u64 - u64::from(page.retirement.retired.load(Ordering::Relaxed));
+            return PAGE_LENGTH as u64 - u64::from(page.retired.0.load(Ordering::Relaxed));
         }
         let below = |entry: &AtomicU32| self.pages.get(entry.load(Ordering::Acquire));
         page.entries.iter().filter_map(below).map(|page| self.live_in(page, level - 1)).sum()
@@ -333,7 +331,7 @@ impl Page {
     #[inline]
     fn retire(&self, count: u32) -> bool {
         // AcqRel: the thread that completes the count comes after all others.
-        let before = self.retirement.retired.fetch_add(count, Ordering::AcqRel);
+        let before = self.retired.0.fetch_add(count, Ordering::AcqRel);
         before + count == PAGE_LENGTH as u32
     }
 }
@@ -448,7 +446,7 @@ mod tests {
     /// Goal: what readers of entries wait for isn't written at each end. Method: the line of the count.
     #[test]
     fn counts_have_lines_of_their_own() {
-        assert_eq!(std::mem::offset_of!(Page, retirement) % 64, 0);
+        assert_eq!(std::mem::offset_of!(Page, retired) % 64, 0);
         assert_eq!(size_of::<Page>(), PAGE_LENGTH * 4 + 64);
         assert!(size_of::<Page>() <= 64 << Page::LINES_BITS);
     }

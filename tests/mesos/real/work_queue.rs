@@ -263,12 +263,12 @@ fn queued_tasks_outlive_their_hosts() {
 const KILLER: &str = "echo ${PWD##*/} >> $1; [ -e $1.spared ] || kill -KILL $PPID";
 
 /// Goal: a task that has begun in a host is never put back as if it hadn't, though its end is told before its host is
-/// told as running; none fails that the master rejects because its host has ended unheard. Method: hosts that wait
+/// told as running; none fails that the master rejects because its host has ended meanwhile. Method: hosts that wait
 /// until the master is gone; then their tasks begin and kill them. What their agents tell the next master comes in no
 /// order. The log is compared with what the engine has told.
 #[test]
 #[ignore = "needs a real Mesos"]
-fn what_has_begun_unheard_is_not_put_back() {
+fn what_has_begun_is_not_put_back_though_its_host_was_never_told() {
     let cluster = RealCluster::start(Setup::default());
     let (log, gate) = (cluster.folder().join("log"), cluster.folder().join("gate"));
     let (program, gate_name) = (env!("CARGO_BIN_EXE_offermill"), gate.display());
