@@ -40,9 +40,10 @@ pub(crate) fn place(
     order: &mut Vec<u32>,
     scratch: &mut Vec<(u32, u32)>,
 ) {
-    match placement {
-        Placement::RoundRobin => round_robin(capacities, budget, order, scratch),
-        Placement::Consolidate => consolidate(capacities, budget, order),
+    match (capacities, placement) {
+        ([only], _) => order.extend(std::iter::repeat_n(0, only.executors.min(budget) as usize)),
+        (_, Placement::RoundRobin) => round_robin(capacities, budget, order, scratch),
+        (_, Placement::Consolidate) => consolidate(capacities, budget, order),
     }
 }
 

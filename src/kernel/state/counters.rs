@@ -157,13 +157,13 @@ impl Counters {
     ) {
         // In runs of one kind; usually there is one run.
         let mut rest = declines;
-        while let Some(first) = rest.first() {
+        while let Some((first, others)) = rest.split_first() {
             let kind = first.reason.kind();
             let differs = |decline: &Decline| decline.reason.kind() != kind;
-            let end = if alike { None } else { rest.iter().position(differs) };
-            let run = end.unwrap_or(rest.len());
+            let more = if alike { None } else { others.iter().position(differs) };
+            let run = 1 + more.unwrap_or(others.len());
             add(&self.declined[kind as usize], run as u64);
-            self.near_misses.record(&rest[..run], alike, batch);
+            self.near_misses.record(kind, &rest[..run], alike, batch);
             rest = &rest[run..];
         }
         self.count_offers(accepted + declines.len(), batch);
@@ -182,7 +182,7 @@ impl Counters {
         add(&self.declined[kind as usize], declines.len() as u64);
         // What was recorded then stays for a second.
         if !self.near_misses.is_fresh(kind, batch.now) {
-            self.near_misses.record(declines, true, batch);
+            self.near_misses.record(kind, declines, true, batch);
         }
         self.count_offers(declines.len(), batch);
     }

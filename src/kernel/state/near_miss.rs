@@ -97,14 +97,20 @@ impl NearMisses {
 
     /// Records the nearest of `declines`, which are all of one kind, if it is nearer than the recorded one. With
     /// `alike`, they are equal in their numbers, too. Only the handler that owns the cells calls this.
-    pub(crate) fn record(&self, declines: &[Decline], alike: bool, batch: &BatchContext<'_>) {
+    pub(crate) fn record(
+        &self,
+        kind: ReasonKind,
+        declines: &[Decline],
+        alike: bool,
+        batch: &BatchContext<'_>,
+    ) {
         let Some(last) = declines.last() else { return };
         let nearest = if alike || !last.reason.is_measured() {
             last
         } else {
             declines.iter().max_by_key(|decline| nearness(&decline.reason)).unwrap_or(last)
         };
-        let cell = self.0[last.reason.kind() as usize].get_or_init(Box::default);
+        let cell = self.0[kind as usize].get_or_init(Box::default);
         if replaces(cell, &nearest.reason, batch) {
             write(cell, nearest, batch);
         }
@@ -141,10 +147,7 @@ fn replaces(cell: &Seqlock<WORDS>, reason: &Reason, batch: &BatchContext<'_>) ->
     }
     let age = now - at;
     if !reason.is_measured() {
-        let [x, y, z] = encode(reason);
-        // Not compared as arrays, which would be compared in memory: caps are reached once per batch.
-        let differs = (a ^ x) | (b ^ y) | (c ^ z) != 0;
-        return age >= REFRESH_MS || reason.is_cap() && differs;
+        return age >= REFRESH_MS || reason.is_cap() && encode(reason) != [a, b, c];
     }
     let recorded = decode(reason.kind(), [a, b, c]);
     let near = nearness(reason);
@@ -398,7 +401,7 @@ mod tests {
         let decline = Decline { offer: 0, reason, refuse: Duration::ZERO };
         let batch =
             BatchContext { offers: &offers, config_version, now: Timestamp::from_millis(now) };
-        near_misses.record(&[decline], false, &batch);
+        near_misses.record(decline.reason.kind(), &[decline], false, &batch);
     }
 
     /// Goal: what is recorded is what is read, for each kind. Method: record and read one of each.

@@ -80,11 +80,11 @@ impl<'a, T: SlabCell> SlabCursor<'a, T> {
         for step in 0..STACKS {
             let head = &self.slab.heads[(stack as usize + step) % STACKS];
             while indices.len() < wanted && self.pop(head, wanted, indices) {}
+            if indices.len() == wanted {
+                break;
+            }
         }
-        let missing = wanted - indices.len();
-        let fresh = if missing == 0 { Some(0..0) } else { self.slab.grow(missing) };
-        let whole = fresh.is_some();
-        indices.extend(fresh.unwrap_or_default());
+        let whole = indices.len() == wanted || self.claim_fresh(wanted, indices);
         for index in &indices[start..] {
             if let Some((cell, link)) = self.get_with_link(*index) {
                 // Relaxed: a thread that frees the cell has seen it in use.
@@ -96,6 +96,15 @@ impl<'a, T: SlabCell> SlabCursor<'a, T> {
         if !whole {
             indices.drain(start..).for_each(|index| self.slab.free(index));
         }
+        whole
+    }
+
+    /// Claims cells that were never used until there are `wanted` indices. Returns `false` if the table is full.
+    #[cold]
+    fn claim_fresh(&self, wanted: usize, indices: &mut Vec<u32>) -> bool {
+        let fresh = self.slab.grow(wanted - indices.len());
+        let whole = fresh.is_some();
+        indices.extend(fresh.unwrap_or_default());
         whole
     }
 
