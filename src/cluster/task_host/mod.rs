@@ -26,6 +26,7 @@ mod program;
 mod registered_host;
 mod registry;
 mod remains;
+mod report_order;
 mod sweeper;
 mod tasks;
 
