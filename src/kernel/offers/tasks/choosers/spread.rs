@@ -50,7 +50,9 @@ impl Chooser {
             // It was checked that it fits.
             let _ = left[room as usize].take(task);
             ring.push(room);
-            counts[domain as usize] += 1;
+            // The count of a domain may be at its maximum, as those of `Domains` stay there.
+            let count = &mut counts[domain as usize];
+            *count = count.saturating_add(1);
             picks.push(room, *task);
             picked += 1;
         }

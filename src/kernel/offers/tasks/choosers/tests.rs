@@ -172,6 +172,22 @@ fn equal_domains_take_no_task() {
     assert_eq!(picks.iter().map(|pick| pick.room).collect::<Vec<_>>(), [1]);
 }
 
+/// Goal: a domain with as many tasks as can be counted stays there. Method: the only domain is at the maximum; a second
+/// one with room but fewer tasks is used before it.
+#[test]
+fn a_full_count_of_tasks_does_not_wrap() {
+    let mut domains = Domains::new();
+    domains.add("a", u32::MAX);
+    let rooms = [room(0, 4000, 4096, 9), room(1, 4000, 4096, 1)];
+    let tasks = [task(1, 1000, 1), task(2, 1000, 1), task(3, 1000, 1)];
+    let (mut chooser, mut picks) = (Chooser::new(), Picks::new());
+    assert_eq!(chooser.spread(&rooms, &[0, 0], domains.tasks(), 1, &tasks, &mut picks), 3);
+    domains.add("b", u32::MAX - 1);
+    picks.clear();
+    assert_eq!(chooser.spread(&rooms, &[0, 1], domains.tasks(), 2, &tasks, &mut picks), 3);
+    assert_eq!(picks.iter().map(|pick| pick.room).collect::<Vec<_>>(), [1, 0, 0]);
+}
+
 /// Goal: a room takes each kind from one supply, and says what is missing. Method: tasks that fit, and one of each kind
 /// that doesn't.
 #[test]
