@@ -11,7 +11,8 @@ impl Chooser {
     ///
     /// `of_room` has the domain of each room ([`Domains::of_rooms`](super::Domains::of_rooms)); rooms without a domain
     /// are not used. `tasks_in` has the tasks in each domain before ([`Domains::tasks`](super::Domains::tasks)). A
-    /// domain without rooms counts as well: if the difference to it is reached, tasks wait until it has room again.
+    /// domain without rooms counts as well: if the difference to it is reached, tasks wait until it has room again, or
+    /// is [forgotten](super::Domains::forget).
     /// With an `apart` of 0 a task is placed only where fewer are than elsewhere.
     pub fn spread(
         &mut self,
