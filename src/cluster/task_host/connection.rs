@@ -10,7 +10,7 @@ use std::thread::Builder;
 use super::frame::{read_frame, write_frame};
 use super::message::{HostReport, HostRequest, REPORT_BYTES_MAX, REQUEST_BYTES_MAX, VERSION};
 use super::remains::Remains;
-use super::report_order::ReportOrder;
+use super::report_order::{OpenPings, ReportOrder};
 
 /// The stack of each of the two threads, in bytes.
 const STACK_BYTES: usize = 128 * 1024;
@@ -31,6 +31,7 @@ pub(crate) enum HostEvent {
 #[derive(Debug)]
 pub(crate) struct HostConnection {
     requests: Sender<HostRequest>,
+    open_pings: OpenPings,
     own: UnixStream,
 }
 
@@ -48,10 +49,13 @@ impl HostConnection {
         let (input, output) = (own.try_clone()?, own.try_clone()?);
         let (requests, queued) = channel();
         let remains = Remains::new(mark);
+        let open_pings = OpenPings::default();
+        let order = ReportOrder::new(open_pings.clone());
         let thread = |name: &str| Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
         thread("offermill-host-write").spawn(move || write_requests(output, &queued))?;
-        thread("offermill-host-read").spawn(move || read_reports(input, remains, &deliver))?;
-        Ok((HostConnection { requests, own }, hosts.into()))
+        thread("offermill-host-read")
+            .spawn(move || read_reports(input, remains, order, &deliver))?;
+        Ok((HostConnection { requests, open_pings, own }, hosts.into()))
     }
 
     /// The first request: the host's tasks have their folders in `folder`.
@@ -61,6 +65,7 @@ impl HostConnection {
 
     /// Sends a request. A host that is gone doesn't get it; its end is told by the connection.
     pub(crate) fn send(&self, request: HostRequest) {
+        self.open_pings.count(&request);
         let _sent = self.requests.send(request);
     }
 
@@ -81,9 +86,13 @@ fn write_requests(mut output: UnixStream, queued: &Receiver<HostRequest>) {
 }
 
 /// Delivers what comes. At the end, if the host's sweeper hasn't said that it has swept, does it in its place.
-fn read_reports(input: UnixStream, mut remains: Remains, deliver: &dyn Fn(HostEvent) -> bool) {
+fn read_reports(
+    input: UnixStream,
+    mut remains: Remains,
+    mut order: ReportOrder,
+    deliver: &dyn Fn(HostEvent) -> bool,
+) {
     let mut input = BufReader::new(input);
-    let mut order = ReportOrder::default();
     let is_swept = loop {
         let read = read_frame(&mut input, REPORT_BYTES_MAX);
         let read = read.and_then(|read| read.map(|it| HostReport::decode(&it)).transpose());
@@ -150,5 +159,29 @@ mod tests {
         ];
         assert_eq!(told, expected);
         assert!(was_killed);
+    }
+
+    /// Goal: signs of life that nobody asked for are not delivered, however many there are. Method: one ping, a thousand
+    /// answers.
+    #[test]
+    fn unasked_signs_of_life_are_not_delivered() {
+        let (events, told) = channel();
+        let mark = format!("another mark of {} that no process has", std::process::id());
+        let (connection, hosts) =
+            HostConnection::open(&mark, move |event| events.send(event).is_ok()).unwrap();
+        let mut hosts = UnixStream::from(hosts);
+        connection.send(HostRequest::Ping);
+        assert!(read_frame(&mut hosts, REQUEST_BYTES_MAX).unwrap().is_some());
+        for _ in 0..1000 {
+            write_frame(&mut hosts, &HostReport::Pong.encode(), REPORT_BYTES_MAX).unwrap();
+        }
+        drop(hosts);
+        let told: Vec<String> = told.iter().map(|event| format!("{event:?}")).collect();
+        let expected = [
+            "Report(Pong)",
+            "Nonsense(\"a sign of life that it wasn't asked for\")",
+            "Closed { is_swept: true }",
+        ];
+        assert_eq!(told, expected);
     }
 }

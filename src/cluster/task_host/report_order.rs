@@ -1,17 +1,47 @@
 //! The order in which a host may report. What comes out of it makes no sense, and is not believed.
+//!
+//! Which tasks a host may report is the registry's to say. Here is what needs no knowledge of tasks, and keeps a host
+//! from sending without end what nobody asked for.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::frame::invalid;
-use super::message::HostReport;
+use super::message::{HostReport, HostRequest};
+
+/// The number of [pings](HostRequest::Ping) that a host hasn't answered yet.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OpenPings(Arc<AtomicU32>);
+
+impl OpenPings {
+    /// Counts a request that is about to be sent.
+    pub(super) fn count(&self, request: &HostRequest) {
+        if *request == HostRequest::Ping {
+            self.0.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// One is answered. Returns false if none is open.
+    fn answer(&self) -> bool {
+        let less = |open: u32| open.checked_sub(1);
+        self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, less).is_ok()
+    }
+}
 
 /// What a host's earlier reports say of the next one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ReportOrder {
+    open_pings: OpenPings,
     is_swept: bool,
 }
 
 impl ReportOrder {
+    /// The order of the reports of a host that has sent none.
+    pub(super) fn new(open_pings: OpenPings) -> ReportOrder {
+        ReportOrder { open_pings, is_swept: false }
+    }
+
     /// Returns the report if the host may send it now.
     ///
     /// # Errors
@@ -20,12 +50,48 @@ impl ReportOrder {
         if self.is_swept {
             return Err(invalid("a report after its sweeper's last one"));
         }
-        self.is_swept = report == HostReport::Swept;
+        match &report {
+            HostReport::Swept => self.is_swept = true,
+            HostReport::Pong if !self.open_pings.answer() => {
+                return Err(invalid("a sign of life that it wasn't asked for"));
+            }
+            _ => {}
+        }
         Ok(report)
     }
 
     /// Whether the last report was that nothing of the host's tasks is left.
     pub(super) fn is_swept(&self) -> bool {
         self.is_swept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a host answers each ping once, and says nothing after its sweeper. Method: answers to two of three pings,
+    /// one to none, and each report after the last.
+    #[test]
+    fn only_what_was_asked_is_answered() {
+        let open = OpenPings::default();
+        let mut order = ReportOrder::new(open.clone());
+        let mut why = |report: HostReport| order.accept(report).map_err(|error| error.to_string());
+        let unasked = Err("a sign of life that it wasn't asked for".to_owned());
+        assert_eq!(why(HostReport::Pong), unasked);
+        open.count(&HostRequest::Finish { grace: std::time::Duration::ZERO });
+        assert_eq!(why(HostReport::Pong), unasked);
+        open.count(&HostRequest::Ping);
+        open.count(&HostRequest::Ping);
+        assert_eq!(why(HostReport::Pong), Ok(HostReport::Pong));
+        assert_eq!(why(HostReport::Ready { sweeper: 7 }), Ok(HostReport::Ready { sweeper: 7 }));
+        assert_eq!(why(HostReport::Pong), Ok(HostReport::Pong));
+        assert_eq!(why(HostReport::Pong), unasked);
+        open.count(&HostRequest::Ping);
+        assert_eq!(why(HostReport::Swept), Ok(HostReport::Swept));
+        for report in [HostReport::Pong, HostReport::Swept, HostReport::Ready { sweeper: 7 }] {
+            assert_eq!(why(report), Err("a report after its sweeper's last one".to_owned()));
+        }
+        assert!(order.is_swept());
     }
 }
