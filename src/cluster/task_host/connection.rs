@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Builder;
 
-use super::frame::{read_frame, write_frame};
-use super::message::{HostReport, HostRequest, REPORT_BYTES_MAX, REQUEST_BYTES_MAX, VERSION};
+use super::frame::write_frame;
+use super::message::{HostReport, HostRequest, REQUEST_BYTES_MAX, VERSION};
 use super::remains::Remains;
 use super::report_order::{OpenPings, ReportOrder};
 
@@ -94,11 +94,8 @@ fn read_reports(
 ) {
     let mut input = BufReader::new(input);
     let is_swept = loop {
-        let read = read_frame(&mut input, REPORT_BYTES_MAX);
-        let read = read.and_then(|read| read.map(|it| HostReport::decode(&it)).transpose());
         // What a report names is killed even if the report is refused.
-        let _named = read.as_ref().map(|read| read.iter().for_each(|it| remains.follow(it)));
-        match read.and_then(|read| read.map(|report| order.accept(report)).transpose()) {
+        match order.read(&mut input, &mut |report| remains.follow(report)) {
             Ok(Some(HostReport::Swept)) => {}
             Ok(Some(report)) => {
                 if !deliver(HostEvent::Report(report)) {
@@ -124,6 +121,8 @@ fn read_reports(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::task_host::frame::read_frame;
+    use crate::cluster::task_host::message::REPORT_BYTES_MAX;
     use std::os::unix::process::CommandExt;
     use std::process::Command;
 

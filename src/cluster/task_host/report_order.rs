@@ -3,12 +3,12 @@
 //! Which tasks a host may report is the registry's to say. Here is what needs no knowledge of tasks, and keeps a host
 //! from sending without end what nobody asked for.
 
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::frame::invalid;
-use super::message::{HostReport, HostRequest};
+use super::frame::{invalid, read_frame};
+use super::message::{HostReport, HostRequest, REPORT_BYTES_MAX};
 
 /// The number of [pings](HostRequest::Ping) that a host hasn't answered yet.
 #[derive(Clone, Debug, Default)]
@@ -42,11 +42,24 @@ impl ReportOrder {
         ReportOrder { open_pings, is_swept: false }
     }
 
-    /// Returns the report if the host may send it now.
+    /// Reads the next report. `None` at the end of the stream, if that is between reports. `see` gets each report before
+    /// it is known whether the host may send it now.
     ///
     /// # Errors
-    /// With a sentence, if no host sends it after what has come before.
-    pub(super) fn accept(&mut self, report: HostReport) -> io::Result<HostReport> {
+    /// With a sentence and the kind `InvalidData`, if it is no report, or one that no host sends after what has come
+    /// before. Else if the stream can't be read, or ends within a report.
+    pub(super) fn read(
+        &mut self,
+        input: &mut dyn Read,
+        see: &mut dyn FnMut(&HostReport),
+    ) -> io::Result<Option<HostReport>> {
+        let Some(frame) = read_frame(input, REPORT_BYTES_MAX)? else { return Ok(None) };
+        let report = HostReport::decode(&frame)?;
+        see(&report);
+        self.accept(report).map(Some)
+    }
+
+    fn accept(&mut self, report: HostReport) -> io::Result<HostReport> {
         if self.is_swept {
             return Err(invalid("a report after its sweeper's last one"));
         }
