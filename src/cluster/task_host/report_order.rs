@@ -4,28 +4,34 @@
 //! from sending without end what nobody asked for.
 
 use std::io::{self, Read};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::frame::{invalid, read_frame};
 use super::message::{HostReport, HostRequest, REPORT_BYTES_MAX};
 
 /// The number of [pings](HostRequest::Ping) that a host hasn't answered yet.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OpenPings(Arc<AtomicU32>);
+pub(super) struct OpenPings(Arc<Mutex<u32>>);
 
 impl OpenPings {
     /// Counts a request that is about to be sent.
     pub(super) fn count(&self, request: &HostRequest) {
         if *request == HostRequest::Ping {
-            self.0.fetch_add(1, Ordering::AcqRel);
+            let mut open = self.number();
+            *open = open.saturating_add(1);
         }
     }
 
     /// One is answered. Returns false if none is open.
     fn answer(&self) -> bool {
-        let less = |open: u32| open.checked_sub(1);
-        self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, less).is_ok()
+        let mut open = self.number();
+        let less = open.checked_sub(1);
+        *open = less.unwrap_or_default();
+        less.is_some()
+    }
+
+    fn number(&self) -> MutexGuard<'_, u32> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
