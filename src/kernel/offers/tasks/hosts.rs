@@ -25,8 +25,8 @@ use crate::sync::{Mutex, lock};
 /// The hosts of a framework for its [tasks](crate::Task): at most one on each agent.
 ///
 /// All methods may be called from any thread; each has its effect at one instant. A look-up of an agent's host takes a
-/// lock for a few instructions; what is done with a [`TaskHost`] is lock-free. Entries of agents without a host are dropped
-/// whenever the number of entries has doubled, so agents that have left don't take memory for ever.
+/// lock for a few instructions; what is done with a [`TaskHost`] is lock-free. Entries of agents without a host are
+/// dropped whenever the number of entries has doubled, so agents that have left don't take memory for ever.
 ///
 /// ```
 /// use offermill::{Hosts, Joined, TaskHostStage};
