@@ -160,8 +160,8 @@ mod tests {
         assert!(was_killed);
     }
 
-    /// Goal: signs of life that nobody asked for are not delivered, however many there are. Method: one ping, a thousand
-    /// answers.
+    /// Goal: signs of life that nobody asked for are not delivered, however many there are. Method: one ping, a
+    /// thousand answers.
     #[test]
     fn unasked_signs_of_life_are_not_delivered() {
         let (events, told) = channel();

@@ -609,8 +609,8 @@ mod tests {
         assert_eq!(event(&mut registry, report("a", ended)), ["end h"]);
     }
 
-    /// Goal: a task that ends has started, and one that has started wasn't refused; else its host is ended, and the task
-    /// with it. Method: an end with exit code 0 of a task that was sent, and a failed start of one that runs.
+    /// Goal: a task that ends has started, and one that has started wasn't refused; else its host is ended, and the
+    /// task with it. Method: an end with exit code 0 of a task that was sent, and a failed start of one that runs.
     #[test]
     fn a_task_starts_before_it_ends() {
         let runs = |task| HostReport::Started { task, pid: 9, folder: "/folder/a".to_owned() };

@@ -48,8 +48,8 @@ impl ReportOrder {
         ReportOrder { open_pings, is_swept: false }
     }
 
-    /// Reads the next report. `None` at the end of the stream, if that is between reports. `see` gets each report before
-    /// it is known whether the host may send it now.
+    /// Reads the next report. `None` at the end of the stream, if that is between reports. `see` gets each report
+    /// before it is known whether the host may send it now.
     ///
     /// # Errors
     /// With a sentence and the kind `InvalidData`, if it is no report, or one that no host sends after what has come
