@@ -7,9 +7,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Builder;
 
-use super::frame::{read_frame, write_frame};
-use super::message::{HostReport, HostRequest, REPORT_BYTES_MAX, REQUEST_BYTES_MAX, VERSION};
+use super::frame::write_frame;
+use super::message::{HostReport, HostRequest, REQUEST_BYTES_MAX, VERSION};
 use super::remains::Remains;
+use super::report_order::{OpenPings, ReportOrder};
 
 /// The stack of each of the two threads, in bytes.
 const STACK_BYTES: usize = 128 * 1024;
@@ -30,6 +31,7 @@ pub(crate) enum HostEvent {
 #[derive(Debug)]
 pub(crate) struct HostConnection {
     requests: Sender<HostRequest>,
+    open_pings: OpenPings,
     own: UnixStream,
 }
 
@@ -47,10 +49,13 @@ impl HostConnection {
         let (input, output) = (own.try_clone()?, own.try_clone()?);
         let (requests, queued) = channel();
         let remains = Remains::new(mark);
+        let open_pings = OpenPings::default();
+        let order = ReportOrder::new(open_pings.clone());
         let thread = |name: &str| Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
         thread("offermill-host-write").spawn(move || write_requests(output, &queued))?;
-        thread("offermill-host-read").spawn(move || read_reports(input, remains, &deliver))?;
-        Ok((HostConnection { requests, own }, hosts.into()))
+        thread("offermill-host-read")
+            .spawn(move || read_reports(input, remains, order, &deliver))?;
+        Ok((HostConnection { requests, open_pings, own }, hosts.into()))
     }
 
     /// The first request: the host's tasks have their folders in `folder`.
@@ -60,6 +65,7 @@ impl HostConnection {
 
     /// Sends a request. A host that is gone doesn't get it; its end is told by the connection.
     pub(crate) fn send(&self, request: HostRequest) {
+        self.open_pings.count(&request);
         let _sent = self.requests.send(request);
     }
 
@@ -80,22 +86,24 @@ fn write_requests(mut output: UnixStream, queued: &Receiver<HostRequest>) {
 }
 
 /// Delivers what comes. At the end, if the host's sweeper hasn't said that it has swept, does it in its place.
-fn read_reports(input: UnixStream, mut remains: Remains, deliver: &dyn Fn(HostEvent) -> bool) {
+fn read_reports(
+    input: UnixStream,
+    mut remains: Remains,
+    mut order: ReportOrder,
+    deliver: &dyn Fn(HostEvent) -> bool,
+) {
     let mut input = BufReader::new(input);
-    let mut has_swept = false;
-    loop {
-        let read = read_frame(&mut input, REPORT_BYTES_MAX);
-        match read.and_then(|read| read.map(|it| HostReport::decode(&it)).transpose()) {
-            Ok(Some(HostReport::Swept)) => has_swept = true,
+    let is_swept = loop {
+        // What a report names is killed even if the report is refused.
+        match order.read(&mut input, &mut |report| remains.follow(report)) {
+            Ok(Some(HostReport::Swept)) => {}
             Ok(Some(report)) => {
-                remains.follow(&report);
                 if !deliver(HostEvent::Report(report)) {
                     return;
                 }
             }
-            Ok(None) => break,
+            Ok(None) => break order.is_swept(),
             Err(error) => {
-                has_swept = false;
                 // A host that is killed may leave part of a report.
                 let is_nonsense = error.kind() == io::ErrorKind::InvalidData;
                 if is_nonsense && !deliver(HostEvent::Nonsense(error.to_string())) {
@@ -103,9 +111,76 @@ fn read_reports(input: UnixStream, mut remains: Remains, deliver: &dyn Fn(HostEv
                 }
                 // The host is killed for it, and its sweeper ends the connection once it has swept.
                 let _rest = io::copy(&mut input, &mut io::sink());
-                break;
+                break false;
             }
         }
+    };
+    deliver(HostEvent::Closed { is_swept: is_swept || remains.kill() });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::task_host::frame::read_frame;
+    use crate::cluster::task_host::message::REPORT_BYTES_MAX;
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    /// Goal: a report after the one that all is swept is refused, and the task that it names is killed before the end
+    /// is told. Method: a process that only that report names, and the host's end of a connection, closed afterwards.
+    #[test]
+    fn what_follows_the_last_report_is_not_believed() {
+        let mut task = Command::new("sleep").arg("600").process_group(0).spawn().unwrap();
+        let (events, told) = channel();
+        let mark = format!("a mark of {} that no process has", std::process::id());
+        let (connection, hosts) =
+            HostConnection::open(&mark, move |event| events.send(event).is_ok()).unwrap();
+        let mut hosts = UnixStream::from(hosts);
+        let started = HostReport::Started {
+            task: "t2".to_owned(),
+            pid: i32::try_from(task.id()).unwrap(),
+            folder: "/folder/t2".to_owned(),
+        };
+        let sent = [HostReport::Ready { sweeper: i32::MAX }, HostReport::Swept, started];
+        for report in sent {
+            write_frame(&mut hosts, &report.encode(), REPORT_BYTES_MAX).unwrap();
+        }
+        drop(hosts);
+        let told: Vec<String> = told.iter().map(|event| format!("{event:?}")).collect();
+        let was_killed = task.try_wait().unwrap().is_some();
+        let _ended = task.kill();
+        task.wait().unwrap();
+        drop(connection);
+        let expected = [
+            "Report(Ready { sweeper: 2147483647 })",
+            "Nonsense(\"a report after its sweeper's last one\")",
+            "Closed { is_swept: true }",
+        ];
+        assert_eq!(told, expected);
+        assert!(was_killed);
     }
-    deliver(HostEvent::Closed { is_swept: has_swept || remains.kill() });
+
+    /// Goal: signs of life that nobody asked for are not delivered, however many there are. Method: one ping, a
+    /// thousand answers.
+    #[test]
+    fn unasked_signs_of_life_are_not_delivered() {
+        let (events, told) = channel();
+        let mark = format!("another mark of {} that no process has", std::process::id());
+        let (connection, hosts) =
+            HostConnection::open(&mark, move |event| events.send(event).is_ok()).unwrap();
+        let mut hosts = UnixStream::from(hosts);
+        connection.send(HostRequest::Ping);
+        assert!(read_frame(&mut hosts, REQUEST_BYTES_MAX).unwrap().is_some());
+        for _ in 0..1000 {
+            write_frame(&mut hosts, &HostReport::Pong.encode(), REPORT_BYTES_MAX).unwrap();
+        }
+        drop(hosts);
+        let told: Vec<String> = told.iter().map(|event| format!("{event:?}")).collect();
+        let expected = [
+            "Report(Pong)",
+            "Nonsense(\"a sign of life that it wasn't asked for\")",
+            "Closed { is_swept: true }",
+        ];
+        assert_eq!(told, expected);
+    }
 }

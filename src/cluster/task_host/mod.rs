@@ -1,11 +1,12 @@
 //! Hosts of tasks: long-lived processes in which tasks start at less cost than executors of their own.
 //!
 //! The cluster that starts a host gives it one end of a pair of sockets as standard input (`on_pipe`). What they say to
-//! each other is in `message`, in bounded `frame`s. What a cluster knows of its hosts and their tasks, and what follows
-//! from what it is told, is in `registry`. On Mesos a host speaks with its agent instead (`task_host_on_mesos`). The
-//! host (`program`) runs each task as a process that leads a group of its own, with its output in a folder of its own
-//! (`tasks`), and reports how it ended. It has no watchdog a task: when the host ends, whatever the way, its *sweeper*
-//! kills its tasks (`sweeper`), and then the connection ends, by which the cluster knows that they are gone.
+//! each other is in `message`, in bounded `frame`s; what a host may say after what is in `report_order`. What a cluster
+//! knows of its hosts and their tasks, and what follows from what it is told, is in `registry`. On Mesos a host speaks
+//! with its agent instead (`task_host_on_mesos`). The host (`program`) runs each task as a process that leads a group
+//! of its own, with its output in a folder of its own (`tasks`), and reports how it ended. It has no watchdog a task:
+//! when the host ends, whatever the way, its *sweeper* kills its tasks (`sweeper`), and then the connection ends, by
+//! which the cluster knows that they are gone.
 //!
 //! | what happens | tasks | host |
 //! |---|---|---|
@@ -26,6 +27,7 @@ mod program;
 mod registered_host;
 mod registry;
 mod remains;
+mod report_order;
 mod sweeper;
 mod tasks;
 

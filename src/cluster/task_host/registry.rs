@@ -309,15 +309,17 @@ impl<T> HostRegistry<T> {
         };
         let id = id_of(&name);
         let found = self.tasks.get_mut(&id).filter(|task| task.host == host && task.is_sent);
-        let is_repeated = |task: &HostedTask<T>| {
-            task.process.is_some() && matches!(report, HostReport::Started { .. })
-        };
+        let starts = !matches!(report, HostReport::Ended { .. });
         let task = match found {
-            Some(task) if !is_repeated(task) => task,
+            // A start, or that it failed, is reported once, and an end only after the start.
+            Some(task) if task.process.is_none() == starts => task,
             found => {
                 let shown = name.escape_debug().take(80).collect::<String>();
-                let what =
-                    if found.is_some() { "which runs already" } else { "which it doesn't have" };
+                let what = match found {
+                    None => "which it doesn't have",
+                    Some(_) if starts => "which runs already",
+                    Some(_) => "of whose start it hasn't told",
+                };
                 let fault = format!("the host sent a report of task \"{shown}\", {what}");
                 return self.end_faulty(host, fault);
             }
@@ -605,6 +607,39 @@ mod tests {
         let (mut registry, _input) = started(Instant::now());
         assert!(registry.start(task("a", "h")).is_ok());
         assert_eq!(event(&mut registry, report("a", ended)), ["end h"]);
+    }
+
+    /// Goal: a task that ends has started, and one that has started wasn't refused; else its host is ended, and the
+    /// task with it. Method: an end with exit code 0 of a task that was sent, and a failed start of one that runs.
+    #[test]
+    fn a_task_starts_before_it_ends() {
+        let runs = |task| HostReport::Started { task, pid: 9, folder: "/folder/a".to_owned() };
+        let failed = |task| HostReport::NotStarted { task, why: "why".to_owned(), is_busy: false };
+        let ended = |task| HostReport::Ended { task, exit: Exit::Code(0) };
+        let name = || "name of a".to_owned();
+        let gone = "a: HostGone { why: \"why\", is_asked: false, is_sent: true }";
+        let cases = [
+            (vec![], ended(name()), "of whose start it hasn't told"),
+            (vec![runs(name())], failed(name()), "which runs already"),
+        ];
+        for (before, report, what) in cases {
+            let (mut registry, _input) = started(Instant::now());
+            assert!(registry.start(task("a", "h")).is_ok());
+            event(&mut registry, HostEvent::Report(HostReport::Ready { sweeper: 7 }));
+            for report in before {
+                assert_eq!(event(&mut registry, HostEvent::Report(report)), ["a runs"]);
+            }
+            assert_eq!(event(&mut registry, HostEvent::Report(report)), ["end h"]);
+            let fault = format!("the host sent a report of task \"name of a\", {what}");
+            assert_eq!(registry.hosts["h"].fault, Some(fault));
+            assert_eq!(shown(&registry.remove("h", "why")), [gone]);
+        }
+        let (mut registry, _input) = started(Instant::now());
+        assert!(registry.start(task("a", "h")).is_ok());
+        event(&mut registry, HostEvent::Report(HostReport::Ready { sweeper: 7 }));
+        let refused = "a: NotStarted { why: \"why\", is_busy: false }";
+        assert_eq!(event(&mut registry, HostEvent::Report(failed(name()))), [refused]);
+        assert_eq!(event(&mut registry, HostEvent::Report(failed(name()))), ["end h"]);
     }
 
     /// Goal: what a host that is gone may have started is told from what it never got. Method: tasks that come before

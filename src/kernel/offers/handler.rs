@@ -6,15 +6,16 @@ use std::sync::Arc;
 use crossbeam_utils::CachePadded;
 
 use super::agent_cache::AgentCache;
-use super::candidates::{Candidate, CandidateSet};
+use super::candidates::CandidateSet;
 use super::carve::ResourceCarver;
 use super::commit::{Committed, Plan};
 use super::decision::{AcceptRow, Decisions, Placed};
+use super::decline::{decline, decline_all};
 use super::kept_answer::KeptAnswer;
 use super::placement;
 use crate::kernel::Core;
 use crate::kernel::offers::tasks::scratch::TaskScratch;
-use crate::kernel::reason::{Decline, Reason};
+use crate::kernel::reason::Reason;
 use crate::kernel::state::admission::{AdmissionState, Pin};
 use crate::kernel::state::counters::Counters;
 use crate::kernel::state::near_miss::BatchContext;
@@ -479,37 +480,6 @@ fn decline_candidates(
     for candidate in &candidates.list {
         decline(candidates, candidate, policy, reached_cap, now, &mut decisions.declines);
     }
-}
-
-/// Declines the offers of a candidate on which nothing is placed.
-#[inline]
-pub(in crate::kernel) fn decline(
-    candidates: &CandidateSet,
-    candidate: &Candidate,
-    policy: &Policy,
-    reached_cap: &Option<Reason>,
-    now: Timestamp,
-    declines: &mut Vec<Decline>,
-) {
-    let cap = reached_cap.filter(|cap| policy.outranks(cap));
-    let own = || candidate.reason.or(*reached_cap).unwrap_or(Reason::Contended);
-    let reason = cap.unwrap_or_else(own);
-    let refuse = reason.refuse(&policy.config.refuse, now);
-    let declined = candidates.offers_of(candidate.first);
-    declines.extend(declined.map(|offer| Decline { offer, reason, refuse }));
-}
-
-/// Declines a batch for one reason.
-#[inline(always)]
-pub(in crate::kernel) fn decline_all(
-    offers: &[Offer<'_>],
-    reason: &Reason,
-    policy: &Policy,
-    now: Timestamp,
-    declines: &mut Vec<Decline>,
-) {
-    let refuse = reason.refuse(&policy.config.refuse, now);
-    declines.extend(Decline::all(offers.len(), reason, refuse));
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ pub(crate) mod candidates;
 pub(crate) mod carve;
 pub(crate) mod commit;
 pub(crate) mod decision;
+pub(crate) mod decline;
 pub(crate) mod eligibility;
 pub(crate) mod fingerprint;
 pub(crate) mod handler;

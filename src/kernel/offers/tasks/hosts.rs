@@ -25,7 +25,8 @@ use crate::sync::{Mutex, lock};
 /// The hosts of a framework for its [tasks](crate::Task): at most one on each agent.
 ///
 /// All methods may be called from any thread; each has its effect at one instant. A look-up of an agent's host takes a
-/// lock for a few instructions; what is done with a [`TaskHost`] is lock-free. The entry of an agent is kept.
+/// lock for a few instructions; what is done with a [`TaskHost`] is lock-free. Entries of agents without a host are
+/// dropped whenever the number of entries has doubled, so agents that have left don't take memory for ever.
 ///
 /// ```
 /// use offermill::{Hosts, Joined, TaskHostStage};
@@ -52,8 +53,19 @@ use crate::sync::{Mutex, lock};
 /// ```
 #[derive(Default)]
 pub struct Hosts {
-    words: Mutex<HashMap<Box<str>, Arc<HostWord>>>,
+    words: Mutex<Words>,
 }
+
+/// The words of agents, by the agents' ids.
+#[derive(Default)]
+struct Words {
+    of_agents: HashMap<Box<str>, Arc<HostWord>>,
+    /// The number of entries at which those without a host are dropped.
+    drop_at: usize,
+}
+
+/// Up to this number of entries none is dropped.
+const ENTRIES_MIN: usize = 64;
 
 /// What became of a task that was to [join](Hosts::join) an agent's host.
 #[derive(Clone, Debug)]
@@ -111,17 +123,34 @@ impl Hosts {
     #[must_use]
     pub fn stage(&self, agent_id: &str) -> TaskHostStage {
         let words = lock(&self.words);
-        words.get(agent_id).map_or(TaskHostStage::None, |word| word.state().stage)
+        words.of_agents.get(agent_id).map_or(TaskHostStage::None, |word| word.state().stage)
     }
 
     fn word(&self, agent_id: &str) -> Arc<HostWord> {
         let mut words = lock(&self.words);
-        if let Some(word) = words.get(agent_id) {
+        if let Some(word) = words.of_agents.get(agent_id) {
             return Arc::clone(word);
         }
+        words.drop_unused();
         let word = Arc::new(HostWord::new());
-        words.insert(agent_id.into(), Arc::clone(&word));
+        words.of_agents.insert(agent_id.into(), Arc::clone(&word));
         word
+    }
+}
+
+impl Words {
+    /// Drops the entries of agents without a host, if entries have doubled since the last time. A word that another
+    /// thread or a [`TaskHost`] still refers to is kept: a task may join by it, and the next host of the agent must
+    /// have the same word. While the map is locked nobody else gets at the other words.
+    fn drop_unused(&mut self) {
+        if self.of_agents.len() < self.drop_at.max(ENTRIES_MIN) {
+            return;
+        }
+        let is_used = |word: &mut Arc<HostWord>| {
+            Arc::get_mut(word).is_none_or(|word| word.state().stage != TaskHostStage::None)
+        };
+        self.of_agents.retain(|_, word| is_used(word));
+        self.drop_at = self.of_agents.len() * 2;
     }
 }
 
@@ -197,7 +226,7 @@ impl IdleHost {
 
 impl fmt::Debug for Hosts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hosts").field("agents", &lock(&self.words).len()).finish()
+        f.debug_struct("Hosts").field("agents", &lock(&self.words).of_agents.len()).finish()
     }
 }
 
@@ -207,5 +236,40 @@ impl fmt::Debug for TaskHost {
             .field("stage", &self.stage())
             .field("tasks", &self.tasks())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(loom), not(shuttle)))]
+mod tests {
+    use super::*;
+
+    /// Goal: agents that have left take no memory for ever, and no entry is dropped that has a host, or to which
+    /// something refers. Method: many agents, each with a host that is lost at once; one with a host whose handle is
+    /// dropped, and one whose host was lost but whose handle is kept.
+    #[test]
+    fn agents_that_have_left_are_forgotten() {
+        let hosts = Hosts::new();
+        let join = |agent: &str| match hosts.join(agent) {
+            Joined::First(host) => host,
+            other => panic!("{other:?}"),
+        };
+        assert!(join("up").up());
+        let former = join("former");
+        assert_eq!(former.lost(), Some(1));
+        for agent in 0..10 * ENTRIES_MIN {
+            assert_eq!(join(&agent.to_string()).lost(), Some(1));
+            assert!(lock(&hosts.words).of_agents.len() <= ENTRIES_MIN);
+        }
+        assert!(matches!(hosts.join("up"), Joined::Member(host) if host.tasks() == 2));
+        let next = join("former");
+        assert_eq!((former.lost(), former.tasks(), next.tasks()), (None, 0, 1));
+        assert!(Arc::ptr_eq(&former.word, &next.word));
+
+        // All have a host: the limit grows with them.
+        for agent in 0..3 * ENTRIES_MIN {
+            assert!(join(&format!("agent {agent}")).up());
+        }
+        let all = (0..3 * ENTRIES_MIN).map(|agent| hosts.stage(&format!("agent {agent}")));
+        assert!(all.into_iter().all(|stage| stage == TaskHostStage::Up));
     }
 }

@@ -3,7 +3,8 @@
 use super::room::Room;
 use super::scratch::GONE;
 use crate::kernel::Core;
-use crate::kernel::offers::handler::{Scratch, decline, decline_all};
+use crate::kernel::offers::decline::{decline, decline_all};
+use crate::kernel::offers::handler::Scratch;
 use crate::kernel::offers::locality::LocalityFilter;
 use crate::kernel::reason::Reason;
 use crate::kernel::state::admission::AdmissionState;

@@ -6,7 +6,8 @@ use crate::kernel::offers::tasks::rooms::Rooms;
 use crate::offer::{AttributeValue, Offer};
 
 /// The domains over which tasks are [spread](super::Chooser::spread), such as zones, racks or hosts, with the number of
-/// tasks in each. The framework keeps it for as long as the tasks live.
+/// tasks in each. The framework keeps it for as long as the tasks live, and [forgets](Domains::forget) domains that are
+/// gone.
 ///
 /// ```
 /// # use offermill::choosers::{Chooser, Domains};
@@ -108,9 +109,30 @@ impl Domains {
         self.tasks[number] = self.tasks[number].saturating_add(tasks);
     }
 
-    /// Removes tasks of a domain that have ended, but no more than it has.
+    /// Removes tasks of a domain that have ended, but no more than it has. A domain that isn't known is not added.
     pub fn remove(&mut self, name: &str, tasks: u32) {
-        let number = self.number(name) as usize;
-        self.tasks[number] = self.tasks[number].saturating_sub(tasks);
+        if let Some(number) = self.numbers.get(name) {
+            let count = &mut self.tasks[*number as usize];
+            *count = count.saturating_sub(tasks);
+        }
+    }
+
+    /// Forgets a domain, with its tasks. Returns how many it had; `None` if it isn't known.
+    ///
+    /// Call it when a zone or rack is closed, or when a host has left the cluster: as long as the domain is known, it
+    /// counts as one with few tasks, and tasks [wait](super::Chooser::spread) until it has room again. If it offers
+    /// resources again, or a task is added, it is known again and begins without tasks; so if tasks may still run in
+    /// it, forget it once they have ended.
+    ///
+    /// Numbers have no gaps: the last domain gets the number of the forgotten one. What
+    /// [`of_rooms`](Domains::of_rooms) and [`number`](Domains::number) have returned before is no longer valid.
+    pub fn forget(&mut self, name: &str) -> Option<u32> {
+        let number = self.numbers.remove(name)?;
+        let tasks = self.tasks.swap_remove(number as usize);
+        let last = self.tasks.len() as u32;
+        if let Some(moved) = self.numbers.values_mut().find(|it| **it == last) {
+            *moved = number;
+        }
+        Some(tasks)
     }
 }

@@ -11,7 +11,8 @@ impl Chooser {
     ///
     /// `of_room` has the domain of each room ([`Domains::of_rooms`](super::Domains::of_rooms)); rooms without a domain
     /// are not used. `tasks_in` has the tasks in each domain before ([`Domains::tasks`](super::Domains::tasks)). A
-    /// domain without rooms counts as well: if the difference to it is reached, tasks wait until it has room again.
+    /// domain without rooms counts as well: if the difference to it is reached, tasks wait until it has room again, or
+    /// is [forgotten](super::Domains::forget).
     /// With an `apart` of 0 a task is placed only where fewer are than elsewhere.
     pub fn spread(
         &mut self,
@@ -50,7 +51,9 @@ impl Chooser {
             // It was checked that it fits.
             let _ = left[room as usize].take(task);
             ring.push(room);
-            counts[domain as usize] += 1;
+            // The count of a domain may be at its maximum, as those of `Domains` stay there.
+            let count = &mut counts[domain as usize];
+            *count = count.saturating_add(1);
             picks.push(room, *task);
             picked += 1;
         }

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -151,6 +152,38 @@ proptest! {
         });
     }
 
+    /// Goal: domains count the tasks of those that are known, by numbers without gaps. Method: random additions,
+    /// removals and forgotten domains, held against a map by name.
+    #[test]
+    fn domains_are_counted_by_name(
+        steps in prop::collection::vec((0u8..4, 0usize..5, 0u32..4), 0..60),
+    ) {
+        let (mut domains, mut expected) = (Domains::new(), BTreeMap::<&str, u32>::new());
+        for (step, name, tasks) in steps {
+            let name = ["a", "b", "c", "d", "e"][name];
+            match step {
+                0 => {
+                    domains.number(name);
+                }
+                1 => domains.add(name, tasks),
+                2 => domains.remove(name, tasks),
+                _ => prop_assert_eq!(domains.forget(name), expected.remove(name)),
+            }
+            match step {
+                0 | 1 => *expected.entry(name).or_default() += tasks * u32::from(step),
+                2 => {
+                    expected.entry(name).and_modify(|of| *of = of.saturating_sub(tasks));
+                }
+                _ => {}
+            }
+            prop_assert_eq!(domains.tasks().len(), expected.len());
+            for (name, tasks) in &expected {
+                let number = domains.number(name) as usize;
+                prop_assert_eq!(domains.tasks()[number], *tasks);
+            }
+        }
+    }
+
     /// Goal: a gang gets rooms for all of its tasks, or nothing. Method: round robin says whether all fit in turn.
     #[test]
     fn a_gang_is_picked_as_a_whole((rooms, tasks) in rooms_and_tasks()) {
@@ -170,6 +203,48 @@ fn equal_domains_take_no_task() {
     let mut picks = Picks::new();
     assert_eq!(Chooser::new().spread(&rooms, &[0, 1], &[3, 2], 0, &tasks, &mut picks), 1);
     assert_eq!(picks.iter().map(|pick| pick.room).collect::<Vec<_>>(), [1]);
+}
+
+/// Goal: a domain with as many tasks as can be counted stays there. Method: the only domain is at the maximum; a second
+/// one with room but fewer tasks is used before it.
+#[test]
+fn a_full_count_of_tasks_does_not_wrap() {
+    let mut domains = Domains::new();
+    domains.add("a", u32::MAX);
+    let rooms = [room(0, 4000, 4096, 9), room(1, 4000, 4096, 1)];
+    let tasks = [task(1, 1000, 1), task(2, 1000, 1), task(3, 1000, 1)];
+    let (mut chooser, mut picks) = (Chooser::new(), Picks::new());
+    assert_eq!(chooser.spread(&rooms, &[0, 0], domains.tasks(), 1, &tasks, &mut picks), 3);
+    domains.add("b", u32::MAX - 1);
+    picks.clear();
+    assert_eq!(chooser.spread(&rooms, &[0, 1], domains.tasks(), 2, &tasks, &mut picks), 3);
+    assert_eq!(picks.iter().map(|pick| pick.room).collect::<Vec<_>>(), [1, 0, 0]);
+}
+
+/// Goal: a domain that is gone no longer holds up the others, and one that offers again begins without tasks. Method:
+/// of two domains the one without tasks has no room any more; it is forgotten, then another one is added, and then it
+/// comes back.
+#[test]
+fn a_forgotten_domain_holds_up_no_other() {
+    let mut domains = Domains::new();
+    let (east, west) = (domains.number("east"), domains.number("west"));
+    domains.add("east", 2);
+    let rooms = [room(0, 4000, 4096, 9)];
+    let tasks = [task(1, 1000, 1), task(2, 1000, 1)];
+    let (mut chooser, mut picks) = (Chooser::new(), Picks::new());
+    assert_eq!(chooser.spread(&rooms, &[east], domains.tasks(), 2, &tasks, &mut picks), 0);
+    assert_eq!(domains.forget("west"), Some(0));
+    assert_eq!(domains.forget("west"), None);
+    assert_eq!(domains.tasks(), [2]);
+    assert_eq!(chooser.spread(&rooms, &[east], domains.tasks(), 2, &tasks, &mut picks), 2);
+    domains.remove("west", 1);
+    assert_eq!(domains.tasks(), [2], "what ends in a forgotten domain doesn't add it again");
+
+    domains.add("north", 3);
+    assert_eq!(domains.forget("east"), Some(2), "the last domain gets its number");
+    assert_eq!(domains.tasks(), [3]);
+    assert_eq!((domains.number("north"), domains.number("west")), (east, west));
+    assert_eq!(domains.tasks(), [3, 0]);
 }
 
 /// Goal: a room takes each kind from one supply, and says what is missing. Method: tasks that fit, and one of each kind
