@@ -20,6 +20,7 @@ pub(crate) mod read;
 pub(crate) mod ready;
 mod refusals;
 pub(crate) mod results;
+pub(crate) mod resume;
 pub(crate) mod run_queues;
 pub(crate) mod task;
 mod unstarted;

@@ -18,7 +18,7 @@ use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
 use crate::tasks::demand::QueueDemand;
 use crate::tasks::order::TaskList;
 use crate::tasks::ready::ReadyTasks;
-use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult, exit_code};
+use crate::tasks::results::{ResultState, ResultsFile, TaskResult, exit_code};
 use crate::tasks::run_queues::RunQueues;
 use crate::tasks::task::TaskSpec;
 use crate::text::clock::rfc3339;
@@ -49,7 +49,7 @@ pub(crate) struct TaskQueue {
     pub(super) list: TaskList,
     pub(super) terms: TaskTerms,
     /// The name of the results file.
-    results_name: String,
+    pub(super) results_name: String,
     state: Mutex<TaskQueueState>,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct TaskQueueState {
     /// The ends of tasks in flight that are not told yet, by number, with the files that have their output.
     pub(super) kept: BTreeMap<u32, (ExecutorRecord, Option<String>)>,
     /// `None` before it is opened.
-    results: Option<ResultsFile>,
+    pub(super) results: Option<ResultsFile>,
     /// Why results can't be written, if they can't.
     pub(super) failure: Option<String>,
     pub(super) is_stopping: bool,
@@ -108,19 +108,6 @@ pub(super) enum TaskStage {
     Ready,
     InFlight,
     Over,
-}
-
-/// What a former run has left, as far as this one says it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ResumedTasks {
-    /// How many have succeeded.
-    pub(crate) succeeded: u64,
-    /// The ids of those that were in flight at its end, and are run again.
-    pub(crate) in_flight: Vec<String>,
-    /// The ids of those that had succeeded, but differ now, and are run again.
-    pub(crate) changed: Vec<String>,
-    /// How many results are of tasks that the file doesn't have.
-    pub(crate) unknown: u64,
 }
 
 impl TaskQueue {
@@ -190,47 +177,6 @@ impl TaskQueue {
         !self.lock().survey.is_empty()
     }
 
-    /// Opens the results file, and leaves out what has succeeded in former runs.
-    ///
-    /// # Errors
-    /// As [`ResultsFile::open`].
-    pub(crate) fn open_results(&self, resumes: bool) -> Result<ResumedTasks, String> {
-        let (results, mut former) = ResultsFile::open(&self.results_name, resumes)?;
-        let mut state = self.lock();
-        state.results = Some(results);
-        let mut resumed = ResumedTasks::default();
-        for (task, number) in self.list.tasks.iter().zip(0u32..) {
-            let Some(FormerResult { state: ended, attempts, fingerprint }) =
-                former.remove(&task.id)
-            else {
-                continue;
-            };
-            state.progress[number as usize].attempts = attempts;
-            match ended {
-                ResultState::Succeeded if format!("{:016x}", task.fingerprint()) != fingerprint => {
-                    resumed.changed.push(task.id.clone());
-                }
-                ResultState::Succeeded => {
-                    resumed.succeeded += 1;
-                    state.counts.before += 1;
-                    self.take_out(&mut state, number);
-                    self.free_dependents(&mut state, number);
-                }
-                ResultState::Started => resumed.in_flight.push(task.id.clone()),
-                _ => {}
-            }
-        }
-        resumed.unknown = former.len() as u64;
-        Ok(resumed)
-    }
-
-    /// Makes what was written outlive this machine.
-    pub(crate) fn sync_results(&self) {
-        let state = self.lock();
-        // A file system that can't do that has the lines all the same.
-        let _synced = state.results.as_ref().map(ResultsFile::sync);
-    }
-
     /// Makes the tasks ready that wait for nothing.
     fn make_ready(&self, state: &mut TaskQueueState) {
         for (task, number) in self.list.tasks.iter().zip(0u32..) {
@@ -264,7 +210,7 @@ impl TaskQueue {
     }
 
     /// A task has succeeded: those that waited for it alone are ready.
-    fn free_dependents(&self, state: &mut TaskQueueState, number: u32) {
+    pub(super) fn free_dependents(&self, state: &mut TaskQueueState, number: u32) {
         for dependent in &self.list.dependents[number as usize] {
             let progress = &mut state.progress[*dependent as usize];
             progress.waits -= 1;

@@ -58,13 +58,18 @@ pub(crate) struct TaskResult {
     /// The file with its output, on its agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) output: Option<String>,
-    /// [`TaskSpec::fingerprint`](crate::tasks::task::TaskSpec::fingerprint), in hexadecimal.
+    /// [`TaskSpec::fingerprint`](crate::tasks::task::TaskSpec::fingerprint).
     pub(crate) fingerprint: String,
 }
 
 impl TaskResult {
     /// A line without details.
-    pub(crate) fn new(id: &str, state: ResultState, attempts: u32, fingerprint: u64) -> TaskResult {
+    pub(crate) fn new(
+        id: &str,
+        state: ResultState,
+        attempts: u32,
+        fingerprint: String,
+    ) -> TaskResult {
         TaskResult {
             id: id.to_owned(),
             state,
@@ -76,7 +81,7 @@ impl TaskResult {
             started: None,
             ended: None,
             output: None,
-            fingerprint: format!("{fingerprint:016x}"),
+            fingerprint,
         }
     }
 }
@@ -214,7 +219,7 @@ mod tests {
         let (_folder, name) = scratch();
         let (mut file, former) = ResultsFile::open(&name, false).unwrap();
         assert!(former.is_empty());
-        let result = |id, state, attempts| TaskResult::new(id, state, attempts, 7);
+        let result = |id, state, attempts| TaskResult::new(id, state, attempts, String::new());
         let lines = [result("a", ResultState::Started, 1), result("b", ResultState::Started, 1)];
         file.write(&lines).unwrap();
         file.write(&[result("a", ResultState::Succeeded, 1)]).unwrap();
@@ -242,7 +247,7 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(&name).status().unwrap().success());
         let why = ResultsFile::open(&name, true).unwrap_err();
         assert!(why.ends_with("is a pipe or a device, not a file"), "{why}");
-        let result = TaskResult::new("a", ResultState::Started, 1, 7);
+        let result = TaskResult::new("a", ResultState::Started, 1, String::new());
         let (mut null, _) = ResultsFile::open("/dev/null", false).unwrap();
         null.write(std::slice::from_ref(&result)).unwrap();
         let (mut full, _) = ResultsFile::open("/dev/full", false).unwrap();

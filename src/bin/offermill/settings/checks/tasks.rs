@@ -22,9 +22,10 @@ use crate::settings::task_flags::{
 use crate::settings::values::executors::ExecutorProgram;
 use crate::tasks::order::TaskList;
 use crate::tasks::parse::{RETRIES_MAX, cores_of, memory_of};
-use crate::tasks::queue::{ResumedTasks, TaskQueue, TaskTerms};
+use crate::tasks::queue::{TaskQueue, TaskTerms};
 use crate::tasks::queue_check::QueueTotals;
 use crate::tasks::read::read_tasks;
+use crate::tasks::resume::ResumedTasks;
 use crate::tasks::run_queues::parse_bound_of_memory;
 use crate::tasks::task::{TaskDefaults, TaskSpec};
 use crate::text::format::count;
