@@ -539,6 +539,22 @@ mod tests {
         picks.iter().map(|pick| pick.task.tag).collect()
     }
 
+    /// Goal: a number of attempts that no run has made, in a results file that someone has written, ends no handler, and
+    /// that the rest of a choice that broke off isn't placed says nothing of its tasks. Method: the largest number; a
+    /// task that was picked and never started, which is told as not placed, before another is picked.
+    #[test]
+    fn any_number_of_attempts_is_counted_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let result = r#"{"id":"1","state":"retried","attempts":4294967295,"fingerprint":"0"}"#;
+        std::fs::write(folder.path().join("results"), format!("{result}\n")).unwrap();
+        let queue = unopened(folder.path(), None, &["true", "true"]);
+        queue.open_results(true).unwrap();
+        assert!(!queue.return_pick(&mut queue.lock(), 1));
+        assert_eq!((queue.counts().running, queue.lock().progress[1].attempts), (0, 0));
+        assert_eq!(pick(&queue), [0]);
+        assert_eq!((queue.counts().running, queue.lock().progress[0].attempts), (1, u32::MAX));
+    }
+
     /// Goal: a task larger than what the caps leave holds up none behind it, not even of its own queue. Method: tasks
     /// of three quarters, a half and a quarter of a core, which take one together at most.
     #[test]
