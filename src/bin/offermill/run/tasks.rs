@@ -71,7 +71,10 @@ impl TaskRun {
 
     /// What the summary says of the tasks.
     pub(super) fn summary(&self) -> TaskSummary {
-        self.queue.sync_results();
+        if let Err(error) = self.queue.sync_results() {
+            let name = self.queue.results_name();
+            remark(&format!("the last lines of {name} may be lost if this machine fails: {error}"));
+        }
         TaskSummary {
             counts: self.counts(),
             failed: self.failed.clone(),

@@ -164,7 +164,8 @@ impl TaskQueue {
 
     /// Why results can't be written, if they can't.
     pub(crate) fn failure(&self) -> Option<String> {
-        self.lock().failure.clone()
+        let state = self.lock();
+        state.failure.clone().or_else(|| state.results.as_ref()?.sync_error())
     }
 
     /// Whether any task is ready to start.

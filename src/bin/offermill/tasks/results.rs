@@ -13,6 +13,8 @@ use offermill::ProcessExit;
 use offermill::private_files::lock_with_retry;
 use serde::{Deserialize, Serialize};
 
+use crate::tasks::periodic_sync::{PeriodicSync, SYNC_INTERVAL, is_unsupported};
+
 /// The longest line that is read, in bytes. Messages of clusters are shorter.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
@@ -100,10 +102,12 @@ pub(crate) struct ResultsFile {
     file: File,
     /// How many bytes whole lines have.
     whole: u64,
+    /// `None` if it is a device.
+    periodic_sync: Option<PeriodicSync>,
 }
 
 impl ResultsFile {
-    /// Opens the file, and reads what former runs have written. A last line that was not written to its end is removed.
+    /// Opens the file, reads what former runs have written, and starts to sync what this one writes. A last line that was not written to its end is removed.
     ///
     /// # Errors
     /// With a sentence, if it has results and `resumes` is false, if another run has it open, or if it can't be used.
@@ -125,7 +129,7 @@ impl ResultsFile {
         let length = metadata.len();
         if metadata.file_type().is_char_device() {
             // Such as /dev/null, which has no former results.
-            return Ok((ResultsFile { file, whole: 0 }, HashMap::new()));
+            return Ok((ResultsFile { file, whole: 0, periodic_sync: None }, HashMap::new()));
         }
         if !metadata.is_file() {
             return Err(format!("the results file {name} is a pipe or a device, not a file"));
@@ -141,7 +145,10 @@ impl ResultsFile {
             file.set_len(whole).map_err(failed)?;
         }
         file.seek(SeekFrom::End(0)).map_err(failed)?;
-        Ok((ResultsFile { file, whole }, former))
+        let synced = file.try_clone().map_err(failed)?;
+        let periodic_sync = PeriodicSync::start(SYNC_INTERVAL, move || synced.sync_data());
+        let periodic_sync = Some(periodic_sync.map_err(failed)?);
+        Ok((ResultsFile { file, whole, periodic_sync }, former))
     }
 
     /// Writes lines, in one piece.
@@ -160,12 +167,24 @@ impl ResultsFile {
             // A device can't be cut.
             Err(_) => drop(self.file.set_len(self.whole)),
         }
+        self.periodic_sync.iter().for_each(PeriodicSync::written);
         written
     }
 
+    /// Why the file can't be synced to its disk, which is tried about once a second, if that has failed.
+    pub(crate) fn sync_error(&self) -> Option<String> {
+        let error = self.periodic_sync.as_ref()?.error()?;
+        Some(format!("it can't be synced to its disk: {error}"))
+    }
+
     /// Makes what was written outlive this machine.
+    ///
+    /// # Errors
+    /// As [`File::sync_data`]. A file that can't be synced at all has the lines all the same.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+        self.file
+            .sync_data()
+            .or_else(|error| if is_unsupported(&error) { Ok(()) } else { Err(error) })
     }
 }
 

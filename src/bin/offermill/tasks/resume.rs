@@ -1,5 +1,7 @@
 //! What a former run of the same tasks has left in the results file, and what of it isn't run again.
 
+use std::io;
+
 use crate::tasks::queue::TaskQueue;
 use crate::tasks::results::{FormerResult, ResultState, ResultsFile};
 
@@ -52,9 +54,11 @@ impl TaskQueue {
     }
 
     /// Makes what was written outlive this machine.
-    pub(crate) fn sync_results(&self) {
+    ///
+    /// # Errors
+    /// As [`ResultsFile::sync`].
+    pub(crate) fn sync_results(&self) -> io::Result<()> {
         let state = self.lock();
-        // A file system that can't do that has the lines all the same.
-        let _synced = state.results.as_ref().map(ResultsFile::sync);
+        state.results.as_ref().map_or(Ok(()), ResultsFile::sync)
     }
 }
