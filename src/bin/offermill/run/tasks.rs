@@ -182,7 +182,7 @@ impl Session {
     pub(super) fn refresh_tasks(&mut self, now: Timestamp) {
         let Some(tasks) = &mut self.tasks else { return };
         let mut events = tasks.queue.take_decided(now);
-        events.extend(tasks.queue.refuse_too_large(now));
+        events.extend(tasks.queue.follow_too_large(now));
         events.extend(tasks.queue.refuse_without_hosts(now));
         self.publish_tasks(now, events);
         let Some(tasks) = &mut self.tasks else { return };

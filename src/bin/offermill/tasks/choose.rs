@@ -123,6 +123,7 @@ impl TaskQueue {
         state.demand.take_off(task.queue);
         state.taken = state.taken.saturating_add(own);
         state.survey.taken(place.0, own);
+        state.too_large.started(own);
         let progress = &mut state.progress[number as usize];
         progress.stage = TaskStage::InFlight;
         // A results file may say any number.
@@ -134,8 +135,8 @@ impl TaskQueue {
         progress.started = Some(at);
     }
 
-    /// Takes back what was picked and not placed. Returns whether it is a task whose attempt was about to start: no host,
-    /// and no task that the choice never came to because it broke off.
+    /// Takes back what was picked and not placed. Returns whether it is a task whose attempt was about to start: no
+    /// host, and no task that the choice never came to because it broke off.
     pub(super) fn return_pick(&self, state: &mut TaskQueueState, tag: u64) -> bool {
         state.picked.remove(&tag);
         let is_task = state.hosts.as_mut().is_none_or(|hosts| hosts.take_back(tag));

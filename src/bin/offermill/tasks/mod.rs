@@ -25,4 +25,5 @@ pub(crate) mod results;
 pub(crate) mod resume;
 pub(crate) mod run_queues;
 pub(crate) mod task;
+mod too_large;
 mod unstarted;

@@ -21,6 +21,7 @@ use crate::tasks::ready::ReadyTasks;
 use crate::tasks::results::{ResultState, ResultsFile, TaskResult, exit_code};
 use crate::tasks::run_queues::RunQueues;
 use crate::tasks::task::TaskSpec;
+use crate::tasks::too_large::TooLargeSizes;
 use crate::text::clock::rfc3339;
 
 /// How often an attempt may be lost without counting as a failure.
@@ -39,6 +40,8 @@ pub(crate) struct TaskTerms {
     /// The most tasks in flight, and the most that they may take together: the caps of the run.
     pub(crate) tasks_max: u32,
     pub(crate) most: ResourceSums,
+    /// How long a task that fits on no agent waits before it fails. `None`: as long as the run lasts.
+    pub(crate) placement_timeout: Option<Duration>,
     /// `None` if each task is an executor of its own.
     pub(crate) hosts: Option<HostTerms>,
 }
@@ -59,6 +62,7 @@ pub(super) struct TaskQueueState {
     pub(super) ready: ReadyTasks,
     pub(super) pauses: AgentPauses,
     pub(super) survey: AgentSurvey,
+    pub(super) too_large: TooLargeSizes,
     pub(super) counts: TaskCounts,
     /// Attempts that are told as failed and were never started.
     pub(super) failed_unstarted: u64,
@@ -122,6 +126,7 @@ impl TaskQueue {
             ready: ReadyTasks::default(),
             pauses: pauses.unwrap_or_default(),
             survey: AgentSurvey::default(),
+            too_large: TooLargeSizes::default(),
             counts,
             failed_unstarted: 0,
             taken: ResourceSums::NONE,
@@ -366,9 +371,10 @@ impl TaskQueue {
                 self.put_back(state, number);
             }
             TaskChange::Failed => self.fail(state, number, &mut lines, &mut events),
-            TaskChange::Stopped | TaskChange::Skipped | TaskChange::NotStarted => {
-                self.put_back(state, number)
-            }
+            TaskChange::Stopped
+            | TaskChange::Skipped
+            | TaskChange::NotStarted
+            | TaskChange::Waiting => self.put_back(state, number),
         }
         state.write(&lines);
         events
@@ -484,6 +490,7 @@ mod tests {
             placement: Placement::RoundRobin,
             queues: RunQueues::default(),
             tasks_max: 2,
+            placement_timeout: None,
             hosts,
             most: ResourceSums { cores: MilliCpus::from_cores(2), memory, gpus: Gpus::ZERO },
         };
@@ -540,9 +547,9 @@ mod tests {
         picks.iter().map(|pick| pick.task.tag).collect()
     }
 
-    /// Goal: a number of attempts that no run has made, in a results file that someone has written, ends no handler, and
-    /// that the rest of a choice that broke off isn't placed says nothing of its tasks. Method: the largest number; a
-    /// task that was picked and never started, which is told as not placed, before another is picked.
+    /// Goal: a number of attempts that no run has made, in a results file that someone has written, ends no handler,
+    /// and that the rest of a choice that broke off isn't placed says nothing of its tasks. Method: the largest
+    /// number; a task that was picked and never started, which is told as not placed, before another is picked.
     #[test]
     fn any_number_of_attempts_is_counted_on() {
         let folder = tempfile::tempdir().unwrap();
@@ -869,17 +876,18 @@ mod tests {
         }
     }
 
-    /// Goal: a task that fits on no agent is refused once all agents had the time to show what they have, and not
-    /// before: not while a cap has all offers declined, nor soon after the only agent that it fits on is lost.
-    /// Method: a task that fills the cap before one that fits on no agent; one that fits on an agent that is lost.
+    /// Goal: a task that isn't to wait for an agent on which it fits is refused once all agents had the time to show
+    /// what they have, and not before: not while a cap has all offers declined, nor soon after the only agent that it
+    /// fits on is lost. Method: a task that fills the cap before one that fits on no agent; one that fits on an agent
+    /// that is lost.
     #[test]
     fn what_fits_nowhere_is_refused_once_all_were_seen() {
         let at = |seconds| Timestamp::ORIGIN.plus(Duration::from_secs(seconds));
-        let refused = |queue: &TaskQueue, seconds| queue.refuse_too_large(at(seconds)).len();
+        let refused = |queue: &TaskQueue, seconds| queue.follow_too_large(at(seconds)).len();
         let folder = tempfile::tempdir().unwrap();
         let tasks = ["true", r#"{"command": "true", "cores": 8}"#];
         let mut queue = queue_of(folder.path(), None, &tasks);
-        queue.terms.tasks_max = 1;
+        (queue.terms.tasks_max, queue.terms.placement_timeout) = (1, Some(Duration::ZERO));
         assert_eq!(pick_at(&queue, at(0)), [0]);
         assert_eq!(refused(&queue, 60), 0, "no offer is looked at");
         ended_in(&queue, 0);
@@ -891,7 +899,8 @@ mod tests {
         assert_eq!((refused(&queue, 169), refused(&queue, 170)), (0, 1));
 
         let folder = tempfile::tempdir().unwrap();
-        let queue = queue_of(folder.path(), None, &[r#"{"command": "true", "cores": 1.5}"#]);
+        let mut queue = queue_of(folder.path(), None, &[r#"{"command": "true", "cores": 1.5}"#]);
+        queue.terms.placement_timeout = Some(Duration::ZERO);
         assert_eq!(pick_on(&queue, "S1", 1.0, at(0)), [] as [u64; 0]);
         assert_eq!(pick_on(&queue, "S2", 2.0, at(0)), [0]);
         queue.placed(&tagged("t", 0, ExecutorState::Starting));
@@ -904,13 +913,57 @@ mod tests {
         // A lost agent is not forgotten while tasks may run there.
         let folder = tempfile::tempdir().unwrap();
         let mut queue = queue_of(folder.path(), None, &[r#"{"command": "true", "cores": 1.5}"#; 2]);
+        queue.terms.placement_timeout = Some(Duration::ZERO);
         queue.terms.most.cores = MilliCpus::from_cores(8);
         assert_eq!(pick_at(&queue, at(0)), [0]);
         queue.agent_lost("S1", at(0));
         assert_eq!(pick_on(&queue, "S2", 1.0, at(1)), [] as [u64; 0]);
         assert_eq!(refused(&queue, 100), 0, "it fits where its like runs");
         ended_in(&queue, 0);
-        assert_eq!(refused(&queue, 100), 1);
+        assert_eq!(refused(&queue, 101), 1);
+    }
+
+    /// Goal: a task that fits on no agent waits, which is told once with the number of its like, and those after it
+    /// wait as well; it starts once an agent has room, and is told again if none has after that. With a time-out it
+    /// fails once that has been so for that time. Method: two tasks of 1.5 cores and one after them, on an agent of
+    /// which another framework has one core, until it hasn't.
+    #[test]
+    fn what_fits_nowhere_waits() {
+        let at = |seconds| Timestamp::ORIGIN.plus(Duration::from_secs(seconds));
+        let changes = |queue: &TaskQueue, seconds| {
+            let events = queue.follow_too_large(at(seconds)).into_iter();
+            events.map(|event| (event.id, event.what, event.why)).collect::<Vec<_>>()
+        };
+        let wide = |id| format!(r#"{{"id": "{id}", "command": "true", "cores": 1.5}}"#);
+        let lines = [&*wide("a"), &*wide("b"), r#"{"command": "true", "after": "a"}"#];
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue_of(folder.path(), None, &lines);
+        assert_eq!(pick_on(&queue, "S1", 1.0, at(0)), [] as [u64; 0]);
+        assert_eq!((changes(&queue, 29), queue.too_large()), (vec![], vec![]));
+        let why = "it fits on no agent that has offered so far: it takes 1.5 cores and 1 MiB; the nearest agent, \
+                   agent-1, has 1 core and 100 MiB, and lacks 0.5 cores";
+        let told = format!("{why}; 1 more task of its size waits as well");
+        assert_eq!(changes(&queue, 30), [("a".to_owned(), TaskChange::Waiting, told.clone())]);
+        assert_eq!(queue.too_large()[0].sentence(), format!("task a: {told}"));
+        assert_eq!(changes(&queue, 3000), []);
+        let counts = queue.counts();
+        assert_eq!((counts.failed, counts.skipped, counts.waiting()), (0, 0, 3));
+        assert_eq!(pick_on(&queue, "S1", 2.0, at(3000)), [0]);
+        assert_eq!((changes(&queue, 3100), queue.too_large()), (vec![], vec![]));
+        ended_in(&queue, 0);
+        queue.agent_lost("S1", at(3100));
+        assert_eq!(pick_on(&queue, "S2", 1.0, at(3100)), [2]);
+        assert_eq!(changes(&queue, 3130), [("b".to_owned(), TaskChange::Waiting, why.to_owned())]);
+
+        let folder = tempfile::tempdir().unwrap();
+        let mut queue = queue_of(folder.path(), None, &lines);
+        queue.terms.placement_timeout = Some(Duration::from_secs(10));
+        assert_eq!(pick_on(&queue, "S1", 1.0, at(0)), [] as [u64; 0]);
+        assert_eq!((changes(&queue, 30).len(), changes(&queue, 39).len()), (1, 0));
+        let failed = changes(&queue, 40);
+        assert_eq!(failed.len(), 3, "{failed:?}");
+        assert_eq!(failed[0], ("a".to_owned(), TaskChange::Failed, why.to_owned()));
+        assert_eq!((queue.counts().failed, queue.counts().skipped), (2, 1));
     }
 
     /// Goal: that an agent is lost begins no survey at a cap, where no offers come. Method: a task that fills the cap.

@@ -107,7 +107,8 @@ pub(crate) struct ResultsFile {
 }
 
 impl ResultsFile {
-    /// Opens the file, reads what former runs have written, and starts to sync what this one writes. A last line that was not written to its end is removed.
+    /// Opens the file, reads what former runs have written, and starts to sync what this one writes. A last line that
+    /// was not written to its end is removed.
     ///
     /// # Errors
     /// With a sentence, if it has results and `resumes` is false, if another run has it open, or if it can't be used.
