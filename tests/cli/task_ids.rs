@@ -249,6 +249,7 @@ fn settings_of_tasks_are_shown() {
     let vain = "(not used by tasks)";
     assert_eq!(words("--task-cores"), ["0.5", "flag", "--task-cores"]);
     assert_eq!(words("--task-retries"), ["0", "default"]);
+    assert_eq!(words("--placement-timeout"), ["none", "default"]);
     assert_eq!(words("--results"), ["tasks.results", "default"]);
     assert_eq!(words("spark.executor.cores").join(" "), format!("3 --conf {vain}"));
     let timeout = words("spark.excludeOnFailure.timeout").join(" ");

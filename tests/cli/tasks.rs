@@ -274,6 +274,7 @@ fn other_modes_are_refused() {
         (&["--master", "k8s://https://localhost:1"], "doesn't go with --tasks: Kubernetes"),
         (&["--results", "/nowhere/file"], "the results file /nowhere/file can't be used"),
         (&["--task-cores", "0"], "--task-cores: it has wrong cores"),
+        (&["--placement-timeout", "soon"], "--placement-timeout is \"soon\""),
         (
             &["--num-executors", "0"],
             "--num-executors is \"0\", but must be at least 1 with --tasks",
@@ -299,8 +300,8 @@ fn other_modes_are_refused() {
     assert_eq!(ended.code, Some(2), "{}", ended.output);
 }
 
-/// Goal: tasks run on a standalone cluster as they do on local agents, and one that fits on no agent is told with the
-/// nearest. Method: a master and a worker of two cores; twenty tasks, a chain, and a task of 64 cores.
+/// Goal: tasks run on a standalone cluster as they do on local agents, and one that fits on no agent and isn't to wait
+/// fails with the nearest. Method: a master and a worker of two cores; twenty tasks, a chain, and a task of 64 cores.
 #[test]
 fn tasks_run_on_a_standalone_cluster() {
     let folder = Folder::new();
@@ -315,10 +316,11 @@ fn tasks_run_on_a_standalone_cluster() {
     let id = std::process::Command::new("id").arg("-un").output().unwrap();
     let user = format!("offermill.mesos.user={}", String::from_utf8(id.stdout).unwrap().trim());
     let url = url.replace("http", "offermill");
-    let ended = finish(&folder, &flags("tasks", &["--master", &url, "-c", &user]));
+    let more = ["--master", &url, "-c", &user, "--placement-timeout", "0s"];
+    let ended = finish(&folder, &flags("tasks", &more));
     assert_eq!(ended.code, Some(1), "{}{}", ended.output, ended.errors);
-    let expected =
-        "task big failed: it fits on no agent: it takes 64 cores and 16 MiB; the nearest agent, ";
+    let expected = "task big failed: it fits on no agent that has offered so far: it takes 64 cores and 16 MiB; the \
+                    nearest agent, ";
     assert!(ended.output.contains(expected), "{}", ended.output);
     assert!(
         ended.output.contains(", has 2 cores and 1024 MiB, and lacks 62 cores"),
@@ -333,6 +335,52 @@ fn tasks_run_on_a_standalone_cluster() {
     let output = chain["output"].as_str().unwrap();
     let output = fs::read_to_string(folder.0.join("worker").join(output)).unwrap();
     assert_eq!(output, "end\n");
+    worker.signal("TERM");
+    let _ended = worker.end();
+    master.run.signal("TERM");
+    let _ended = master.run.end();
+}
+
+/// Goal: a task for which another run leaves no room waits, which a line and the status say, and runs once the other
+/// run has ended; so does the task after it. Method: a worker of two cores, a run that takes 1.5 of them until it is
+/// stopped, and one whose task takes one.
+#[test]
+fn a_task_waits_for_what_another_run_has() {
+    let folder = Folder::new();
+    let master = RunningMaster::start(&folder, "127.0.0.1:0", &[]);
+    let url = format!("http://127.0.0.1:{}", master.port);
+    let worker = ["worker", "--master", &url, "--work-dir", "worker", "--cores", "2", "--memory"];
+    let worker = Run::start(&folder, &[&worker[..], &["1g"]].concat());
+    let id = Command::new("id").arg("-un").output().unwrap();
+    let user = format!("offermill.mesos.user={}", String::from_utf8(id.stdout).unwrap().trim());
+    let url = url.replace("http", "offermill");
+    let on = ["--master", &*url, "-c", &*user];
+    let held = folder.0.join("held");
+    let command = format!("touch {}; exec sleep 600", held.display());
+    folder.write("other", &serde_json::json!({"command": command, "cores": 1.5}).to_string());
+    let other = Run::start(&folder, &flags("other", &on));
+    wait_until(|| held.exists());
+    folder.write(
+        "tasks",
+        "{\"id\": \"wide\", \"command\": \"true\"}\n{\"id\": \"next\", \"command\": \"true\", \"after\": \"wide\"}\n",
+    );
+    let mut run =
+        Run::start(&folder, &flags("tasks", &[&on[..], &["--control", "control"]].concat()));
+    let line = run.line(|line| line.contains("task wide"));
+    let why = "it fits on no agent that has offered so far: it takes 1 core and 16 MiB; the nearest agent, ";
+    assert!(line.contains(&format!("task wide waits: {why}")), "{line}");
+    assert!(line.ends_with("and lacks 0.5 cores"), "{line}");
+    let (code, status) = folder.ctl(&["status"]);
+    assert!(code == Some(0) && status.contains(&format!("task wide: {why}")), "{status}");
+    let (_, status) = folder.ctl(&["status", "json"]);
+    let status: Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["tasks_too_large"][0]["id"], "wide", "{status}");
+    assert_eq!(starts(&folder, "wide"), 0);
+    other.signal("TERM");
+    let _ended = other.end();
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{}{}", ended.output, ended.errors);
+    assert!(states(&folder).values().all(|state| state == "succeeded"), "{}", ended.output);
     worker.signal("TERM");
     let _ended = worker.end();
     master.run.signal("TERM");

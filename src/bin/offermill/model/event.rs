@@ -143,6 +143,7 @@ impl RunEvent {
                     TaskChange::Retried
                     | TaskChange::Lost
                     | TaskChange::NotStarted
+                    | TaskChange::Waiting
                     | TaskChange::Stopped,
                 ..
             })

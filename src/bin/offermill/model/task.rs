@@ -1,4 +1,6 @@
-//! What happened to a task, and how many tasks are in which state.
+//! What happened to a task, how many tasks are in which state, and which fit on no agent.
+
+use crate::text::format::count;
 
 /// What happened to a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub(crate) enum TaskChange {
     Lost,
     /// Its agent has not started it, and it is tried again.
     NotStarted,
+    /// It fits on no agent that has made an offer, and waits for one.
+    Waiting,
     Failed,
     /// A task that it waits for did not succeed.
     Skipped,
@@ -40,6 +44,7 @@ impl TaskChange {
             TaskChange::Retried => "retried",
             TaskChange::Lost => "lost",
             TaskChange::NotStarted => "not_started",
+            TaskChange::Waiting => "waiting",
             TaskChange::Failed => "failed",
             TaskChange::Skipped => "skipped",
             TaskChange::Stopped => "stopped",
@@ -76,5 +81,33 @@ impl TaskCounts {
     /// Whether all have succeeded.
     pub(crate) fn have_all_succeeded(&self) -> bool {
         self.before + self.succeeded == self.all
+    }
+}
+
+/// Tasks of one size that wait because they fit on no agent that has made an offer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TooLargeTasks {
+    /// The id of the first.
+    pub(crate) id: String,
+    /// How many there are.
+    pub(crate) tasks: u64,
+    pub(crate) why: String,
+}
+
+impl TooLargeTasks {
+    /// Why they wait, as in `it fits on no agent that has offered so far: …; 2 more tasks of its size wait as well`.
+    pub(crate) fn reason(&self) -> String {
+        match self.tasks.saturating_sub(1) {
+            0 => self.why.clone(),
+            more => {
+                let verb = if more == 1 { "waits" } else { "wait" };
+                format!("{}; {} of its size {verb} as well", self.why, count(more, "more task"))
+            }
+        }
+    }
+
+    /// As in `task wide: it fits on no agent that has offered so far: …`.
+    pub(crate) fn sentence(&self) -> String {
+        format!("task {}: {}", self.id, self.reason())
     }
 }

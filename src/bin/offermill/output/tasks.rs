@@ -3,7 +3,7 @@
 use console::Style;
 use serde_json::{Value, json};
 
-use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
+use crate::model::task::{TaskChange, TaskCounts, TaskEvent, TooLargeTasks};
 use crate::text::format::{count, grouped};
 use crate::text::styled::StyledText;
 
@@ -29,13 +29,18 @@ pub(crate) fn task_sentence(event: &TaskEvent) -> String {
         TaskChange::Retried => TaskChange::Failed.as_str(),
         TaskChange::Lost => "was lost",
         TaskChange::NotStarted => "was not started",
+        TaskChange::Waiting => "waits",
         TaskChange::Stopped => "was stopped with the run",
         TaskChange::Skipped => "is skipped",
         TaskChange::Succeeded | TaskChange::Failed => what.as_str(),
     };
-    let on = if host.is_empty() { String::new() } else { format!(" on {host}") };
+    let on = if host.is_empty() || *what == TaskChange::Waiting {
+        String::new()
+    } else {
+        format!(" on {host}")
+    };
     let after = match (what, attempts) {
-        (TaskChange::Skipped, _) | (_, 0 | 1) => String::new(),
+        (TaskChange::Skipped | TaskChange::Waiting, _) | (_, 0 | 1) => String::new(),
         (_, attempts) => format!(" after {attempts} attempts"),
     };
     let again = match what {
@@ -67,6 +72,12 @@ pub(crate) fn counts_object(counts: &TaskCounts) -> Value {
         "failed": counts.failed, "skipped": counts.skipped, "running": counts.running,
         "waiting": counts.waiting(), "retried": counts.retried,
     })
+}
+
+/// The keys of tasks that fit on no agent that has made an offer.
+pub(crate) fn too_large_object(waiting: &TooLargeTasks) -> Value {
+    let TooLargeTasks { id, tasks, why } = waiting;
+    json!({ "id": id, "tasks": tasks, "reason": why })
 }
 
 /// As in `120 of 10 000 tasks ended: 118 succeeded, 2 failed; 8 running, 9 872 waiting`.
@@ -172,6 +183,8 @@ mod tests {
         };
         let expected = "task a failed on h after 2 attempts: exit code 1; output in /s/stdout";
         assert_eq!(task_sentence(&event), expected);
+        let waits = TaskEvent { what: TaskChange::Waiting, why: "why".to_owned(), ..event };
+        assert_eq!(task_sentence(&waits), "task a waits: why");
     }
 
     /// Goal: the bar has a part for what has succeeded, one for what has failed or was skipped and one for the rest,

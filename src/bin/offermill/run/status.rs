@@ -16,7 +16,7 @@ use crate::output::json;
 use crate::output::lines;
 use crate::output::sentence::limit_text;
 use crate::output::stall::stall_sentence;
-use crate::output::tasks::{counts_object, progress_sentence};
+use crate::output::tasks::{counts_object, progress_sentence, too_large_object};
 use crate::settings::Readiness;
 use crate::text::clock::{rfc3339, short_time, time_of};
 use crate::text::format::{age, core_number, count, grouped, printable};
@@ -152,6 +152,10 @@ impl Session {
             let sentence = stall_sentence(stall);
             line("waiting", sentence.strip_prefix("waiting ").unwrap_or(&sentence));
         }
+        if let (Some(tasks), None) = (&self.tasks, &self.end_reason) {
+            let too_large = tasks.queue().too_large();
+            too_large.iter().take(LISTED_MAX).for_each(|it| line("waiting", &it.sentence()));
+        }
         let living = || self.run_state.records().filter(|record| !record.state.is_end());
         living().take(LISTED_MAX).for_each(|record| line(&record.name, &self.about(record)));
         let more = living().count().saturating_sub(LISTED_MAX);
@@ -232,6 +236,10 @@ impl Session {
             .take(EXCLUSIONS_LISTED_MAX)
             .map(json::exclusion)
             .collect();
+        let too_large = self.tasks.iter().filter(|_| self.end_reason.is_none());
+        let too_large = too_large.flat_map(|tasks| tasks.queue().too_large());
+        let too_large: Vec<Value> =
+            too_large.take(LISTED_MAX).map(|it| too_large_object(&it)).collect();
         let sufficiency = self.sufficiency();
         let cores = core_number;
         json!({
@@ -259,6 +267,7 @@ impl Session {
             "agents_not_listed": capacity.sums().agents - agents.len(),
             "exclusions": exclusions,
             "waiting": self.stall_watch.stall.as_ref().filter(|_| self.end_reason.is_none()).map(json::waiting),
+            "tasks_too_large": too_large,
             "living_not_listed": living().count() - list.len(),
             "living": list,
             "ended_not_listed": (ended().count() - ended_list.len()).saturating_add(forgotten),

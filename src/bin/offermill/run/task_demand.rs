@@ -88,6 +88,7 @@ mod tests {
             variables: Vec::new(),
             placement: Placement::RoundRobin,
             queues: quotas,
+            placement_timeout: None,
             tasks_max: 9,
             most: ResourceSums {
                 cores: MilliCpus::from_cores(9),

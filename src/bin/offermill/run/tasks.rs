@@ -71,7 +71,10 @@ impl TaskRun {
 
     /// What the summary says of the tasks.
     pub(super) fn summary(&self) -> TaskSummary {
-        self.queue.sync_results();
+        if let Err(error) = self.queue.sync_results() {
+            let name = self.queue.results_name();
+            remark(&format!("the last lines of {name} may be lost if this machine fails: {error}"));
+        }
         TaskSummary {
             counts: self.counts(),
             failed: self.failed.clone(),
@@ -179,7 +182,7 @@ impl Session {
     pub(super) fn refresh_tasks(&mut self, now: Timestamp) {
         let Some(tasks) = &mut self.tasks else { return };
         let mut events = tasks.queue.take_decided(now);
-        events.extend(tasks.queue.refuse_too_large(now));
+        events.extend(tasks.queue.follow_too_large(now));
         events.extend(tasks.queue.refuse_without_hosts(now));
         self.publish_tasks(now, events);
         let Some(tasks) = &mut self.tasks else { return };

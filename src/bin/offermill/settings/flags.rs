@@ -215,6 +215,11 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "PATH", help_heading = "Tasks")]
     pub(crate) host_program: Option<String>,
 
+    /// Fail a task that fits on no agent that has made an offer, once that has been so for this long;
+    /// without it, it waits, since others may have what it lacks
+    #[arg(long, value_name = "DURATION", help_heading = "Tasks")]
+    pub(crate) placement_timeout: Option<String>,
+
     /// The file that says what becomes of each task, as JSON lines [default: the tasks' file with
     /// .results behind its name]
     #[arg(long, value_name = "FILE", help_heading = "Tasks")]

@@ -78,6 +78,7 @@ pub(crate) fn task_flags(arguments: &RunArguments) -> Vec<TaskFlag> {
         flag("--task-memory", &it.task_memory, TASK_MEMORY, false),
         flag("--task-retries", &it.task_retries, TASK_RETRIES, false),
         flag("--total-task-memory", &it.total_task_memory, "no cap", false),
+        flag("--placement-timeout", &it.placement_timeout, "none", false),
         flag("--results", &it.results, &results, false),
         switch("--resume", it.resume),
         switch("--task-hosts", it.task_hosts),

@@ -123,9 +123,11 @@ impl TaskQueue {
         state.demand.take_off(task.queue);
         state.taken = state.taken.saturating_add(own);
         state.survey.taken(place.0, own);
+        state.too_large.started(own);
         let progress = &mut state.progress[number as usize];
         progress.stage = TaskStage::InFlight;
-        progress.attempts += 1;
+        // A results file may say any number.
+        progress.attempts = progress.attempts.saturating_add(1);
         place.0.clone_into(&mut progress.agent_id);
         place.1.clone_into(&mut progress.host);
         progress.executor.clear();
@@ -133,8 +135,9 @@ impl TaskQueue {
         progress.started = Some(at);
     }
 
-    /// Takes back what was picked and not placed. Returns whether it is a task, not a host.
-    fn return_pick(&self, state: &mut TaskQueueState, tag: u64) -> bool {
+    /// Takes back what was picked and not placed. Returns whether it is a task whose attempt was about to start: no
+    /// host, and no task that the choice never came to because it broke off.
+    pub(super) fn return_pick(&self, state: &mut TaskQueueState, tag: u64) -> bool {
         state.picked.remove(&tag);
         let is_task = state.hosts.as_mut().is_none_or(|hosts| hosts.take_back(tag));
         if !is_task {
@@ -143,6 +146,9 @@ impl TaskQueue {
         let number = tag as u32;
         let task = &self.list.tasks[number as usize];
         let progress = &mut state.progress[number as usize];
+        if progress.stage != TaskStage::InFlight {
+            return false;
+        }
         progress.attempts -= 1;
         progress.started = None;
         state.land(number, task);

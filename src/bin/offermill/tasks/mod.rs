@@ -3,7 +3,8 @@
 //! ```text
 //! file ─► read.rs ─► parse.rs ─► order.rs ─► queue.rs ◄─ choose.rs on handler threads; the session reports ends
 //!                                               │
-//!                                               ├► results.rs: a line before each attempt and at each end
+//!                                               ├► results.rs: a line before each attempt and at each end, which
+//!                                               │  periodic_sync.rs brings to the disk
 //!                                               └► attempt_index.rs: which executors were which tasks, on this machine
 //! ```
 
@@ -14,12 +15,15 @@ pub(crate) mod demand;
 pub(crate) mod find;
 pub(crate) mod order;
 pub(crate) mod parse;
+mod periodic_sync;
 pub(crate) mod queue;
 pub(crate) mod queue_check;
 pub(crate) mod read;
 pub(crate) mod ready;
 mod refusals;
 pub(crate) mod results;
+pub(crate) mod resume;
 pub(crate) mod run_queues;
 pub(crate) mod task;
+mod too_large;
 mod unstarted;

@@ -60,7 +60,7 @@ pub(crate) fn parse_line(
 }
 
 /// Whether a line is a JSON object, and not a group of shell commands in braces.
-fn is_object(text: &str) -> bool {
+pub(super) fn is_object(text: &str) -> bool {
     let inner = text.strip_prefix('{').map(str::trim_start);
     inner.is_some_and(|inner| inner.starts_with(['"', '}']))
 }

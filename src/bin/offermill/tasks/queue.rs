@@ -18,9 +18,10 @@ use crate::model::task::{TaskChange, TaskCounts, TaskEvent};
 use crate::tasks::demand::QueueDemand;
 use crate::tasks::order::TaskList;
 use crate::tasks::ready::ReadyTasks;
-use crate::tasks::results::{FormerResult, ResultState, ResultsFile, TaskResult, exit_code};
+use crate::tasks::results::{ResultState, ResultsFile, TaskResult, exit_code};
 use crate::tasks::run_queues::RunQueues;
 use crate::tasks::task::TaskSpec;
+use crate::tasks::too_large::TooLargeSizes;
 use crate::text::clock::rfc3339;
 
 /// How often an attempt may be lost without counting as a failure.
@@ -39,6 +40,8 @@ pub(crate) struct TaskTerms {
     /// The most tasks in flight, and the most that they may take together: the caps of the run.
     pub(crate) tasks_max: u32,
     pub(crate) most: ResourceSums,
+    /// How long a task that fits on no agent waits before it fails. `None`: as long as the run lasts.
+    pub(crate) placement_timeout: Option<Duration>,
     /// `None` if each task is an executor of its own.
     pub(crate) hosts: Option<HostTerms>,
 }
@@ -49,7 +52,7 @@ pub(crate) struct TaskQueue {
     pub(super) list: TaskList,
     pub(super) terms: TaskTerms,
     /// The name of the results file.
-    results_name: String,
+    pub(super) results_name: String,
     state: Mutex<TaskQueueState>,
 }
 
@@ -59,6 +62,7 @@ pub(super) struct TaskQueueState {
     pub(super) ready: ReadyTasks,
     pub(super) pauses: AgentPauses,
     pub(super) survey: AgentSurvey,
+    pub(super) too_large: TooLargeSizes,
     pub(super) counts: TaskCounts,
     /// Attempts that are told as failed and were never started.
     pub(super) failed_unstarted: u64,
@@ -73,7 +77,7 @@ pub(super) struct TaskQueueState {
     /// The ends of tasks in flight that are not told yet, by number, with the files that have their output.
     pub(super) kept: BTreeMap<u32, (ExecutorRecord, Option<String>)>,
     /// `None` before it is opened.
-    results: Option<ResultsFile>,
+    pub(super) results: Option<ResultsFile>,
     /// Why results can't be written, if they can't.
     pub(super) failure: Option<String>,
     pub(super) is_stopping: bool,
@@ -110,19 +114,6 @@ pub(super) enum TaskStage {
     Over,
 }
 
-/// What a former run has left, as far as this one says it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ResumedTasks {
-    /// How many have succeeded.
-    pub(crate) succeeded: u64,
-    /// The ids of those that were in flight at its end, and are run again.
-    pub(crate) in_flight: Vec<String>,
-    /// The ids of those that had succeeded, but differ now, and are run again.
-    pub(crate) changed: Vec<String>,
-    /// How many results are of tasks that the file doesn't have.
-    pub(crate) unknown: u64,
-}
-
 impl TaskQueue {
     /// A queue of all tasks, which are not run before the [results](TaskQueue::open_results) are open.
     pub(crate) fn new(list: TaskList, terms: TaskTerms, results_name: String) -> TaskQueue {
@@ -135,6 +126,7 @@ impl TaskQueue {
             ready: ReadyTasks::default(),
             pauses: pauses.unwrap_or_default(),
             survey: AgentSurvey::default(),
+            too_large: TooLargeSizes::default(),
             counts,
             failed_unstarted: 0,
             taken: ResourceSums::NONE,
@@ -177,7 +169,8 @@ impl TaskQueue {
 
     /// Why results can't be written, if they can't.
     pub(crate) fn failure(&self) -> Option<String> {
-        self.lock().failure.clone()
+        let state = self.lock();
+        state.failure.clone().or_else(|| state.results.as_ref()?.sync_error())
     }
 
     /// Whether any task is ready to start.
@@ -188,47 +181,6 @@ impl TaskQueue {
     /// Whether any agent has made an offer.
     pub(crate) fn has_seen_agents(&self) -> bool {
         !self.lock().survey.is_empty()
-    }
-
-    /// Opens the results file, and leaves out what has succeeded in former runs.
-    ///
-    /// # Errors
-    /// As [`ResultsFile::open`].
-    pub(crate) fn open_results(&self, resumes: bool) -> Result<ResumedTasks, String> {
-        let (results, mut former) = ResultsFile::open(&self.results_name, resumes)?;
-        let mut state = self.lock();
-        state.results = Some(results);
-        let mut resumed = ResumedTasks::default();
-        for (task, number) in self.list.tasks.iter().zip(0u32..) {
-            let Some(FormerResult { state: ended, attempts, fingerprint }) =
-                former.remove(&task.id)
-            else {
-                continue;
-            };
-            state.progress[number as usize].attempts = attempts;
-            match ended {
-                ResultState::Succeeded if format!("{:016x}", task.fingerprint()) != fingerprint => {
-                    resumed.changed.push(task.id.clone());
-                }
-                ResultState::Succeeded => {
-                    resumed.succeeded += 1;
-                    state.counts.before += 1;
-                    self.take_out(&mut state, number);
-                    self.free_dependents(&mut state, number);
-                }
-                ResultState::Started => resumed.in_flight.push(task.id.clone()),
-                _ => {}
-            }
-        }
-        resumed.unknown = former.len() as u64;
-        Ok(resumed)
-    }
-
-    /// Makes what was written outlive this machine.
-    pub(crate) fn sync_results(&self) {
-        let state = self.lock();
-        // A file system that can't do that has the lines all the same.
-        let _synced = state.results.as_ref().map(ResultsFile::sync);
     }
 
     /// Makes the tasks ready that wait for nothing.
@@ -264,7 +216,7 @@ impl TaskQueue {
     }
 
     /// A task has succeeded: those that waited for it alone are ready.
-    fn free_dependents(&self, state: &mut TaskQueueState, number: u32) {
+    pub(super) fn free_dependents(&self, state: &mut TaskQueueState, number: u32) {
         for dependent in &self.list.dependents[number as usize] {
             let progress = &mut state.progress[*dependent as usize];
             progress.waits -= 1;
@@ -419,9 +371,10 @@ impl TaskQueue {
                 self.put_back(state, number);
             }
             TaskChange::Failed => self.fail(state, number, &mut lines, &mut events),
-            TaskChange::Stopped | TaskChange::Skipped | TaskChange::NotStarted => {
-                self.put_back(state, number)
-            }
+            TaskChange::Stopped
+            | TaskChange::Skipped
+            | TaskChange::NotStarted
+            | TaskChange::Waiting => self.put_back(state, number),
         }
         state.write(&lines);
         events
@@ -537,6 +490,7 @@ mod tests {
             placement: Placement::RoundRobin,
             queues: RunQueues::default(),
             tasks_max: 2,
+            placement_timeout: None,
             hosts,
             most: ResourceSums { cores: MilliCpus::from_cores(2), memory, gpus: Gpus::ZERO },
         };
@@ -591,6 +545,22 @@ mod tests {
         let rooms = handler.propose(&offers, now);
         queue.choose(&rooms, now, &mut picks);
         picks.iter().map(|pick| pick.task.tag).collect()
+    }
+
+    /// Goal: a number of attempts that no run has made, in a results file that someone has written, ends no handler,
+    /// and that the rest of a choice that broke off isn't placed says nothing of its tasks. Method: the largest
+    /// number; a task that was picked and never started, which is told as not placed, before another is picked.
+    #[test]
+    fn any_number_of_attempts_is_counted_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let result = r#"{"id":"1","state":"retried","attempts":4294967295,"fingerprint":"0"}"#;
+        std::fs::write(folder.path().join("results"), format!("{result}\n")).unwrap();
+        let queue = unopened(folder.path(), None, &["true", "true"]);
+        queue.open_results(true).unwrap();
+        assert!(!queue.return_pick(&mut queue.lock(), 1));
+        assert_eq!((queue.counts().running, queue.lock().progress[1].attempts), (0, 0));
+        assert_eq!(pick(&queue), [0]);
+        assert_eq!((queue.counts().running, queue.lock().progress[0].attempts), (1, u32::MAX));
     }
 
     /// Goal: a task larger than what the caps leave holds up none behind it, not even of its own queue. Method: tasks
@@ -906,17 +876,18 @@ mod tests {
         }
     }
 
-    /// Goal: a task that fits on no agent is refused once all agents had the time to show what they have, and not
-    /// before: not while a cap has all offers declined, nor soon after the only agent that it fits on is lost.
-    /// Method: a task that fills the cap before one that fits on no agent; one that fits on an agent that is lost.
+    /// Goal: a task that isn't to wait for an agent on which it fits is refused once all agents had the time to show
+    /// what they have, and not before: not while a cap has all offers declined, nor soon after the only agent that it
+    /// fits on is lost. Method: a task that fills the cap before one that fits on no agent; one that fits on an agent
+    /// that is lost.
     #[test]
     fn what_fits_nowhere_is_refused_once_all_were_seen() {
         let at = |seconds| Timestamp::ORIGIN.plus(Duration::from_secs(seconds));
-        let refused = |queue: &TaskQueue, seconds| queue.refuse_too_large(at(seconds)).len();
+        let refused = |queue: &TaskQueue, seconds| queue.follow_too_large(at(seconds)).len();
         let folder = tempfile::tempdir().unwrap();
         let tasks = ["true", r#"{"command": "true", "cores": 8}"#];
         let mut queue = queue_of(folder.path(), None, &tasks);
-        queue.terms.tasks_max = 1;
+        (queue.terms.tasks_max, queue.terms.placement_timeout) = (1, Some(Duration::ZERO));
         assert_eq!(pick_at(&queue, at(0)), [0]);
         assert_eq!(refused(&queue, 60), 0, "no offer is looked at");
         ended_in(&queue, 0);
@@ -928,7 +899,8 @@ mod tests {
         assert_eq!((refused(&queue, 169), refused(&queue, 170)), (0, 1));
 
         let folder = tempfile::tempdir().unwrap();
-        let queue = queue_of(folder.path(), None, &[r#"{"command": "true", "cores": 1.5}"#]);
+        let mut queue = queue_of(folder.path(), None, &[r#"{"command": "true", "cores": 1.5}"#]);
+        queue.terms.placement_timeout = Some(Duration::ZERO);
         assert_eq!(pick_on(&queue, "S1", 1.0, at(0)), [] as [u64; 0]);
         assert_eq!(pick_on(&queue, "S2", 2.0, at(0)), [0]);
         queue.placed(&tagged("t", 0, ExecutorState::Starting));
@@ -941,13 +913,57 @@ mod tests {
         // A lost agent is not forgotten while tasks may run there.
         let folder = tempfile::tempdir().unwrap();
         let mut queue = queue_of(folder.path(), None, &[r#"{"command": "true", "cores": 1.5}"#; 2]);
+        queue.terms.placement_timeout = Some(Duration::ZERO);
         queue.terms.most.cores = MilliCpus::from_cores(8);
         assert_eq!(pick_at(&queue, at(0)), [0]);
         queue.agent_lost("S1", at(0));
         assert_eq!(pick_on(&queue, "S2", 1.0, at(1)), [] as [u64; 0]);
         assert_eq!(refused(&queue, 100), 0, "it fits where its like runs");
         ended_in(&queue, 0);
-        assert_eq!(refused(&queue, 100), 1);
+        assert_eq!(refused(&queue, 101), 1);
+    }
+
+    /// Goal: a task that fits on no agent waits, which is told once with the number of its like, and those after it
+    /// wait as well; it starts once an agent has room, and is told again if none has after that. With a time-out it
+    /// fails once that has been so for that time. Method: two tasks of 1.5 cores and one after them, on an agent of
+    /// which another framework has one core, until it hasn't.
+    #[test]
+    fn what_fits_nowhere_waits() {
+        let at = |seconds| Timestamp::ORIGIN.plus(Duration::from_secs(seconds));
+        let changes = |queue: &TaskQueue, seconds| {
+            let events = queue.follow_too_large(at(seconds)).into_iter();
+            events.map(|event| (event.id, event.what, event.why)).collect::<Vec<_>>()
+        };
+        let wide = |id| format!(r#"{{"id": "{id}", "command": "true", "cores": 1.5}}"#);
+        let lines = [&*wide("a"), &*wide("b"), r#"{"command": "true", "after": "a"}"#];
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue_of(folder.path(), None, &lines);
+        assert_eq!(pick_on(&queue, "S1", 1.0, at(0)), [] as [u64; 0]);
+        assert_eq!((changes(&queue, 29), queue.too_large()), (vec![], vec![]));
+        let why = "it fits on no agent that has offered so far: it takes 1.5 cores and 1 MiB; the nearest agent, \
+                   agent-1, has 1 core and 100 MiB, and lacks 0.5 cores";
+        let told = format!("{why}; 1 more task of its size waits as well");
+        assert_eq!(changes(&queue, 30), [("a".to_owned(), TaskChange::Waiting, told.clone())]);
+        assert_eq!(queue.too_large()[0].sentence(), format!("task a: {told}"));
+        assert_eq!(changes(&queue, 3000), []);
+        let counts = queue.counts();
+        assert_eq!((counts.failed, counts.skipped, counts.waiting()), (0, 0, 3));
+        assert_eq!(pick_on(&queue, "S1", 2.0, at(3000)), [0]);
+        assert_eq!((changes(&queue, 3100), queue.too_large()), (vec![], vec![]));
+        ended_in(&queue, 0);
+        queue.agent_lost("S1", at(3100));
+        assert_eq!(pick_on(&queue, "S2", 1.0, at(3100)), [2]);
+        assert_eq!(changes(&queue, 3130), [("b".to_owned(), TaskChange::Waiting, why.to_owned())]);
+
+        let folder = tempfile::tempdir().unwrap();
+        let mut queue = queue_of(folder.path(), None, &lines);
+        queue.terms.placement_timeout = Some(Duration::from_secs(10));
+        assert_eq!(pick_on(&queue, "S1", 1.0, at(0)), [] as [u64; 0]);
+        assert_eq!((changes(&queue, 30).len(), changes(&queue, 39).len()), (1, 0));
+        let failed = changes(&queue, 40);
+        assert_eq!(failed.len(), 3, "{failed:?}");
+        assert_eq!(failed[0], ("a".to_owned(), TaskChange::Failed, why.to_owned()));
+        assert_eq!((queue.counts().failed, queue.counts().skipped), (2, 1));
     }
 
     /// Goal: that an agent is lost begins no survey at a cap, where no offers come. Method: a task that fills the cap.

@@ -49,6 +49,22 @@ impl ReadyTasks {
         self.waiting.all().iter().map(|task| task.tag as u32).collect()
     }
 
+    /// The sizes of all.
+    pub(super) fn sizes(&self) -> impl Iterator<Item = ResourceSums> {
+        self.sizes.keys().copied()
+    }
+
+    /// How many have this size.
+    pub(super) fn count_of(&self, size: ResourceSums) -> u32 {
+        self.sizes.get(&size).copied().unwrap_or_default()
+    }
+
+    /// The position of the first of each size. O(tasks).
+    pub(super) fn first_of_sizes(&self) -> HashMap<ResourceSums, u32> {
+        let all = self.waiting.all().into_iter().rev();
+        all.map(|task| (task.sums(), task.tag as u32)).collect()
+    }
+
     /// The tasks that start nowhere, each with the reason that `why` has for its size. O(sizes), and O(tasks) if there
     /// are such.
     pub(super) fn refused(
@@ -89,5 +105,7 @@ mod tests {
         ready.remove(&tasks[3]);
         assert_eq!(refused(&ready), []);
         assert_eq!(ready.all(), [0, 2]);
+        let firsts = ready.first_of_sizes();
+        assert_eq!((firsts[&tasks[0].sums()], firsts[&tasks[2].sums()], firsts.len()), (0, 2, 2));
     }
 }

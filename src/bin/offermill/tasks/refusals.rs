@@ -1,22 +1,56 @@
-//! Tasks that are refused, because no agent can run them.
+//! Tasks that no agent runs: they are told, and fail if they aren't to wait.
 
-use offermill::Timestamp;
+use offermill::{ResourceSums, Timestamp};
 
-use crate::model::task::{TaskChange, TaskEvent};
+use crate::model::task::{TaskChange, TaskEvent, TooLargeTasks};
 use crate::tasks::queue::{TaskQueue, TaskQueueState};
 use crate::tasks::results::ResultState;
+use crate::tasks::too_large::TooLargeSize;
 
 impl TaskQueue {
-    /// Refuses the ready tasks that fit on no agent, once all agents were seen for a while.
-    pub(crate) fn refuse_too_large(&self, now: Timestamp) -> Vec<TaskEvent> {
+    /// Checks which ready tasks fit on no agent, once all agents had the time to make offers. Fails those that have
+    /// waited for the time-out; tells the first task of each other size once. Returns what is to be told.
+    pub(crate) fn follow_too_large(&self, now: Timestamp) -> Vec<TaskEvent> {
         let mut guard = self.lock();
         let state = &mut *guard;
-        if state.is_stopping {
+        if state.is_stopping || !state.too_large.is_due(now) {
             return Vec::new();
         }
-        let refused = state.ready.refused(|size| state.survey.fits_nowhere(size, now));
-        let told = |(number, why): (u32, String)| self.refuse(state, vec![number], &why);
-        refused.into_iter().flat_map(told).collect()
+        let TaskQueueState { ready, survey, too_large, .. } = state;
+        let found = ready.sizes().filter_map(|size| Some((size, survey.fits_nowhere(size, now)?)));
+        too_large.update(found.collect(), ready, now);
+        let mut events = Vec::new();
+        if let Some(timeout) = self.terms.placement_timeout {
+            let overdue = too_large.take_overdue(timeout, now);
+            for (number, why) in ready.refused(|size| overdue.get(&size).cloned()) {
+                events.extend(self.refuse(state, vec![number], &why));
+            }
+        }
+        for size in state.too_large.take_untold() {
+            if let Some((first, tasks)) = self.too_large_of(state, size) {
+                events.push(self.event(state, first, TaskChange::Waiting, &tasks.reason()));
+            }
+        }
+        events
+    }
+
+    /// The ready tasks that fit on no agent, by size, in the order of the file.
+    pub(crate) fn too_large(&self) -> Vec<TooLargeTasks> {
+        let state = self.lock();
+        let sizes = state.too_large.in_order().into_iter();
+        sizes.filter_map(|size| Some(self.too_large_of(&state, size)?.1)).collect()
+    }
+
+    /// The first ready task of a size that fits on no agent, and what is told of all of them.
+    fn too_large_of(
+        &self,
+        state: &TaskQueueState,
+        size: ResourceSums,
+    ) -> Option<(u32, TooLargeTasks)> {
+        let TooLargeSize { first, why, .. } = state.too_large.get(size)?;
+        let id = self.list.tasks[*first as usize].id.clone();
+        let tasks = state.ready.count_of(size).into();
+        Some((*first, TooLargeTasks { id, tasks, why: why.clone() }))
     }
 
     /// Refuses the ready tasks if hosts fail on all agents before they run, and none has ever run.

@@ -13,6 +13,8 @@ use offermill::ProcessExit;
 use offermill::private_files::lock_with_retry;
 use serde::{Deserialize, Serialize};
 
+use crate::tasks::periodic_sync::{PeriodicSync, SYNC_INTERVAL, is_unsupported};
+
 /// The longest line that is read, in bytes. Messages of clusters are shorter.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
@@ -58,13 +60,18 @@ pub(crate) struct TaskResult {
     /// The file with its output, on its agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) output: Option<String>,
-    /// [`TaskSpec::fingerprint`](crate::tasks::task::TaskSpec::fingerprint), in hexadecimal.
+    /// [`TaskSpec::fingerprint`](crate::tasks::task::TaskSpec::fingerprint).
     pub(crate) fingerprint: String,
 }
 
 impl TaskResult {
     /// A line without details.
-    pub(crate) fn new(id: &str, state: ResultState, attempts: u32, fingerprint: u64) -> TaskResult {
+    pub(crate) fn new(
+        id: &str,
+        state: ResultState,
+        attempts: u32,
+        fingerprint: String,
+    ) -> TaskResult {
         TaskResult {
             id: id.to_owned(),
             state,
@@ -76,7 +83,7 @@ impl TaskResult {
             started: None,
             ended: None,
             output: None,
-            fingerprint: format!("{fingerprint:016x}"),
+            fingerprint,
         }
     }
 }
@@ -95,10 +102,13 @@ pub(crate) struct ResultsFile {
     file: File,
     /// How many bytes whole lines have.
     whole: u64,
+    /// `None` if it is a device.
+    periodic_sync: Option<PeriodicSync>,
 }
 
 impl ResultsFile {
-    /// Opens the file, and reads what former runs have written. A last line that was not written to its end is removed.
+    /// Opens the file, reads what former runs have written, and starts to sync what this one writes. A last line that
+    /// was not written to its end is removed.
     ///
     /// # Errors
     /// With a sentence, if it has results and `resumes` is false, if another run has it open, or if it can't be used.
@@ -120,7 +130,7 @@ impl ResultsFile {
         let length = metadata.len();
         if metadata.file_type().is_char_device() {
             // Such as /dev/null, which has no former results.
-            return Ok((ResultsFile { file, whole: 0 }, HashMap::new()));
+            return Ok((ResultsFile { file, whole: 0, periodic_sync: None }, HashMap::new()));
         }
         if !metadata.is_file() {
             return Err(format!("the results file {name} is a pipe or a device, not a file"));
@@ -136,7 +146,10 @@ impl ResultsFile {
             file.set_len(whole).map_err(failed)?;
         }
         file.seek(SeekFrom::End(0)).map_err(failed)?;
-        Ok((ResultsFile { file, whole }, former))
+        let synced = file.try_clone().map_err(failed)?;
+        let periodic_sync = PeriodicSync::start(SYNC_INTERVAL, move || synced.sync_data());
+        let periodic_sync = Some(periodic_sync.map_err(failed)?);
+        Ok((ResultsFile { file, whole, periodic_sync }, former))
     }
 
     /// Writes lines, in one piece.
@@ -155,12 +168,24 @@ impl ResultsFile {
             // A device can't be cut.
             Err(_) => drop(self.file.set_len(self.whole)),
         }
+        self.periodic_sync.iter().for_each(PeriodicSync::written);
         written
     }
 
+    /// Why the file can't be synced to its disk, which is tried about once a second, if that has failed.
+    pub(crate) fn sync_error(&self) -> Option<String> {
+        let error = self.periodic_sync.as_ref()?.error()?;
+        Some(format!("it can't be synced to its disk: {error}"))
+    }
+
     /// Makes what was written outlive this machine.
+    ///
+    /// # Errors
+    /// As [`File::sync_data`]. A file that can't be synced at all has the lines all the same.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+        self.file
+            .sync_data()
+            .or_else(|error| if is_unsupported(&error) { Ok(()) } else { Err(error) })
     }
 }
 
@@ -214,7 +239,7 @@ mod tests {
         let (_folder, name) = scratch();
         let (mut file, former) = ResultsFile::open(&name, false).unwrap();
         assert!(former.is_empty());
-        let result = |id, state, attempts| TaskResult::new(id, state, attempts, 7);
+        let result = |id, state, attempts| TaskResult::new(id, state, attempts, String::new());
         let lines = [result("a", ResultState::Started, 1), result("b", ResultState::Started, 1)];
         file.write(&lines).unwrap();
         file.write(&[result("a", ResultState::Succeeded, 1)]).unwrap();
@@ -242,7 +267,7 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(&name).status().unwrap().success());
         let why = ResultsFile::open(&name, true).unwrap_err();
         assert!(why.ends_with("is a pipe or a device, not a file"), "{why}");
-        let result = TaskResult::new("a", ResultState::Started, 1, 7);
+        let result = TaskResult::new("a", ResultState::Started, 1, String::new());
         let (mut null, _) = ResultsFile::open("/dev/null", false).unwrap();
         null.write(std::slice::from_ref(&result)).unwrap();
         let (mut full, _) = ResultsFile::open("/dev/full", false).unwrap();

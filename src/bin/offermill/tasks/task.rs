@@ -4,6 +4,9 @@ use offermill::config::QueueId;
 use offermill::resources::{Gpus, Mebibytes, MilliCpus};
 use offermill::{ResourceSums, Task};
 
+/// The begin of a fingerprint that has the lengths of texts.
+const FINGERPRINT_VERSION: &str = "2-";
+
 /// A task of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TaskSpec {
@@ -48,13 +51,68 @@ impl TaskSpec {
         Task { gpus, queue, ..Task::new(position.into(), cores, memory) }
     }
 
-    /// A number that differs if what the task does differs: its command and its variables (FNV-1a).
-    pub(crate) fn fingerprint(&self) -> u64 {
-        let variables = self.env.iter().flat_map(|(name, value)| [name, value]);
-        let texts = self.argv.iter().chain(variables);
-        let bytes = texts.flat_map(|text| text.bytes().chain([0]));
-        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        })
+    /// A text that differs if what the task does differs: its command and its variables.
+    pub(crate) fn fingerprint(&self) -> String {
+        let length = |length: usize| (length as u64).to_le_bytes();
+        let texts =
+            self.texts().flat_map(|text| length(text.len()).into_iter().chain(text.bytes()));
+        // Lengths tell texts apart, and the number of arguments tells arguments from variables.
+        format!(
+            "{FINGERPRINT_VERSION}{:016x}",
+            fnv1a(length(self.argv.len()).into_iter().chain(texts))
+        )
+    }
+
+    /// Whether a results file has this as the fingerprint of a task that does the same. Texts of the first version had
+    /// no lengths.
+    pub(crate) fn has_fingerprint(&self, former: &str) -> bool {
+        if former.starts_with(FINGERPRINT_VERSION) {
+            return former == self.fingerprint();
+        }
+        former == format!("{:016x}", fnv1a(self.texts().flat_map(|text| text.bytes().chain([0]))))
+    }
+
+    /// The arguments, and the names and values of the variables.
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        self.argv.iter().chain(self.env.iter().flat_map(|(name, value)| [name, value]))
+    }
+}
+
+/// The hash FNV-1a.
+fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tasks::parse::parse_line;
+
+    /// Goal: tasks that do different things have different fingerprints, and a results file of the first version counts
+    /// as before. Method: commands and variables of the same texts, cut at other places; a fingerprint of the first
+    /// version, that of the task and another.
+    #[test]
+    fn what_differs_has_another_fingerprint() {
+        let defaults =
+            TaskDefaults { cores: MilliCpus::from_cores(1), memory: Mebibytes::new(1), retries: 0 };
+        let task = |text: &str| parse_line(text.as_bytes(), 1, &defaults).unwrap().unwrap();
+        let tasks = [
+            r#"{"command": ["sh", "-c", "exit 0", "A", "1"]}"#,
+            r#"{"command": ["sh", "-c", "exit 0"], "env": {"A": "1"}}"#,
+            r#"{"command": ["sh", "-c", "exit 0"]}"#,
+            r#"{"command": ["sh", "-c", "exit 0A", "1"]}"#,
+            r#"{"command": ["sh", "-c", "exit 0", "A1"]}"#,
+        ]
+        .map(task);
+        for (number, one) in tasks.iter().enumerate() {
+            for (other, same) in tasks.iter().zip(0..).map(|(it, other)| (it, other == number)) {
+                assert_eq!(one.has_fingerprint(&other.fingerprint()), same, "{one:?}, {other:?}");
+            }
+        }
+        let first = task("true");
+        assert!(first.has_fingerprint("23dccfee0e844785"), "{first:?}");
+        assert!(!first.has_fingerprint("0123456789abcdef") && !first.has_fingerprint(""));
     }
 }

@@ -22,9 +22,10 @@ use crate::settings::task_flags::{
 use crate::settings::values::executors::ExecutorProgram;
 use crate::tasks::order::TaskList;
 use crate::tasks::parse::{RETRIES_MAX, cores_of, memory_of};
-use crate::tasks::queue::{ResumedTasks, TaskQueue, TaskTerms};
+use crate::tasks::queue::{TaskQueue, TaskTerms};
 use crate::tasks::queue_check::QueueTotals;
 use crate::tasks::read::read_tasks;
+use crate::tasks::resume::ResumedTasks;
 use crate::tasks::run_queues::parse_bound_of_memory;
 use crate::tasks::task::{TaskDefaults, TaskSpec};
 use crate::text::format::count;
@@ -72,6 +73,7 @@ pub(crate) fn task_program(
         }
         (None, name) => format!("{name}.results"),
     };
+    let timeout = placement_timeout(arguments).map_err(|why| draft.problems.push(why)).ok()?;
     let mut list = read_tasks(name, &defaults).map_err(|why| draft.problems.push(why)).ok()?;
     let hosts = host_terms(arguments, draft).map_err(|why| draft.problems.push(why)).ok()?;
     // If queues are wrong, which tasks name them is of no interest.
@@ -95,6 +97,7 @@ pub(crate) fn task_program(
             memory: Mebibytes::new(u64::MAX),
             gpus: draft.gpu_cap,
         },
+        placement_timeout: timeout,
         hosts,
     };
     Some(ExecutorProgram::Tasks(Arc::new(TaskQueue::new(list, terms, results))))
@@ -134,6 +137,13 @@ fn defaults(arguments: &RunArguments) -> Result<TaskDefaults, String> {
         memory: memory_of("memory", memory).map_err(|why| named("--task-memory", why))?,
         retries: retries.map_err(|error| error.to_string())? as u32,
     })
+}
+
+/// How long a task that fits on no agent waits before it fails.
+fn placement_timeout(arguments: &RunArguments) -> Result<Option<Duration>, String> {
+    let given = arguments.placement_timeout.as_deref();
+    let timeout = given.map(|text| parse_duration("--placement-timeout", text, TimeUnit::Seconds));
+    timeout.transpose().map_err(|error| error.to_string())
 }
 
 /// What hosts take, if tasks run in hosts.
