@@ -1,7 +1,7 @@
 //! [`HostLedger`]: the hosts of a framework that runs its tasks in hosts, from their picks to their ends.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::host_idleness::HostIdleness;
@@ -95,12 +95,15 @@ pub struct HostLedger {
     launched: HashMap<String, u64>,
 }
 
+/// The executor that a host is, once its command is made. The tasks in the host have it as well, as some may be launched
+/// after the host has ended.
+type HostExecutor = Arc<OnceLock<Arc<str>>>;
+
 #[derive(Debug)]
 struct LiveHost {
     host: TaskHost,
     agent_id: String,
-    /// Empty before its command is made.
-    executor: Arc<str>,
+    executor: HostExecutor,
     has_run: bool,
     /// Until when the ends of tasks may wait for the host's own end, as long as it hasn't run.
     decides_until: Timestamp,
@@ -120,6 +123,7 @@ struct HostMember {
     host: TaskHost,
     /// The tag of the host.
     host_tag: u64,
+    host_executor: HostExecutor,
     /// It has joined the host, rather than brought it.
     has_joined: bool,
     /// Empty before its command is made.
@@ -294,9 +298,16 @@ impl HostLedger {
             if is_first {
                 self.add(tag, host.clone(), offer.agent_id);
             }
+            let host_executor = self.live.get(&tag).map(|live| Arc::clone(&live.executor));
+            let host_executor = host_executor.unwrap_or_default();
             for (_, task) in &members {
-                let (host, executor, has_joined) = (host.clone(), String::new(), !is_first);
-                let member = HostMember { host, host_tag: tag, has_joined, executor };
+                let member = HostMember {
+                    host: host.clone(),
+                    host_tag: tag,
+                    host_executor: Arc::clone(&host_executor),
+                    has_joined: !is_first,
+                    executor: String::new(),
+                };
                 self.members.insert(task.tag, member);
             }
             if is_first {
@@ -345,7 +356,8 @@ impl HostLedger {
 
     fn launched(&mut self, tag: u64, executor: &str) {
         if let Some(live) = self.live.get_mut(&tag) {
-            live.executor = executor.into();
+            // It is told again when it is placed.
+            let _is_first = live.executor.set(executor.into());
         } else if let Some(member) = self.members.get_mut(&tag) {
             executor.clone_into(&mut member.executor);
         } else {
@@ -354,11 +366,15 @@ impl HostLedger {
         self.launched.insert(executor.to_owned(), tag);
     }
 
-    /// How a task is launched on this agent: in its host.
+    /// How a task is launched that was picked: in the host that it has brought or joined.
+    ///
+    /// If that has ended since, the task is launched in it all the same, and never in its successor, of which it isn't a
+    /// member. The cluster drops or rejects it, and it waits again: see [`AgentPauses`](super::AgentPauses).
     #[must_use]
-    pub fn hosting(&self, agent_id: &str) -> Hosting {
-        let host = self.of_agent.get(agent_id).and_then(|tag| self.live.get(tag));
-        Hosting::In(host.map_or_else(|| "none".into(), |host| Arc::clone(&host.executor)))
+    pub fn hosting(&self, tag: u64) -> Hosting {
+        let member = self.members.get(&tag);
+        let host = member.and_then(|member| member.host_executor.get());
+        Hosting::In(host.map_or_else(|| "none".into(), Arc::clone))
     }
 
     /// Follows a notice of the engine, whatever it is about: hosts that run, end or are given up, and tasks that have
@@ -444,7 +460,9 @@ impl HostLedger {
         let Some(LiveHost { host, agent_id, executor, .. }) = self.live.remove(&tag) else {
             return true;
         };
-        self.launched.remove(&*executor);
+        if let Some(executor) = executor.get() {
+            self.launched.remove(&**executor);
+        }
         if self.of_agent.get(&agent_id) == Some(&tag) {
             self.of_agent.remove(&agent_id);
         }
@@ -469,12 +487,12 @@ impl HostLedger {
         let timeout = timeout.min(self.terms.idle_timeout);
         let mut ended = Vec::new();
         // Before its launch is sent, a host has no name to be ended by.
-        for host in self.live.values_mut().filter(|host| !host.executor.is_empty()) {
+        for host in self.live.values_mut().filter(|host| host.executor.get().is_some()) {
             if host.is_decisive(now) {
                 continue;
             }
             if host.idleness.end_after(timeout, &host.host, now) {
-                ended.push(host.executor.to_string());
+                ended.extend(host.executor.get().map(|executor| executor.to_string()));
             }
         }
         ended
@@ -653,7 +671,7 @@ mod tests {
         batch(&mut ledger, &kernel, &[1], caps(9, 9000));
         launch(&mut ledger, 100, "hosts-1-0.0");
         ledger.up(100);
-        assert_eq!(ledger.hosting("S1"), Hosting::In("hosts-1-0.0".into()));
+        assert_eq!(ledger.hosting(1), Hosting::In("hosts-1-0.0".into()));
         assert_eq!(ledger.end_idle(at(100)), [] as [&str; 0]);
         let host = ledger.live[&100].host.clone();
         assert_eq!(host.leave(), Some(0));
@@ -698,6 +716,26 @@ mod tests {
         let command = ledger.command(&context);
         assert!(command.iter().all(|command| command.hosting == Hosting::Host));
         command.is_some()
+    }
+
+    /// Goal: a task is launched in the host that it has joined, even if that has ended since, and never in the next one
+    /// of its agent. Method: a task that joins a host, the end of this host, and the next one, before its launch and
+    /// after it; a task that wasn't picked.
+    #[test]
+    fn a_task_is_launched_in_the_host_that_it_has_joined() {
+        let (mut ledger, kernel) = (ledger(), kernel(None));
+        let of = |ledger: &HostLedger| [1, 2, 3].map(|tag| ledger.hosting(tag));
+        let hosts = |names: [&str; 3]| names.map(|name| Hosting::In(name.into()));
+        batch(&mut ledger, &kernel, &[1], caps(9, 9000));
+        launch(&mut ledger, 100, "h-1");
+        ledger.up(100);
+        assert_eq!(batch(&mut ledger, &kernel, &[2], caps(9, 9000)).1, [2]);
+        ledger.remove(100);
+        assert_eq!(of(&ledger), hosts(["h-1", "h-1", "none"]));
+        assert_eq!(batch(&mut ledger, &kernel, &[3], caps(9, 9000)).1, [101, 3]);
+        assert_eq!(of(&ledger), hosts(["h-1", "h-1", "none"]));
+        launch(&mut ledger, 101, "h-2");
+        assert_eq!(of(&ledger), hosts(["h-1", "h-1", "h-2"]));
     }
 
     fn updated(ledger: &mut HostLedger, executor: &str, change: Change) {

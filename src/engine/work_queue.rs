@@ -462,10 +462,10 @@ impl Launcher for WorkQueue {
         if let Some(host) = state.hosts.as_mut().and_then(|hosts| hosts.command(context)) {
             return host;
         }
-        let task = context.tag.and_then(|tag| state.tasks.get(&tag));
-        let command = task.map(|task| task.command.clone()).unwrap_or_default();
+        let tag = context.tag.unwrap_or_default();
+        let command = state.tasks.get(&tag).map(|task| task.command.clone()).unwrap_or_default();
         match &state.hosts {
-            Some(hosts) => command.with_hosting(hosts.hosting(context.agent_id)),
+            Some(hosts) => command.with_hosting(hosts.hosting(tag)),
             None => command,
         }
     }

@@ -163,7 +163,7 @@ impl Launcher for TaskQueue {
         let Some(task) = self.list.tasks.get(number) else { return Command::default() };
         let attempt = state.progress[number].attempts;
         let hosting = match &state.hosts {
-            Some(hosts) => hosts.hosting(context.agent_id),
+            Some(hosts) => hosts.hosting(tag),
             None => Hosting::Alone,
         };
         drop(state);
