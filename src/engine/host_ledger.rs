@@ -6,61 +6,15 @@ use std::time::Duration;
 
 use super::host_idleness::HostIdleness;
 use super::notice::Notice;
-use crate::config::QueueId;
 use crate::kernel::choosers::BatchCaps;
 use crate::kernel::{
     Change, Hosts, Joined, Pick, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, TaskHost,
     TaskHostStage,
 };
-use crate::launch::{Command, Hosting, LaunchContext, Setup};
-use crate::resources::{Mebibytes, MilliCpus};
+use crate::launch::{Command, Hosting, LaunchContext};
 use crate::time::Timestamp;
 
-/// What the hosts of a framework have in common.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct HostTerms {
-    /// The program and its arguments: `offermill task-host`, or a program of your own that calls
-    /// `offermill::cluster::run_task_host`.
-    pub argv: Vec<String>,
-    /// The cores that a host takes beside its tasks. Default 0.1.
-    pub cores: MilliCpus,
-    /// The memory that it takes. Default 32 MiB.
-    pub memory: Mebibytes,
-    /// How long a host without tasks is kept. Default 60 s.
-    pub idle_timeout: Duration,
-    /// The setup that hosts have, and their tasks with them. Default: none.
-    pub setup: Option<Arc<Setup>>,
-    /// The queue that hosts are in; their tasks are in their own. Default: the default queue.
-    pub queue: QueueId,
-}
-
-impl HostTerms {
-    /// Hosts that run this program, with the default values.
-    #[must_use]
-    pub fn new(argv: Vec<String>) -> HostTerms {
-        HostTerms {
-            argv,
-            cores: MilliCpus::from_millis(100),
-            memory: Mebibytes::new(32),
-            idle_timeout: Duration::from_secs(60),
-            setup: None,
-            queue: QueueId::DEFAULT,
-        }
-    }
-
-    /// What a host takes.
-    #[must_use]
-    pub fn sums(&self) -> ResourceSums {
-        ResourceSums { cores: self.cores, memory: self.memory, ..ResourceSums::NONE }
-    }
-
-    /// A host as the kernel places it.
-    #[must_use]
-    pub fn task(&self, tag: u64) -> Task {
-        Task::new(tag, self.cores, self.memory).in_queue(self.queue)
-    }
-}
+pub use super::host_terms::HostTerms;
 
 /// The hosts of a framework that runs its tasks in hosts, one on each agent, and which task is in which: what
 /// [`Hosts`] says of one agent at one instant, kept from picks to ends.
@@ -95,7 +49,7 @@ pub struct HostLedger {
     launched: HashMap<String, u64>,
 }
 
-/// The executor that a host is, once its command is made. The tasks in the host have it as well, as some may be launched
+/// The executor that a host is, once its command is made. The tasks in the host have it as well: some may be launched
 /// after the host has ended.
 type HostExecutor = Arc<OnceLock<Arc<str>>>;
 
@@ -221,16 +175,14 @@ impl HostLedger {
         rooms.list().iter().map(for_tasks).collect()
     }
 
-    /// What rooms have beside hosts, whatever the hosts' queue has room for: as
-    /// [`rooms_for_tasks`](HostLedger::rooms_for_tasks), with the rooms that only wait for that queue. For
-    /// [`AgentSurvey::offered`](super::AgentSurvey::offered), which asks what agents have.
-    #[must_use]
-    pub fn rooms_beside_hosts(&self, rooms: &Rooms<'_>) -> Vec<Room> {
-        rooms.list().iter().map(|room| self.beside_host(rooms, room).1).collect()
+    /// How far the host of an agent is.
+    pub(super) fn stage(&self, agent_id: &str) -> TaskHostStage {
+        self.hosts.stage(agent_id)
     }
 
-    /// What a room has beside its agent's host, of which there may be none yet; and how that is.
-    fn beside_host(&self, rooms: &Rooms<'_>, room: &Room) -> (TaskHostStage, Room) {
+    /// What a room has beside its agent's host, of which there may be none yet, whatever the hosts' queue has room for;
+    /// and how far that host is.
+    pub(super) fn beside_host(&self, rooms: &Rooms<'_>, room: &Room) -> (TaskHostStage, Room) {
         let Some(offer) = rooms.offer(room) else { return (TaskHostStage::Ending, no_room(room)) };
         let stage = self.hosts.stage(offer.agent_id);
         let mut left = *room;
@@ -298,24 +250,31 @@ impl HostLedger {
             if is_first {
                 self.add(tag, host.clone(), offer.agent_id);
             }
-            let host_executor = self.live.get(&tag).map(|live| Arc::clone(&live.executor));
-            let host_executor = host_executor.unwrap_or_default();
-            for (_, task) in &members {
-                let member = HostMember {
-                    host: host.clone(),
-                    host_tag: tag,
-                    host_executor: Arc::clone(&host_executor),
-                    has_joined: !is_first,
-                    executor: String::new(),
-                };
-                self.members.insert(task.tag, member);
-            }
+            self.add_members(&host, tag, !is_first, &members);
             if is_first {
                 members.insert(0, (room, self.terms.task(tag)));
                 picks.push_gang(&members);
             } else {
                 members.iter().for_each(|(room, task)| picks.push(*room, *task));
             }
+        }
+    }
+
+    /// These tasks are in a host, which they have joined or brought.
+    fn add_members(
+        &mut self,
+        host: &TaskHost,
+        host_tag: u64,
+        has_joined: bool,
+        members: &[(u32, Task)],
+    ) {
+        let live = self.live.get(&host_tag);
+        let host_executor = live.map(|live| Arc::clone(&live.executor)).unwrap_or_default();
+        for (_, task) in members {
+            let (host, host_executor) = (host.clone(), Arc::clone(&host_executor));
+            let executor = String::new();
+            let member = HostMember { host, host_tag, host_executor, has_joined, executor };
+            self.members.insert(task.tag, member);
         }
     }
 
@@ -368,8 +327,8 @@ impl HostLedger {
 
     /// How a task is launched that was picked: in the host that it has brought or joined.
     ///
-    /// If that has ended since, the task is launched in it all the same, and never in its successor, of which it isn't a
-    /// member. The cluster drops or rejects it, and it waits again: see [`AgentPauses`](super::AgentPauses).
+    /// If that has ended since, the task is launched in it all the same, and never in its successor, of which it isn't
+    /// a member. The cluster drops or rejects it, and it waits again: see [`AgentPauses`](super::AgentPauses).
     #[must_use]
     pub fn hosting(&self, tag: u64) -> Hosting {
         let member = self.members.get(&tag);
@@ -508,12 +467,12 @@ fn no_room(room: &Room) -> Room {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
-    use crate::config::{Config, ExecutorCores, Queue};
+    use crate::config::{Config, ExecutorCores, Queue, QueueId};
     use crate::ids::IdScheme;
     use crate::kernel::choosers::{Chooser, WaitingTasks};
     use crate::kernel::{Decisions, Kernel};
     use crate::offer::{Offer, Resource};
-    use crate::resources::Gpus;
+    use crate::resources::{Gpus, Mebibytes, MilliCpus};
     use crate::status::{Fate, TaskState, UpdateReason};
 
     const NOW: Timestamp = Timestamp::ORIGIN;
@@ -580,8 +539,8 @@ mod tests {
         let mut handler = kernel.handler();
         let rooms = handler.propose(&offers, NOW);
         let for_tasks = ledger.rooms_for_tasks(&rooms, &rooms.queues_left());
-        let beside = ledger.rooms_beside_hosts(&rooms);
-        assert_eq!((for_tasks[0].tasks(), beside[0].left().cores.millis()), (0, 7500));
+        let (_, beside) = ledger.beside_host(&rooms, &rooms.list()[0]);
+        assert_eq!((for_tasks[0].tasks(), beside.left().cores.millis()), (0, 7500));
         rooms.commit(&Picks::new(), NOW, &mut Decisions::new());
     }
 

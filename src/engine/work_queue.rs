@@ -419,8 +419,7 @@ impl TaskChooser for WorkQueue {
         let mut hosts = guard.hosts.take();
         let queues = rooms.queues_left();
         let state = &mut *guard;
-        let beside = hosts.as_ref().map(|hosts| hosts.rooms_beside_hosts(rooms));
-        state.survey.offered(rooms, beside.as_deref().unwrap_or(rooms.list()), now);
+        state.survey.offered(rooms, hosts.as_ref(), now);
         let mut choose = |list: &[Room], queues, caps, picks: &mut Picks| {
             let is_wanted = |room: &Room| state.waiting.have_one_for(room);
             let open = state.pauses.open_rooms(rooms, list, is_wanted, now);
@@ -446,7 +445,8 @@ impl TaskChooser for WorkQueue {
     fn without_rooms(&self, rooms: &Rooms<'_>, now: Timestamp) {
         let mut state = self.state();
         state.follow_settings(now);
-        state.survey.offered(rooms, &[], now);
+        let WorkState { survey, hosts, .. } = &mut *state;
+        survey.offered(rooms, hosts.as_ref(), now);
     }
 
     fn unplaced(&self, unplaced: &[Unplaced]) {
@@ -525,17 +525,18 @@ mod tests {
     impl Queued {
         /// Tasks have 500 thousandths of a core and more, two cores together if they are capped.
         fn new(hosts: bool, capped: bool) -> Queued {
-            Queued::of(hosts, capped.then_some(MilliCpus::from_cores(2)), 500)
+            let host_cores = hosts.then_some(MilliCpus::from_millis(100));
+            Queued::with(host_cores, capped.then_some(MilliCpus::from_cores(2)), 500)
         }
 
-        /// Tasks have this many thousandths of a core and more.
-        fn of(hosts: bool, cap: Option<MilliCpus>, smallest: u64) -> Queued {
-            let terms = || {
+        /// Tasks have this many thousandths of a core and more; hosts, if there are any, have these cores.
+        fn with(host_cores: Option<MilliCpus>, cap: Option<MilliCpus>, smallest: u64) -> Queued {
+            let terms = |cores| {
                 // Less than an end of a task waits for that of its host.
                 let idle_timeout = Duration::from_secs(20);
-                HostTerms { idle_timeout, ..HostTerms::new(vec!["host".to_owned()]) }
+                HostTerms { idle_timeout, cores, ..HostTerms::new(vec!["host".to_owned()]) }
             };
-            let (queue, ends) = WorkQueue::new(hosts.then(terms));
+            let (queue, ends) = WorkQueue::new(host_cores.map(terms));
             let config = Config::builder()
                 .smallest_task(MilliCpus::from_millis(smallest), Mebibytes::new(8))
                 .core_cap(cap)
@@ -832,6 +833,39 @@ mod tests {
         }
     }
 
+    /// Goal: if no agent has room for a host, that is told of tasks that wait, with the nearest agent; and if one has,
+    /// a task that is too large beside it. Method: hosts of three cores; offers of two cores, which are as much as the
+    /// smallest task takes and less; then one of four, and of two again.
+    #[test]
+    fn a_host_that_fits_nowhere_is_told() {
+        for smallest in [500, 2500] {
+            let queued = Queued::with(Some(MilliCpus::from_cores(3)), None, smallest);
+            let told = || {
+                let list = queued.queue.unstartable();
+                list.into_iter().map(|(task, why)| (task.tag, why)).collect::<Vec<_>>()
+            };
+            assert!(queued.push(0, 0, 2500));
+            let after = |seconds, cores| {
+                queued.sleep(seconds);
+                assert_eq!(queued.offer("S1", cores), []);
+            };
+            after(0, 2.0);
+            after(29, 2.0);
+            assert_eq!(told(), []);
+            after(1, 2.0);
+            let why = "its host fits on no agent: it takes 3 cores and 32 MiB; the nearest agent, host, has 2 cores \
+                       and 256 MiB, and lacks 1 core";
+            assert_eq!(told(), [(0, why.to_owned())]);
+            after(0, 4.0);
+            after(29, 2.0);
+            assert_eq!(told(), []);
+            after(1, 2.0);
+            let why = "it fits on no agent: it takes 2.5 cores and 8 MiB; the nearest agent, host, has 1 core and 224 \
+                       MiB, and lacks 1.5 cores";
+            assert_eq!(told(), [(0, why.to_owned())]);
+        }
+    }
+
     /// Goal: a cap that is reached, by tasks that are placed or only picked, stops the survey of agents. Method: a pick
     /// that takes the rest of the cap beside a task that fits nowhere, and the time after it has ended, without a look
     /// at the queue in between.
@@ -855,7 +889,7 @@ mod tests {
     /// memory.
     #[test]
     fn offers_below_the_smallest_task_are_seen() {
-        let queued = Queued::of(false, None, 3000);
+        let queued = Queued::with(None, None, 3000);
         assert!(queued.push(0, 0, 3000));
         for seconds in [0, 30] {
             queued.sleep(seconds);
