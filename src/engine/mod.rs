@@ -74,6 +74,7 @@ mod unknown_executors;
 mod unreadable_offers;
 mod update;
 mod work_bounds;
+mod work_engine;
 mod work_queue;
 mod work_starts;
 

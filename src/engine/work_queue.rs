@@ -6,15 +6,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use super::Engine;
 use super::agent_pauses::AgentPauses;
 use super::agent_survey::AgentSurvey;
-use super::cluster_manager::ClusterManager;
 use super::host_ledger::{HostLedger, HostTerms};
-use super::notice::{Notice, Observer};
+use super::notice::Notice;
 use super::sync::{Mutex, MutexGuard, lock};
 use super::task_chooser::TaskChooser;
 use super::undecided_ends::KeptEnd;
-use super::{Engine, EngineOptions};
 use crate::config::{Config, Placement};
 use crate::error::Error;
 use crate::ids::ExecutorId;
@@ -153,11 +152,22 @@ pub(super) struct WorkState {
     /// How often a task was put back because it was never started.
     pub(super) put_back: u64,
     /// Why the cluster refuses this framework, if it does.
-    refused: Option<String>,
+    pub(super) refused: Option<String>,
     /// Set when it is started.
     pub(super) kernel: Option<Kernel>,
+    pub(super) start: EngineStart,
     /// `None` once its engine has ended.
-    ends: Option<Sender<TaskEnd>>,
+    pub(super) ends: Option<Sender<TaskEnd>>,
+}
+
+/// The last start of a queue's engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct EngineStart {
+    /// Its number, so that the end of an engine whose start has failed isn't taken for that of the present one.
+    pub(super) number: u64,
+    pub(super) is_under_way: bool,
+    /// The engine has ended before its start has returned.
+    pub(super) has_ended: bool,
 }
 
 #[derive(Clone)]
@@ -204,6 +214,7 @@ impl WorkQueue {
             refused: None,
             put_back: 0,
             kernel: None,
+            start: EngineStart::default(),
             ends: Some(ends),
         };
         (Arc::new(WorkQueue { state: Mutex::new(state) }), received)
@@ -213,9 +224,13 @@ impl WorkQueue {
     /// at once.
     ///
     /// # Errors
-    /// If a task of its tag waits or hasn't ended, or if the tag isn't below [`WorkQueue::HOST_TAGS`].
+    /// If a task of its tag waits or hasn't ended, or if the tag isn't below [`WorkQueue::HOST_TAGS`]; and if the
+    /// engine has ended ([`ErrorKind::Ended`](crate::ErrorKind::Ended)).
     pub fn push(&self, rank: u64, task: Task, command: Command) -> Result<(), Error> {
         let mut state = self.state();
+        if state.ends.is_none() {
+            return Err(Error::ended("the engine of the work queue has ended"));
+        }
         if task.tag >= WorkQueue::HOST_TAGS || state.tasks.contains_key(&task.tag) {
             let allowed = "one below 2^63 that no task in the queue has";
             return Err(Error::setting("task's tag", task.tag, allowed));
@@ -249,33 +264,6 @@ impl WorkQueue {
         WorkCounts { waiting, in_flight: state.tasks.len() - waiting, put_back: state.put_back }
     }
 
-    /// Starts an engine that places the tasks; see [`Engine::start_with_tasks`]. `observer` receives all its notices,
-    /// each after the queue.
-    ///
-    /// The kernel's configured executor must be as small as the smallest task:
-    /// [`ConfigBuilder::smallest_task`](crate::ConfigBuilder::smallest_task).
-    ///
-    /// # Errors
-    /// As [`Engine::start`], and if it was started before.
-    pub fn start(
-        self: &Arc<WorkQueue>,
-        kernel: Kernel,
-        manager: Arc<dyn ClusterManager>,
-        options: EngineOptions,
-        observer: Box<dyn Observer>,
-    ) -> Result<Engine, Error> {
-        let mut state = self.state();
-        if state.kernel.is_some() {
-            return Err(Error::repeated("the work queue was started before"));
-        }
-        state.kernel = Some(kernel.clone());
-        drop(state);
-        let launcher = Arc::clone(self) as Arc<dyn Launcher>;
-        let chooser = Arc::clone(self) as Arc<dyn TaskChooser>;
-        let observer = Box::new(WorkObserver { queue: Arc::clone(self), observer });
-        Engine::start_with_tasks(kernel, manager, launcher, chooser, options, observer)
-    }
-
     /// Ends hosts that have been idle for their timeout, and executors that came back after they had been given up; and
     /// tells the ends of tasks that have waited for those of their hosts for a minute. To be called now and then, such
     /// as every second.
@@ -298,7 +286,7 @@ impl WorkQueue {
         lock(&self.state)
     }
 
-    fn noticed(&self, at: Timestamp, notice: &Notice) {
+    pub(super) fn noticed(&self, at: Timestamp, notice: &Notice) {
         let mut state = self.state();
         state.now = at.max(state.now);
         let (end, decided) = state.noticed(at, notice);
@@ -310,18 +298,10 @@ impl WorkQueue {
         // What is put back would wait for ever.
         state.fail_if_refused();
     }
-
-    /// The engine has ended: there are no more ends, but those that were kept.
-    fn close(&self) {
-        let mut state = self.state();
-        let ends = state.decide_all();
-        state.send(ends);
-        state.ends = None;
-    }
 }
 
 impl WorkState {
-    fn send(&self, ends: impl IntoIterator<Item = TaskEnd>) {
+    pub(super) fn send(&self, ends: impl IntoIterator<Item = TaskEnd>) {
         for end in ends {
             // Nobody receives it if the receiver is gone.
             let _is_received = self.ends.as_ref().map(|ends| ends.send(end));
@@ -393,7 +373,8 @@ impl WorkState {
                 let end = self.end(executor, Fate::Lost)?;
                 Some(TaskEnd { message: "it was unreachable for too long".to_owned(), ..end })
             }
-            Notice::Updated { executor, change: Change::Readmitted, .. } => {
+            // Without a tag it is none of the queue's: the engine has adopted it.
+            Notice::Updated { executor, tag: Some(_), change: Change::Readmitted, .. } => {
                 self.returned.push(executor.clone());
                 None
             }
@@ -471,25 +452,6 @@ impl Launcher for WorkQueue {
     }
 }
 
-/// Has the queue follow notices before its user does.
-struct WorkObserver {
-    queue: Arc<WorkQueue>,
-    observer: Box<dyn Observer>,
-}
-
-impl Observer for WorkObserver {
-    fn notice(&mut self, at: Timestamp, notice: Notice) {
-        self.queue.noticed(at, &notice);
-        self.observer.notice(at, notice);
-    }
-}
-
-impl Drop for WorkObserver {
-    fn drop(&mut self) {
-        self.queue.close();
-    }
-}
-
 impl fmt::Debug for WorkQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WorkQueue").field("counts", &self.counts()).finish_non_exhaustive()
@@ -507,6 +469,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::engine::work_engine::WorkObserver;
     use crate::engine::{PlacedExecutor, REJECTIONS_MAX};
     use crate::ids::IdScheme;
     use crate::kernel::{Decisions, Reason};
@@ -694,8 +657,28 @@ mod tests {
     fn the_receiver_ends_with_the_engine() {
         let queued = Queued::new(false, false);
         let observer = Box::new(crate::engine::Unobserved);
-        drop(WorkObserver { queue: Arc::clone(&queued.queue), observer });
+        drop(WorkObserver::new(&queued.queue, 0, observer));
         assert!(queued.ends.recv().is_err());
+    }
+
+    /// Goal: an attempt that comes back after it was given up is ended, and an executor that the engine has adopted is
+    /// not. Method: both come back, with a tag and without.
+    #[test]
+    fn only_its_own_attempts_are_surplus() {
+        let queued = Queued::new(false, false);
+        for (executor, tag) in [("own", Some(1)), ("adopted", None)] {
+            queued.noticed(Notice::Updated {
+                executor: executor.to_owned(),
+                tag,
+                state: TaskState::Running,
+                change: Change::Readmitted,
+                message: String::new(),
+                reported_at: None,
+                reason: UpdateReason::Other,
+                process: None,
+            });
+        }
+        assert_eq!(queued.queue.state().returned, ["own"]);
     }
 
     /// Goal: a cap that leaves room for a host and few tasks starves none. Method: tasks of half a core and two cores
@@ -1230,7 +1213,7 @@ mod tests {
 
         let (queued, _) = gone();
         let observer = Box::new(crate::engine::Unobserved);
-        drop(WorkObserver { queue: Arc::clone(&queued.queue), observer });
+        drop(WorkObserver::new(&queued.queue, 0, observer));
         assert_lost(&queued);
         assert!(queued.ends.recv().is_err());
     }
