@@ -27,6 +27,7 @@ enum ErrorData {
     Constraint { message: String, offset: usize },
     Cluster { doing: String, why: String, source: Option<Box<dyn StdError + Send + Sync>> },
     Repeated { message: String },
+    Ended { message: String },
 }
 
 /// What an [`Error`] is about.
@@ -42,6 +43,9 @@ pub enum ErrorKind {
     /// A call that may be made once was made again: [`Kernel::adopt`](crate::Kernel::adopt), or the start of a cluster
     /// manager.
     Repeated,
+    /// A call came after the end of what it needs: a [`WorkQueue`](crate::engine::WorkQueue) was given a task after its
+    /// engine had ended.
+    Ended,
 }
 
 /// A setting whose value isn't allowed: the parts of the error's sentence.
@@ -108,6 +112,12 @@ impl Error {
         Error(Box::new(ErrorData::Repeated { message: message.into() }))
     }
 
+    /// Creates an error about a call that came after the end of what it needs.
+    #[cold]
+    pub(crate) fn ended(message: impl Into<String>) -> Error {
+        Error(Box::new(ErrorData::Ended { message: message.into() }))
+    }
+
     /// Returns what the error is about.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -116,6 +126,7 @@ impl Error {
             ErrorData::Constraint { .. } => ErrorKind::Constraint,
             ErrorData::Cluster { .. } => ErrorKind::Cluster,
             ErrorData::Repeated { .. } => ErrorKind::Repeated,
+            ErrorData::Ended { .. } => ErrorKind::Ended,
         }
     }
 
@@ -154,6 +165,12 @@ impl Error {
         self.kind() == ErrorKind::Repeated
     }
 
+    /// Returns whether a call came after the end of what it needs.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        self.kind() == ErrorKind::Ended
+    }
+
     /// Returns the position of the error in a constraint, in bytes from its start.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
@@ -170,9 +187,9 @@ impl fmt::Display for Error {
             ErrorData::Setting { name, value, allowed } => {
                 write!(f, "{name} is {value:?}, but must be {allowed}")
             }
-            ErrorData::Constraint { message, .. } | ErrorData::Repeated { message } => {
-                f.write_str(message)
-            }
+            ErrorData::Constraint { message, .. }
+            | ErrorData::Repeated { message }
+            | ErrorData::Ended { message } => f.write_str(message),
             ErrorData::Cluster { doing, why, .. } => write!(f, "{doing}: {why}"),
         }
     }
@@ -204,10 +221,12 @@ mod tests {
         let plain = Error::cluster("KILL", "there is no subscription");
         let caused = Error::cluster_from("no thread", io::Error::from_raw_os_error(11));
         let again = Error::repeated("it was started before");
-        let kinds = [&setting, &constraint, &plain, &caused, &again].map(Error::kind);
-        use ErrorKind::{Cluster, Constraint, Repeated, Setting};
-        assert_eq!(kinds, [Setting, Constraint, Cluster, Cluster, Repeated]);
+        let late = Error::ended("it has ended");
+        let kinds = [&setting, &constraint, &plain, &caused, &again, &late].map(Error::kind);
+        use ErrorKind::{Cluster, Constraint, Ended, Repeated, Setting};
+        assert_eq!(kinds, [Setting, Constraint, Cluster, Cluster, Repeated, Ended]);
         assert_eq!(again.to_string(), "it was started before");
+        assert!(late.is_ended() && late.to_string() == "it has ended");
         assert_eq!(plain.to_string(), "KILL: there is no subscription");
         assert!(plain.source().is_none() && setting.source().is_none());
         let cause = caused.source().and_then(|cause| cause.downcast_ref::<io::Error>()).unwrap();

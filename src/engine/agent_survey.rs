@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::kernel::{ResourceSums, Room, Rooms};
+use super::host_ledger::HostLedger;
+use crate::kernel::{ResourceSums, Rooms, TaskHostStage};
 use crate::time::Timestamp;
 
 /// How long offers must have come since an agent grew, or was lost, before a task that fits on none is reported: by
@@ -27,11 +28,16 @@ const COMPLETE_AFTER: Duration = Duration::from_secs(30);
 /// | offers are suppressed, the subscription ends, or settings change | [`stop`](AgentSurvey::stop) |
 /// | now and then | [`fits_nowhere`](AgentSurvey::fits_nowhere), of what waits |
 ///
+/// If tasks run in [hosts](HostLedger), an agent has for a task what is left beside its host. If no agent has room for
+/// a host, that is what fits on no agent.
+///
 /// It keeps an agent until that is lost and what was taken of it is freed. It doesn't see agents of which the cluster
 /// tells nothing before a launch ([late binding](crate::offer::Binding::Late), as on Kubernetes).
 #[derive(Debug, Default)]
 pub struct AgentSurvey {
     agents: HashMap<String, SeenAgent>,
+    /// What a host takes, if tasks run in hosts.
+    host_takes: ResourceSums,
     /// Since when offers have come without a change of agents.
     since: Option<Timestamp>,
 }
@@ -43,8 +49,10 @@ struct SeenAgent {
     held: ResourceSums,
     /// What is left of its last offer.
     left: ResourceSums,
-    /// The most that it has offered.
+    /// The most that it has offered, beside its host.
     most: ResourceSums,
+    /// The most that it has offered without room for a host, if it has never offered more.
+    hostless: Option<ResourceSums>,
     /// It was reported lost, and has offered nothing since. Tasks there may run, and it may come back with them.
     is_lost: bool,
 }
@@ -63,30 +71,72 @@ impl AgentSurvey {
         self.agents.is_empty()
     }
 
-    /// Records what a batch offers: these rooms of a proposal, or what is left of them
-    /// [beside hosts](super::HostLedger::rooms_beside_hosts); and offers that are too small for any task.
-    pub fn offered(&mut self, rooms: &Rooms<'_>, list: &[Room], now: Timestamp) {
+    /// Records what a batch offers, and what is left of it beside `hosts`, if tasks run in hosts: the rooms of a
+    /// proposal, and offers that are too small for any task.
+    pub fn offered(&mut self, rooms: &Rooms<'_>, hosts: Option<&HostLedger>, now: Timestamp) {
         self.since.get_or_insert(now);
-        for room in list.iter().filter(|room| room.tasks() > 0) {
+        let host_takes = hosts.map_or(ResourceSums::NONE, |hosts| hosts.host_task().sums());
+        self.host_takes = host_takes;
+        let fits_host = |has: ResourceSums| host_takes.times_in(has) > 0;
+        for room in rooms.list().iter().filter(|room| room.tasks() > 0) {
             let Some(offer) = rooms.offer(room).filter(|offer| !offer.is_late()) else { continue };
-            self.agent_offered(offer.agent_id, offer.hostname, room.left(), now);
+            let (id, name) = (offer.agent_id, offer.hostname);
+            let (stage, left) = match hosts {
+                Some(hosts) => hosts.beside_host(rooms, room),
+                None => (TaskHostStage::Up, *room),
+            };
+            if left.tasks() > 0 {
+                self.agent_offered(id, name, left.left(), now);
+            } else if stage == TaskHostStage::None && !fits_host(room.left()) {
+                self.offered_without_host(id, name, room.left(), now);
+            }
         }
         for (offer, has) in rooms.too_small() {
-            self.agent_offered(offer.agent_id, offer.hostname, has, now);
+            let (id, name) = (offer.agent_id, offer.hostname);
+            let needs_host = hosts.is_some_and(|hosts| hosts.stage(id) == TaskHostStage::None);
+            match needs_host && !fits_host(has) {
+                true => self.offered_without_host(id, name, has, now),
+                false => self.agent_offered(id, name, has, now),
+            }
         }
     }
 
     fn agent_offered(&mut self, agent_id: &str, host: &str, left: ResourceSums, now: Timestamp) {
-        if !self.agents.contains_key(agent_id) {
-            let agent = SeenAgent { host: host.to_owned(), ..SeenAgent::default() };
-            self.agents.insert(agent_id.to_owned(), agent);
-        }
-        let Some(agent) = self.agents.get_mut(agent_id) else { return };
+        let agent = self.agent(agent_id, host);
+        let had_none = agent.hostless.take().is_some();
         (agent.left, agent.is_lost) = (left, false);
         let most = agent.most.max_of_each(left);
-        if std::mem::replace(&mut agent.most, most) != most {
+        if std::mem::replace(&mut agent.most, most) != most || had_none {
             self.changed(now);
         }
+    }
+
+    /// An agent without a host offers this, which has no room for one.
+    fn offered_without_host(
+        &mut self,
+        agent_id: &str,
+        host: &str,
+        has: ResourceSums,
+        now: Timestamp,
+    ) {
+        let is_new = !self.agents.contains_key(agent_id);
+        let agent = self.agent(agent_id, host);
+        (agent.left, agent.is_lost) = (ResourceSums::NONE, false);
+        if !is_new && agent.hostless.is_none() {
+            return;
+        }
+        let most = agent.hostless.unwrap_or_default().max_of_each(has);
+        if agent.hostless.replace(most) != Some(most) {
+            self.changed(now);
+        }
+    }
+
+    fn agent(&mut self, agent_id: &str, host: &str) -> &mut SeenAgent {
+        let agent = self.agents.entry(agent_id.to_owned()).or_default();
+        if agent.host != host {
+            host.clone_into(&mut agent.host);
+        }
+        agent
     }
 
     /// Begins again, if it goes on.
@@ -134,8 +184,9 @@ impl AgentSurvey {
     }
 
     /// Why a task that takes this fits on no agent, with the one that lacks the least, as in `it fits on no agent: it
-    /// takes 8 cores and 512 MiB; the nearest agent, host-1, has 4 cores and 8192 MiB, and lacks 4 cores`. `None` if it
-    /// may fit on one, as long as not all were seen, and if none was. O(agents).
+    /// takes 8 cores and 512 MiB; the nearest agent, host-1, has 4 cores and 8192 MiB, and lacks 4 cores`; if no agent
+    /// has room for a host, `its host fits on no agent: …`, with what that takes and lacks. `None` if it may fit on
+    /// one, as long as not all were seen, and if none was. O(agents).
     #[must_use]
     pub fn fits_nowhere(&self, size: ResourceSums, now: Timestamp) -> Option<String> {
         let is_complete = self.since.is_some_and(|since| now.since(since) >= COMPLETE_AFTER);
@@ -143,29 +194,37 @@ impl AgentSurvey {
         if !is_complete || self.agents.values().any(fits) {
             return None;
         }
-        let (host, has) = self.nearest(size)?;
+        let agents = || self.agents.values();
+        let hosting = agents().filter(|agent| agent.hostless.is_none());
+        let amounts = hosting.flat_map(|agent| agent.amounts().map(|has| (&*agent.host, has)));
+        let hostless = agents().filter_map(|agent| Some((&*agent.host, agent.hostless?)));
+        let (what, size, (name, has)) = match nearest(size, amounts) {
+            Some(agent) => ("it", size, agent),
+            None => ("its host", self.host_takes, nearest(self.host_takes, hostless)?),
+        };
         let lack = size.saturating_sub(has);
         Some(format!(
-            "it fits on no agent: it takes {size}; the nearest agent, {host}, has {has}, and lacks {lack}"
+            "{what} fits on no agent: it takes {size}; the nearest agent, {name}, has {has}, and lacks {lack}"
         ))
     }
+}
 
-    /// The agent that lacks the least, as the sum of what is missing of each kind in parts of what is asked for; and
-    /// what it has. Of equal ones the first by name.
-    fn nearest(&self, size: ResourceSums) -> Option<(&str, ResourceSums)> {
-        let part = |asked: u64, has: u64| match asked {
-            0 => 0.0,
-            asked => asked.saturating_sub(has) as f64 / asked as f64,
-        };
-        let lack = |has: ResourceSums| {
-            part(size.cores.millis(), has.cores.millis())
-                + part(size.memory.get(), has.memory.get())
-                + part(size.gpus.get().into(), has.gpus.get().into())
-        };
-        let agents = self.agents.values();
-        let all = agents.flat_map(|agent| agent.amounts().map(|has| (&*agent.host, has)));
-        all.min_by(|a, b| lack(a.1).total_cmp(&lack(b.1)).then(a.0.cmp(b.0)))
-    }
+/// The agent that lacks the least, as the sum of what is missing of each kind in parts of what is asked for; and what
+/// it has. Of equal ones the first by name.
+fn nearest<'a>(
+    size: ResourceSums,
+    agents: impl Iterator<Item = (&'a str, ResourceSums)>,
+) -> Option<(&'a str, ResourceSums)> {
+    let part = |asked: u64, has: u64| match asked {
+        0 => 0.0,
+        asked => asked.saturating_sub(has) as f64 / asked as f64,
+    };
+    let lack = |has: ResourceSums| {
+        part(size.cores.millis(), has.cores.millis())
+            + part(size.memory.get(), has.memory.get())
+            + part(size.gpus.get().into(), has.gpus.get().into())
+    };
+    agents.min_by(|a, b| lack(a.1).total_cmp(&lack(b.1)).then(a.0.cmp(b.0)))
 }
 
 #[cfg(test)]

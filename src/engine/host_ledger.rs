@@ -1,66 +1,20 @@
 //! [`HostLedger`]: the hosts of a framework that runs its tasks in hosts, from their picks to their ends.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::host_idleness::HostIdleness;
 use super::notice::Notice;
-use crate::config::QueueId;
 use crate::kernel::choosers::BatchCaps;
 use crate::kernel::{
     Change, Hosts, Joined, Pick, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, TaskHost,
     TaskHostStage,
 };
-use crate::launch::{Command, Hosting, LaunchContext, Setup};
-use crate::resources::{Mebibytes, MilliCpus};
+use crate::launch::{Command, Hosting, LaunchContext};
 use crate::time::Timestamp;
 
-/// What the hosts of a framework have in common.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct HostTerms {
-    /// The program and its arguments: `offermill task-host`, or a program of your own that calls
-    /// `offermill::cluster::run_task_host`.
-    pub argv: Vec<String>,
-    /// The cores that a host takes beside its tasks. Default 0.1.
-    pub cores: MilliCpus,
-    /// The memory that it takes. Default 32 MiB.
-    pub memory: Mebibytes,
-    /// How long a host without tasks is kept. Default 60 s.
-    pub idle_timeout: Duration,
-    /// The setup that hosts have, and their tasks with them. Default: none.
-    pub setup: Option<Arc<Setup>>,
-    /// The queue that hosts are in; their tasks are in their own. Default: the default queue.
-    pub queue: QueueId,
-}
-
-impl HostTerms {
-    /// Hosts that run this program, with the default values.
-    #[must_use]
-    pub fn new(argv: Vec<String>) -> HostTerms {
-        HostTerms {
-            argv,
-            cores: MilliCpus::from_millis(100),
-            memory: Mebibytes::new(32),
-            idle_timeout: Duration::from_secs(60),
-            setup: None,
-            queue: QueueId::DEFAULT,
-        }
-    }
-
-    /// What a host takes.
-    #[must_use]
-    pub fn sums(&self) -> ResourceSums {
-        ResourceSums { cores: self.cores, memory: self.memory, ..ResourceSums::NONE }
-    }
-
-    /// A host as the kernel places it.
-    #[must_use]
-    pub fn task(&self, tag: u64) -> Task {
-        Task::new(tag, self.cores, self.memory).in_queue(self.queue)
-    }
-}
+pub use super::host_terms::HostTerms;
 
 /// The hosts of a framework that runs its tasks in hosts, one on each agent, and which task is in which: what
 /// [`Hosts`] says of one agent at one instant, kept from picks to ends.
@@ -95,12 +49,15 @@ pub struct HostLedger {
     launched: HashMap<String, u64>,
 }
 
+/// The executor that a host is, once its command is made. The tasks in the host have it as well: some may be launched
+/// after the host has ended.
+type HostExecutor = Arc<OnceLock<Arc<str>>>;
+
 #[derive(Debug)]
 struct LiveHost {
     host: TaskHost,
     agent_id: String,
-    /// Empty before its command is made.
-    executor: Arc<str>,
+    executor: HostExecutor,
     has_run: bool,
     /// Until when the ends of tasks may wait for the host's own end, as long as it hasn't run.
     decides_until: Timestamp,
@@ -120,6 +77,7 @@ struct HostMember {
     host: TaskHost,
     /// The tag of the host.
     host_tag: u64,
+    host_executor: HostExecutor,
     /// It has joined the host, rather than brought it.
     has_joined: bool,
     /// Empty before its command is made.
@@ -217,16 +175,14 @@ impl HostLedger {
         rooms.list().iter().map(for_tasks).collect()
     }
 
-    /// What rooms have beside hosts, whatever the hosts' queue has room for: as
-    /// [`rooms_for_tasks`](HostLedger::rooms_for_tasks), with the rooms that only wait for that queue. For
-    /// [`AgentSurvey::offered`](super::AgentSurvey::offered), which asks what agents have.
-    #[must_use]
-    pub fn rooms_beside_hosts(&self, rooms: &Rooms<'_>) -> Vec<Room> {
-        rooms.list().iter().map(|room| self.beside_host(rooms, room).1).collect()
+    /// How far the host of an agent is.
+    pub(super) fn stage(&self, agent_id: &str) -> TaskHostStage {
+        self.hosts.stage(agent_id)
     }
 
-    /// What a room has beside its agent's host, of which there may be none yet; and how that is.
-    fn beside_host(&self, rooms: &Rooms<'_>, room: &Room) -> (TaskHostStage, Room) {
+    /// What a room has beside its agent's host, of which there may be none yet, whatever the hosts' queue has room for;
+    /// and how far that host is.
+    pub(super) fn beside_host(&self, rooms: &Rooms<'_>, room: &Room) -> (TaskHostStage, Room) {
         let Some(offer) = rooms.offer(room) else { return (TaskHostStage::Ending, no_room(room)) };
         let stage = self.hosts.stage(offer.agent_id);
         let mut left = *room;
@@ -294,17 +250,31 @@ impl HostLedger {
             if is_first {
                 self.add(tag, host.clone(), offer.agent_id);
             }
-            for (_, task) in &members {
-                let (host, executor, has_joined) = (host.clone(), String::new(), !is_first);
-                let member = HostMember { host, host_tag: tag, has_joined, executor };
-                self.members.insert(task.tag, member);
-            }
+            self.add_members(&host, tag, !is_first, &members);
             if is_first {
                 members.insert(0, (room, self.terms.task(tag)));
                 picks.push_gang(&members);
             } else {
                 members.iter().for_each(|(room, task)| picks.push(*room, *task));
             }
+        }
+    }
+
+    /// These tasks are in a host, which they have joined or brought.
+    fn add_members(
+        &mut self,
+        host: &TaskHost,
+        host_tag: u64,
+        has_joined: bool,
+        members: &[(u32, Task)],
+    ) {
+        let live = self.live.get(&host_tag);
+        let host_executor = live.map(|live| Arc::clone(&live.executor)).unwrap_or_default();
+        for (_, task) in members {
+            let (host, host_executor) = (host.clone(), Arc::clone(&host_executor));
+            let executor = String::new();
+            let member = HostMember { host, host_tag, host_executor, has_joined, executor };
+            self.members.insert(task.tag, member);
         }
     }
 
@@ -345,7 +315,8 @@ impl HostLedger {
 
     fn launched(&mut self, tag: u64, executor: &str) {
         if let Some(live) = self.live.get_mut(&tag) {
-            live.executor = executor.into();
+            // It is told again when it is placed.
+            let _is_first = live.executor.set(executor.into());
         } else if let Some(member) = self.members.get_mut(&tag) {
             executor.clone_into(&mut member.executor);
         } else {
@@ -354,11 +325,15 @@ impl HostLedger {
         self.launched.insert(executor.to_owned(), tag);
     }
 
-    /// How a task is launched on this agent: in its host.
+    /// How a task is launched that was picked: in the host that it has brought or joined.
+    ///
+    /// If that has ended since, the task is launched in it all the same, and never in its successor, of which it isn't
+    /// a member. The cluster drops or rejects it, and it waits again: see [`AgentPauses`](super::AgentPauses).
     #[must_use]
-    pub fn hosting(&self, agent_id: &str) -> Hosting {
-        let host = self.of_agent.get(agent_id).and_then(|tag| self.live.get(tag));
-        Hosting::In(host.map_or_else(|| "none".into(), |host| Arc::clone(&host.executor)))
+    pub fn hosting(&self, tag: u64) -> Hosting {
+        let member = self.members.get(&tag);
+        let host = member.and_then(|member| member.host_executor.get());
+        Hosting::In(host.map_or_else(|| "none".into(), Arc::clone))
     }
 
     /// Follows a notice of the engine, whatever it is about: hosts that run, end or are given up, and tasks that have
@@ -444,7 +419,9 @@ impl HostLedger {
         let Some(LiveHost { host, agent_id, executor, .. }) = self.live.remove(&tag) else {
             return true;
         };
-        self.launched.remove(&*executor);
+        if let Some(executor) = executor.get() {
+            self.launched.remove(&**executor);
+        }
         if self.of_agent.get(&agent_id) == Some(&tag) {
             self.of_agent.remove(&agent_id);
         }
@@ -469,12 +446,12 @@ impl HostLedger {
         let timeout = timeout.min(self.terms.idle_timeout);
         let mut ended = Vec::new();
         // Before its launch is sent, a host has no name to be ended by.
-        for host in self.live.values_mut().filter(|host| !host.executor.is_empty()) {
+        for host in self.live.values_mut().filter(|host| host.executor.get().is_some()) {
             if host.is_decisive(now) {
                 continue;
             }
             if host.idleness.end_after(timeout, &host.host, now) {
-                ended.push(host.executor.to_string());
+                ended.extend(host.executor.get().map(|executor| executor.to_string()));
             }
         }
         ended
@@ -490,12 +467,12 @@ fn no_room(room: &Room) -> Room {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
-    use crate::config::{Config, ExecutorCores, Queue};
+    use crate::config::{Config, ExecutorCores, Queue, QueueId};
     use crate::ids::IdScheme;
     use crate::kernel::choosers::{Chooser, WaitingTasks};
     use crate::kernel::{Decisions, Kernel};
     use crate::offer::{Offer, Resource};
-    use crate::resources::Gpus;
+    use crate::resources::{Gpus, Mebibytes, MilliCpus};
     use crate::status::{Fate, TaskState, UpdateReason};
 
     const NOW: Timestamp = Timestamp::ORIGIN;
@@ -562,8 +539,8 @@ mod tests {
         let mut handler = kernel.handler();
         let rooms = handler.propose(&offers, NOW);
         let for_tasks = ledger.rooms_for_tasks(&rooms, &rooms.queues_left());
-        let beside = ledger.rooms_beside_hosts(&rooms);
-        assert_eq!((for_tasks[0].tasks(), beside[0].left().cores.millis()), (0, 7500));
+        let (_, beside) = ledger.beside_host(&rooms, &rooms.list()[0]);
+        assert_eq!((for_tasks[0].tasks(), beside.left().cores.millis()), (0, 7500));
         rooms.commit(&Picks::new(), NOW, &mut Decisions::new());
     }
 
@@ -653,7 +630,7 @@ mod tests {
         batch(&mut ledger, &kernel, &[1], caps(9, 9000));
         launch(&mut ledger, 100, "hosts-1-0.0");
         ledger.up(100);
-        assert_eq!(ledger.hosting("S1"), Hosting::In("hosts-1-0.0".into()));
+        assert_eq!(ledger.hosting(1), Hosting::In("hosts-1-0.0".into()));
         assert_eq!(ledger.end_idle(at(100)), [] as [&str; 0]);
         let host = ledger.live[&100].host.clone();
         assert_eq!(host.leave(), Some(0));
@@ -698,6 +675,26 @@ mod tests {
         let command = ledger.command(&context);
         assert!(command.iter().all(|command| command.hosting == Hosting::Host));
         command.is_some()
+    }
+
+    /// Goal: a task is launched in the host that it has joined, even if that has ended since, and never in the next one
+    /// of its agent. Method: a task that joins a host, the end of this host, and the next one, before its launch and
+    /// after it; a task that wasn't picked.
+    #[test]
+    fn a_task_is_launched_in_the_host_that_it_has_joined() {
+        let (mut ledger, kernel) = (ledger(), kernel(None));
+        let of = |ledger: &HostLedger| [1, 2, 3].map(|tag| ledger.hosting(tag));
+        let hosts = |names: [&str; 3]| names.map(|name| Hosting::In(name.into()));
+        batch(&mut ledger, &kernel, &[1], caps(9, 9000));
+        launch(&mut ledger, 100, "h-1");
+        ledger.up(100);
+        assert_eq!(batch(&mut ledger, &kernel, &[2], caps(9, 9000)).1, [2]);
+        ledger.remove(100);
+        assert_eq!(of(&ledger), hosts(["h-1", "h-1", "none"]));
+        assert_eq!(batch(&mut ledger, &kernel, &[3], caps(9, 9000)).1, [101, 3]);
+        assert_eq!(of(&ledger), hosts(["h-1", "h-1", "none"]));
+        launch(&mut ledger, 101, "h-2");
+        assert_eq!(of(&ledger), hosts(["h-1", "h-1", "h-2"]));
     }
 
     fn updated(ledger: &mut HostLedger, executor: &str, change: Change) {

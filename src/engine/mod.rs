@@ -46,6 +46,7 @@ mod handler_calls;
 mod handler_thread;
 pub(crate) mod host_idleness;
 mod host_ledger;
+mod host_terms;
 mod inbox;
 pub mod journal;
 pub(crate) mod kill_retry;
@@ -73,6 +74,7 @@ mod unknown_executors;
 mod unreadable_offers;
 mod update;
 mod work_bounds;
+mod work_engine;
 mod work_queue;
 mod work_starts;
 

@@ -6,15 +6,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use super::Engine;
 use super::agent_pauses::AgentPauses;
 use super::agent_survey::AgentSurvey;
-use super::cluster_manager::ClusterManager;
 use super::host_ledger::{HostLedger, HostTerms};
-use super::notice::{Notice, Observer};
+use super::notice::Notice;
 use super::sync::{Mutex, MutexGuard, lock};
 use super::task_chooser::TaskChooser;
 use super::undecided_ends::KeptEnd;
-use super::{Engine, EngineOptions};
 use crate::config::{Config, Placement};
 use crate::error::Error;
 use crate::ids::ExecutorId;
@@ -153,11 +152,22 @@ pub(super) struct WorkState {
     /// How often a task was put back because it was never started.
     pub(super) put_back: u64,
     /// Why the cluster refuses this framework, if it does.
-    refused: Option<String>,
+    pub(super) refused: Option<String>,
     /// Set when it is started.
     pub(super) kernel: Option<Kernel>,
+    pub(super) start: EngineStart,
     /// `None` once its engine has ended.
-    ends: Option<Sender<TaskEnd>>,
+    pub(super) ends: Option<Sender<TaskEnd>>,
+}
+
+/// The last start of a queue's engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct EngineStart {
+    /// Its number, so that the end of an engine whose start has failed isn't taken for that of the present one.
+    pub(super) number: u64,
+    pub(super) is_under_way: bool,
+    /// The engine has ended before its start has returned.
+    pub(super) has_ended: bool,
 }
 
 #[derive(Clone)]
@@ -204,6 +214,7 @@ impl WorkQueue {
             refused: None,
             put_back: 0,
             kernel: None,
+            start: EngineStart::default(),
             ends: Some(ends),
         };
         (Arc::new(WorkQueue { state: Mutex::new(state) }), received)
@@ -213,9 +224,13 @@ impl WorkQueue {
     /// at once.
     ///
     /// # Errors
-    /// If a task of its tag waits or hasn't ended, or if the tag isn't below [`WorkQueue::HOST_TAGS`].
+    /// If a task of its tag waits or hasn't ended, or if the tag isn't below [`WorkQueue::HOST_TAGS`]; and if the
+    /// engine has ended ([`ErrorKind::Ended`](crate::ErrorKind::Ended)).
     pub fn push(&self, rank: u64, task: Task, command: Command) -> Result<(), Error> {
         let mut state = self.state();
+        if state.ends.is_none() {
+            return Err(Error::ended("the engine of the work queue has ended"));
+        }
         if task.tag >= WorkQueue::HOST_TAGS || state.tasks.contains_key(&task.tag) {
             let allowed = "one below 2^63 that no task in the queue has";
             return Err(Error::setting("task's tag", task.tag, allowed));
@@ -249,33 +264,6 @@ impl WorkQueue {
         WorkCounts { waiting, in_flight: state.tasks.len() - waiting, put_back: state.put_back }
     }
 
-    /// Starts an engine that places the tasks; see [`Engine::start_with_tasks`]. `observer` receives all its notices,
-    /// each after the queue.
-    ///
-    /// The kernel's configured executor must be as small as the smallest task:
-    /// [`ConfigBuilder::smallest_task`](crate::ConfigBuilder::smallest_task).
-    ///
-    /// # Errors
-    /// As [`Engine::start`], and if it was started before.
-    pub fn start(
-        self: &Arc<WorkQueue>,
-        kernel: Kernel,
-        manager: Arc<dyn ClusterManager>,
-        options: EngineOptions,
-        observer: Box<dyn Observer>,
-    ) -> Result<Engine, Error> {
-        let mut state = self.state();
-        if state.kernel.is_some() {
-            return Err(Error::repeated("the work queue was started before"));
-        }
-        state.kernel = Some(kernel.clone());
-        drop(state);
-        let launcher = Arc::clone(self) as Arc<dyn Launcher>;
-        let chooser = Arc::clone(self) as Arc<dyn TaskChooser>;
-        let observer = Box::new(WorkObserver { queue: Arc::clone(self), observer });
-        Engine::start_with_tasks(kernel, manager, launcher, chooser, options, observer)
-    }
-
     /// Ends hosts that have been idle for their timeout, and executors that came back after they had been given up; and
     /// tells the ends of tasks that have waited for those of their hosts for a minute. To be called now and then, such
     /// as every second.
@@ -298,7 +286,7 @@ impl WorkQueue {
         lock(&self.state)
     }
 
-    fn noticed(&self, at: Timestamp, notice: &Notice) {
+    pub(super) fn noticed(&self, at: Timestamp, notice: &Notice) {
         let mut state = self.state();
         state.now = at.max(state.now);
         let (end, decided) = state.noticed(at, notice);
@@ -310,18 +298,10 @@ impl WorkQueue {
         // What is put back would wait for ever.
         state.fail_if_refused();
     }
-
-    /// The engine has ended: there are no more ends, but those that were kept.
-    fn close(&self) {
-        let mut state = self.state();
-        let ends = state.decide_all();
-        state.send(ends);
-        state.ends = None;
-    }
 }
 
 impl WorkState {
-    fn send(&self, ends: impl IntoIterator<Item = TaskEnd>) {
+    pub(super) fn send(&self, ends: impl IntoIterator<Item = TaskEnd>) {
         for end in ends {
             // Nobody receives it if the receiver is gone.
             let _is_received = self.ends.as_ref().map(|ends| ends.send(end));
@@ -393,7 +373,8 @@ impl WorkState {
                 let end = self.end(executor, Fate::Lost)?;
                 Some(TaskEnd { message: "it was unreachable for too long".to_owned(), ..end })
             }
-            Notice::Updated { executor, change: Change::Readmitted, .. } => {
+            // Without a tag it is none of the queue's: the engine has adopted it.
+            Notice::Updated { executor, tag: Some(_), change: Change::Readmitted, .. } => {
                 self.returned.push(executor.clone());
                 None
             }
@@ -419,8 +400,7 @@ impl TaskChooser for WorkQueue {
         let mut hosts = guard.hosts.take();
         let queues = rooms.queues_left();
         let state = &mut *guard;
-        let beside = hosts.as_ref().map(|hosts| hosts.rooms_beside_hosts(rooms));
-        state.survey.offered(rooms, beside.as_deref().unwrap_or(rooms.list()), now);
+        state.survey.offered(rooms, hosts.as_ref(), now);
         let mut choose = |list: &[Room], queues, caps, picks: &mut Picks| {
             let is_wanted = |room: &Room| state.waiting.have_one_for(room);
             let open = state.pauses.open_rooms(rooms, list, is_wanted, now);
@@ -446,7 +426,8 @@ impl TaskChooser for WorkQueue {
     fn without_rooms(&self, rooms: &Rooms<'_>, now: Timestamp) {
         let mut state = self.state();
         state.follow_settings(now);
-        state.survey.offered(rooms, &[], now);
+        let WorkState { survey, hosts, .. } = &mut *state;
+        survey.offered(rooms, hosts.as_ref(), now);
     }
 
     fn unplaced(&self, unplaced: &[Unplaced]) {
@@ -462,31 +443,12 @@ impl Launcher for WorkQueue {
         if let Some(host) = state.hosts.as_mut().and_then(|hosts| hosts.command(context)) {
             return host;
         }
-        let task = context.tag.and_then(|tag| state.tasks.get(&tag));
-        let command = task.map(|task| task.command.clone()).unwrap_or_default();
+        let tag = context.tag.unwrap_or_default();
+        let command = state.tasks.get(&tag).map(|task| task.command.clone()).unwrap_or_default();
         match &state.hosts {
-            Some(hosts) => command.with_hosting(hosts.hosting(context.agent_id)),
+            Some(hosts) => command.with_hosting(hosts.hosting(tag)),
             None => command,
         }
-    }
-}
-
-/// Has the queue follow notices before its user does.
-struct WorkObserver {
-    queue: Arc<WorkQueue>,
-    observer: Box<dyn Observer>,
-}
-
-impl Observer for WorkObserver {
-    fn notice(&mut self, at: Timestamp, notice: Notice) {
-        self.queue.noticed(at, &notice);
-        self.observer.notice(at, notice);
-    }
-}
-
-impl Drop for WorkObserver {
-    fn drop(&mut self) {
-        self.queue.close();
     }
 }
 
@@ -507,6 +469,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::engine::work_engine::WorkObserver;
     use crate::engine::{PlacedExecutor, REJECTIONS_MAX};
     use crate::ids::IdScheme;
     use crate::kernel::{Decisions, Reason};
@@ -525,17 +488,18 @@ mod tests {
     impl Queued {
         /// Tasks have 500 thousandths of a core and more, two cores together if they are capped.
         fn new(hosts: bool, capped: bool) -> Queued {
-            Queued::of(hosts, capped.then_some(MilliCpus::from_cores(2)), 500)
+            let host_cores = hosts.then_some(MilliCpus::from_millis(100));
+            Queued::with(host_cores, capped.then_some(MilliCpus::from_cores(2)), 500)
         }
 
-        /// Tasks have this many thousandths of a core and more.
-        fn of(hosts: bool, cap: Option<MilliCpus>, smallest: u64) -> Queued {
-            let terms = || {
+        /// Tasks have this many thousandths of a core and more; hosts, if there are any, have these cores.
+        fn with(host_cores: Option<MilliCpus>, cap: Option<MilliCpus>, smallest: u64) -> Queued {
+            let terms = |cores| {
                 // Less than an end of a task waits for that of its host.
                 let idle_timeout = Duration::from_secs(20);
-                HostTerms { idle_timeout, ..HostTerms::new(vec!["host".to_owned()]) }
+                HostTerms { idle_timeout, cores, ..HostTerms::new(vec!["host".to_owned()]) }
             };
-            let (queue, ends) = WorkQueue::new(hosts.then(terms));
+            let (queue, ends) = WorkQueue::new(host_cores.map(terms));
             let config = Config::builder()
                 .smallest_task(MilliCpus::from_millis(smallest), Mebibytes::new(8))
                 .core_cap(cap)
@@ -693,8 +657,28 @@ mod tests {
     fn the_receiver_ends_with_the_engine() {
         let queued = Queued::new(false, false);
         let observer = Box::new(crate::engine::Unobserved);
-        drop(WorkObserver { queue: Arc::clone(&queued.queue), observer });
+        drop(WorkObserver::new(&queued.queue, 0, observer));
         assert!(queued.ends.recv().is_err());
+    }
+
+    /// Goal: an attempt that comes back after it was given up is ended, and an executor that the engine has adopted is
+    /// not. Method: both come back, with a tag and without.
+    #[test]
+    fn only_its_own_attempts_are_surplus() {
+        let queued = Queued::new(false, false);
+        for (executor, tag) in [("own", Some(1)), ("adopted", None)] {
+            queued.noticed(Notice::Updated {
+                executor: executor.to_owned(),
+                tag,
+                state: TaskState::Running,
+                change: Change::Readmitted,
+                message: String::new(),
+                reported_at: None,
+                reason: UpdateReason::Other,
+                process: None,
+            });
+        }
+        assert_eq!(queued.queue.state().returned, ["own"]);
     }
 
     /// Goal: a cap that leaves room for a host and few tasks starves none. Method: tasks of half a core and two cores
@@ -832,6 +816,39 @@ mod tests {
         }
     }
 
+    /// Goal: if no agent has room for a host, that is told of tasks that wait, with the nearest agent; and if one has,
+    /// a task that is too large beside it. Method: hosts of three cores; offers of two cores, which are as much as the
+    /// smallest task takes and less; then one of four, and of two again.
+    #[test]
+    fn a_host_that_fits_nowhere_is_told() {
+        for smallest in [500, 2500] {
+            let queued = Queued::with(Some(MilliCpus::from_cores(3)), None, smallest);
+            let told = || {
+                let list = queued.queue.unstartable();
+                list.into_iter().map(|(task, why)| (task.tag, why)).collect::<Vec<_>>()
+            };
+            assert!(queued.push(0, 0, 2500));
+            let after = |seconds, cores| {
+                queued.sleep(seconds);
+                assert_eq!(queued.offer("S1", cores), []);
+            };
+            after(0, 2.0);
+            after(29, 2.0);
+            assert_eq!(told(), []);
+            after(1, 2.0);
+            let why = "its host fits on no agent: it takes 3 cores and 32 MiB; the nearest agent, host, has 2 cores \
+                       and 256 MiB, and lacks 1 core";
+            assert_eq!(told(), [(0, why.to_owned())]);
+            after(0, 4.0);
+            after(29, 2.0);
+            assert_eq!(told(), []);
+            after(1, 2.0);
+            let why = "it fits on no agent: it takes 2.5 cores and 8 MiB; the nearest agent, host, has 1 core and 224 \
+                       MiB, and lacks 1.5 cores";
+            assert_eq!(told(), [(0, why.to_owned())]);
+        }
+    }
+
     /// Goal: a cap that is reached, by tasks that are placed or only picked, stops the survey of agents. Method: a pick
     /// that takes the rest of the cap beside a task that fits nowhere, and the time after it has ended, without a look
     /// at the queue in between.
@@ -855,7 +872,7 @@ mod tests {
     /// memory.
     #[test]
     fn offers_below_the_smallest_task_are_seen() {
-        let queued = Queued::of(false, None, 3000);
+        let queued = Queued::with(None, None, 3000);
         assert!(queued.push(0, 0, 3000));
         for seconds in [0, 30] {
             queued.sleep(seconds);
@@ -1196,7 +1213,7 @@ mod tests {
 
         let (queued, _) = gone();
         let observer = Box::new(crate::engine::Unobserved);
-        drop(WorkObserver { queue: Arc::clone(&queued.queue), observer });
+        drop(WorkObserver::new(&queued.queue, 0, observer));
         assert_lost(&queued);
         assert!(queued.ends.recv().is_err());
     }

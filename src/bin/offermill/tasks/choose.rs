@@ -29,8 +29,7 @@ impl TaskChooser for TaskQueue {
         }
         let caps = self.caps_left(state);
         let TaskQueueState { hosts, ready, pauses, chooser, survey, .. } = state;
-        let beside = hosts.as_ref().map(|hosts| hosts.rooms_beside_hosts(rooms));
-        survey.offered(rooms, beside.as_deref().unwrap_or(rooms.list()), now);
+        survey.offered(rooms, hosts.as_ref(), now);
         let mut pick = |list: &[Room], queues, caps, picks: &mut Picks| {
             let is_wanted = |room: &Room| ready.waiting().have_one_for(room);
             let open = pauses.open_rooms(rooms, list, is_wanted, now);
@@ -70,7 +69,8 @@ impl TaskChooser for TaskQueue {
     fn without_rooms(&self, rooms: &Rooms<'_>, now: Timestamp) {
         let mut state = self.lock();
         if !state.is_stopping && state.failure.is_none() {
-            state.survey.offered(rooms, &[], now);
+            let TaskQueueState { survey, hosts, .. } = &mut *state;
+            survey.offered(rooms, hosts.as_ref(), now);
         }
     }
 
@@ -169,7 +169,7 @@ impl Launcher for TaskQueue {
         let Some(task) = self.list.tasks.get(number) else { return Command::default() };
         let attempt = state.progress[number].attempts;
         let hosting = match &state.hosts {
-            Some(hosts) => hosts.hosting(context.agent_id),
+            Some(hosts) => hosts.hosting(tag),
             None => Hosting::Alone,
         };
         drop(state);
