@@ -86,11 +86,13 @@ struct KnownHosts {
     processes: HashMap<String, u32>,
     agent_of_first: String,
     first_runs: bool,
+    /// The process of the host that task 0 runs in, as it was told last.
+    told: Option<u32>,
 }
 
 impl KnownHosts {
-    /// Follows a notice. Returns the process of the host that task 0 runs in, once it does.
-    fn follow(&mut self, notice: &Notice) -> Option<u32> {
+    /// Follows a notice. Returns the process of the host that task 0 runs in, or that there is none, if it has changed.
+    fn follow(&mut self, notice: &Notice) -> Option<Option<u32>> {
         match notice {
             Notice::Placed(placed) if placed.tag == Some(0) => {
                 self.agent_of_first.clone_from(&placed.agent_id);
@@ -105,9 +107,18 @@ impl KnownHosts {
                     self.processes.insert(agent.clone(), process);
                 }
             }
+            Notice::Updated { tag: Some(0), change: Change::Ended(_), .. } => {
+                self.first_runs = false;
+            }
+            Notice::Updated { executor, change: Change::Ended(_), .. }
+            | Notice::GivenUp { executor } => {
+                let agent = self.agents.remove(executor);
+                agent.map(|agent| self.processes.remove(&agent));
+            }
             _ => {}
         }
-        self.processes.get(&self.agent_of_first).copied().filter(|_| self.first_runs)
+        let found = self.processes.get(&self.agent_of_first).copied().filter(|_| self.first_runs);
+        (std::mem::replace(&mut self.told, found) != found).then_some(found)
     }
 }
 
@@ -131,9 +142,9 @@ fn kill(pid: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Kills the host that was found last. Returns whether any was.
-fn kill_found(found: &Receiver<u32>) -> Result<bool, Failure> {
-    let host = found.try_iter().last();
+/// Kills the host that was found last, if it is there. Returns whether it was.
+fn kill_found(found: &Receiver<Option<u32>>) -> Result<bool, Failure> {
+    let host = found.try_iter().last().flatten();
     host.map_or(Ok(false), |host| kill(host).map(|()| true))
 }
 
@@ -153,7 +164,9 @@ fn run(count: u64, kills: bool, place: &[String], host: Vec<String>) -> Result<O
     let ((started, starts), (found, hosts)) = (channel(), channel());
     let mut known = KnownHosts::default();
     let observer = move |_: Timestamp, notice: Notice| {
-        let _is_heard = known.follow(&notice).map(|process| found.send(process));
+        if kills {
+            let _is_heard = known.follow(&notice).map(|process| found.send(process));
+        }
         match notice {
             Notice::Placed(placed) if placed.tag < Some(WorkQueue::HOST_TAGS) => {
                 let _is_heard = started.send(placed.executor);
