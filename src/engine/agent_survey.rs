@@ -94,8 +94,9 @@ impl AgentSurvey {
         for (offer, has) in rooms.too_small() {
             let (id, name) = (offer.agent_id, offer.hostname);
             let needs_host = hosts.is_some_and(|hosts| hosts.stage(id) == TaskHostStage::None);
-            match needs_host && !fits_host(has) {
-                true => self.offered_without_host(id, name, has, now),
+            match needs_host {
+                true if !fits_host(has) => self.offered_without_host(id, name, has, now),
+                true => self.agent_offered(id, name, has.saturating_sub(host_takes), now),
                 false => self.agent_offered(id, name, has, now),
             }
         }
@@ -178,6 +179,12 @@ impl AgentSurvey {
         }
     }
 
+    /// Whether all agents had the time to make offers: only then [`AgentSurvey::fits_nowhere`] tells something.
+    #[must_use]
+    pub fn is_complete(&self, now: Timestamp) -> bool {
+        self.since.is_some_and(|since| now.since(since) >= COMPLETE_AFTER)
+    }
+
     /// No offers come until they are wanted again.
     pub fn stop(&mut self) {
         self.since = None;
@@ -189,9 +196,8 @@ impl AgentSurvey {
     /// one, as long as not all were seen, and if none was. O(agents).
     #[must_use]
     pub fn fits_nowhere(&self, size: ResourceSums, now: Timestamp) -> Option<String> {
-        let is_complete = self.since.is_some_and(|since| now.since(since) >= COMPLETE_AFTER);
         let fits = |agent: &SeenAgent| agent.amounts().iter().any(|has| size.times_in(*has) > 0);
-        if !is_complete || self.agents.values().any(fits) {
+        if !self.is_complete(now) || self.agents.values().any(fits) {
             return None;
         }
         let agents = || self.agents.values();

@@ -327,11 +327,13 @@ impl HostLedger {
 
     /// How a task is launched that was picked: in the host that it has brought or joined.
     ///
-    /// If that has ended since, the task is launched in it all the same, and never in its successor, of which it isn't
-    /// a member. The cluster drops or rejects it, and it waits again: see [`AgentPauses`](super::AgentPauses).
+    /// If that has ended since, it is launched in none: not in its successor, of which it isn't a member, and not in it
+    /// again, since Mesos would start it anew. The launch is refused, and the task waits again: see
+    /// [`AgentPauses`](super::AgentPauses).
     #[must_use]
     pub fn hosting(&self, tag: u64) -> Hosting {
         let member = self.members.get(&tag);
+        let member = member.filter(|member| self.live.contains_key(&member.host_tag));
         let host = member.and_then(|member| member.host_executor.get());
         Hosting::In(host.map_or_else(|| "none".into(), Arc::clone))
     }
@@ -677,9 +679,9 @@ mod tests {
         command.is_some()
     }
 
-    /// Goal: a task is launched in the host that it has joined, even if that has ended since, and never in the next one
-    /// of its agent. Method: a task that joins a host, the end of this host, and the next one, before its launch and
-    /// after it; a task that wasn't picked.
+    /// Goal: a task is launched in the host that it has joined; in none if that has ended since, and never in the next
+    /// one of its agent. Method: a task that joins a host, the end of this host, and the next one, before its launch
+    /// and after it; a task that wasn't picked.
     #[test]
     fn a_task_is_launched_in_the_host_that_it_has_joined() {
         let (mut ledger, kernel) = (ledger(), kernel(None));
@@ -689,12 +691,13 @@ mod tests {
         launch(&mut ledger, 100, "h-1");
         ledger.up(100);
         assert_eq!(batch(&mut ledger, &kernel, &[2], caps(9, 9000)).1, [2]);
+        assert_eq!(of(&ledger), hosts(["h-1", "h-1", "none"]));
         ledger.remove(100);
-        assert_eq!(of(&ledger), hosts(["h-1", "h-1", "none"]));
+        assert_eq!(of(&ledger), hosts(["none"; 3]));
         assert_eq!(batch(&mut ledger, &kernel, &[3], caps(9, 9000)).1, [101, 3]);
-        assert_eq!(of(&ledger), hosts(["h-1", "h-1", "none"]));
+        assert_eq!(of(&ledger), hosts(["none"; 3]));
         launch(&mut ledger, 101, "h-2");
-        assert_eq!(of(&ledger), hosts(["h-1", "h-1", "h-2"]));
+        assert_eq!(of(&ledger), hosts(["none", "none", "h-2"]));
     }
 
     fn updated(ledger: &mut HostLedger, executor: &str, change: Change) {

@@ -443,7 +443,8 @@ impl Launcher for WorkQueue {
         if let Some(host) = state.hosts.as_mut().and_then(|hosts| hosts.command(context)) {
             return host;
         }
-        let tag = context.tag.unwrap_or_default();
+        // Each executor that is placed for the queue has a tag.
+        let Some(tag) = context.tag else { return Command::default() };
         let command = state.tasks.get(&tag).map(|task| task.command.clone()).unwrap_or_default();
         match &state.hosts {
             Some(hosts) => command.with_hosting(hosts.hosting(tag)),
