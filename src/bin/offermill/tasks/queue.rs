@@ -964,6 +964,20 @@ mod tests {
         assert_eq!(failed.len(), 3, "{failed:?}");
         assert_eq!(failed[0], ("a".to_owned(), TaskChange::Failed, why.to_owned()));
         assert_eq!((queue.counts().failed, queue.counts().skipped), (2, 1));
+
+        // What isn't known of all agents stops the clock, and starts it at no other time.
+        let folder = tempfile::tempdir().unwrap();
+        let mut queue = queue_of(folder.path(), None, &lines);
+        queue.terms.placement_timeout = Some(Duration::from_secs(10));
+        assert_eq!(pick_on(&queue, "S1", 1.0, at(0)), [] as [u64; 0]);
+        assert_eq!((changes(&queue, 30).len(), changes(&queue, 36).len()), (1, 0));
+        assert_eq!(pick_on(&queue, "S2", 1.0, at(37)), [] as [u64; 0]);
+        assert_eq!((changes(&queue, 50), queue.too_large().len()), (vec![], 1));
+        queue.no_offers_come();
+        assert_eq!(changes(&queue, 90), []);
+        assert_eq!(pick_on(&queue, "S1", 1.0, at(100)), [] as [u64; 0]);
+        assert_eq!((changes(&queue, 130).len(), changes(&queue, 133).len()), (0, 0));
+        assert_eq!(changes(&queue, 134).len(), 3);
     }
 
     /// Goal: that an agent is lost begins no survey at a cap, where no offers come. Method: a task that fills the cap.

@@ -17,11 +17,15 @@ impl TaskQueue {
             return Vec::new();
         }
         let TaskQueueState { ready, survey, too_large, .. } = state;
+        if !survey.is_complete(now) {
+            too_large.pause();
+            return Vec::new();
+        }
         let found = ready.sizes().filter_map(|size| Some((size, survey.fits_nowhere(size, now)?)));
         too_large.update(found.collect(), ready, now);
         let mut events = Vec::new();
         if let Some(timeout) = self.terms.placement_timeout {
-            let overdue = too_large.take_overdue(timeout, now);
+            let overdue = too_large.take_overdue(timeout);
             for (number, why) in ready.refused(|size| overdue.get(&size).cloned()) {
                 events.extend(self.refuse(state, vec![number], &why));
             }
@@ -50,7 +54,7 @@ impl TaskQueue {
         let TooLargeSize { first, why, .. } = state.too_large.get(size)?;
         let id = self.list.tasks[*first as usize].id.clone();
         let tasks = state.ready.count_of(size).into();
-        Some((*first, TooLargeTasks { id, tasks, why: why.clone() }))
+        (tasks > 0).then(|| (*first, TooLargeTasks { id, tasks, why: why.clone() }))
     }
 
     /// Refuses the ready tasks if hosts fail on all agents before they run, and none has ever run.

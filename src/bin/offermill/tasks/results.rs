@@ -146,7 +146,8 @@ impl ResultsFile {
             file.set_len(whole).map_err(failed)?;
         }
         file.seek(SeekFrom::End(0)).map_err(failed)?;
-        let synced = file.try_clone().map_err(failed)?;
+        // Opened anew: so each tells its errors, and a sync that hangs keeps no lock.
+        let synced = OpenOptions::new().write(true).open(name).map_err(failed)?;
         let periodic_sync = PeriodicSync::start(SYNC_INTERVAL, move || synced.sync_data());
         let periodic_sync = Some(periodic_sync.map_err(failed)?);
         Ok((ResultsFile { file, whole, periodic_sync }, former))

@@ -22,6 +22,8 @@ pub(super) struct TooLargeSizes {
     /// Those that were told, until a task of that size starts.
     told: HashSet<ResourceSums>,
     checked_at: Option<Timestamp>,
+    /// The last check, if it knew of all agents: the time from it to the next such check counts.
+    counted_to: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -29,8 +31,8 @@ pub(super) struct TooLargeSize {
     /// The first task of this size.
     pub(super) first: u32,
     pub(super) why: String,
-    /// Since when all checks have found it.
-    since: Timestamp,
+    /// How long checks have found it.
+    waited: Duration,
 }
 
 impl TooLargeSizes {
@@ -47,14 +49,21 @@ impl TooLargeSizes {
         is_due
     }
 
-    /// Takes what a check has found: all sizes that fit on no agent, with the reason.
+    /// Not all agents had the time to make offers: what is known stays, and the time until they had doesn't count.
+    pub(super) fn pause(&mut self) {
+        self.counted_to = None;
+    }
+
+    /// Takes what a check has found that knew of all agents: all sizes that fit on none, with the reason.
     pub(super) fn update(
         &mut self,
         found: HashMap<ResourceSums, String>,
         ready: &ReadyTasks,
         now: Timestamp,
     ) {
+        let since = self.counted_to.replace(now).unwrap_or(now);
         self.sizes.retain(|size, _| found.contains_key(size));
+        self.sizes.values_mut().for_each(|it| it.waited += now.since(since));
         let firsts = match found.keys().all(|size| self.sizes.contains_key(size)) {
             true => HashMap::new(),
             false => ready.first_of_sizes(),
@@ -64,20 +73,18 @@ impl TooLargeSizes {
             if let Some(known) = self.sizes.get_mut(&size) {
                 known.why = why;
             } else if let Some(first) = firsts.get(&size) {
-                self.sizes.insert(size, TooLargeSize { first: *first, why, since: now });
+                self.sizes
+                    .insert(size, TooLargeSize { first: *first, why, waited: Duration::ZERO });
             }
         }
     }
 
     /// Removes the sizes that have waited for the time-out, with the reason.
-    pub(super) fn take_overdue(
-        &mut self,
-        timeout: Duration,
-        now: Timestamp,
-    ) -> HashMap<ResourceSums, String> {
-        let is_overdue = |it: &mut TooLargeSize| now.since(it.since) >= timeout;
-        let overdue = self.sizes.extract_if(|_, it| is_overdue(it));
-        overdue.map(|(size, it)| (size, it.why)).collect()
+    pub(super) fn take_overdue(&mut self, timeout: Duration) -> HashMap<ResourceSums, String> {
+        let overdue = self.sizes.extract_if(|_, it| it.waited >= timeout);
+        let overdue: HashMap<_, _> = overdue.map(|(size, it)| (size, it.why)).collect();
+        self.told.retain(|size| !overdue.contains_key(size));
+        overdue
     }
 
     /// Those that weren't told, in the order of their first tasks. They count as told from now on.
