@@ -1,7 +1,7 @@
 //! [`HostLedger`]: the hosts of a framework that runs its tasks in hosts, from their picks to their ends.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::host_idleness::HostIdleness;
@@ -49,15 +49,12 @@ pub struct HostLedger {
     launched: HashMap<String, u64>,
 }
 
-/// The executor that a host is, once its command is made. The tasks in the host have it as well: some may be launched
-/// after the host has ended.
-type HostExecutor = Arc<OnceLock<Arc<str>>>;
-
 #[derive(Debug)]
 struct LiveHost {
     host: TaskHost,
     agent_id: String,
-    executor: HostExecutor,
+    /// Empty before its command is made.
+    executor: Arc<str>,
     has_run: bool,
     /// Until when the ends of tasks may wait for the host's own end, as long as it hasn't run.
     decides_until: Timestamp,
@@ -77,7 +74,6 @@ struct HostMember {
     host: TaskHost,
     /// The tag of the host.
     host_tag: u64,
-    host_executor: HostExecutor,
     /// It has joined the host, rather than brought it.
     has_joined: bool,
     /// Empty before its command is made.
@@ -250,31 +246,17 @@ impl HostLedger {
             if is_first {
                 self.add(tag, host.clone(), offer.agent_id);
             }
-            self.add_members(&host, tag, !is_first, &members);
+            for (_, task) in &members {
+                let (host, executor, has_joined) = (host.clone(), String::new(), !is_first);
+                let member = HostMember { host, host_tag: tag, has_joined, executor };
+                self.members.insert(task.tag, member);
+            }
             if is_first {
                 members.insert(0, (room, self.terms.task(tag)));
                 picks.push_gang(&members);
             } else {
                 members.iter().for_each(|(room, task)| picks.push(*room, *task));
             }
-        }
-    }
-
-    /// These tasks are in a host, which they have joined or brought.
-    fn add_members(
-        &mut self,
-        host: &TaskHost,
-        host_tag: u64,
-        has_joined: bool,
-        members: &[(u32, Task)],
-    ) {
-        let live = self.live.get(&host_tag);
-        let host_executor = live.map(|live| Arc::clone(&live.executor)).unwrap_or_default();
-        for (_, task) in members {
-            let (host, host_executor) = (host.clone(), Arc::clone(&host_executor));
-            let executor = String::new();
-            let member = HostMember { host, host_tag, host_executor, has_joined, executor };
-            self.members.insert(task.tag, member);
         }
     }
 
@@ -315,8 +297,7 @@ impl HostLedger {
 
     fn launched(&mut self, tag: u64, executor: &str) {
         if let Some(live) = self.live.get_mut(&tag) {
-            // It is told again when it is placed.
-            let _is_first = live.executor.set(executor.into());
+            live.executor = executor.into();
         } else if let Some(member) = self.members.get_mut(&tag) {
             executor.clone_into(&mut member.executor);
         } else {
@@ -332,10 +313,9 @@ impl HostLedger {
     /// [`AgentPauses`](super::AgentPauses).
     #[must_use]
     pub fn hosting(&self, tag: u64) -> Hosting {
-        let member = self.members.get(&tag);
-        let member = member.filter(|member| self.live.contains_key(&member.host_tag));
-        let host = member.and_then(|member| member.host_executor.get());
-        Hosting::In(host.map_or_else(|| "none".into(), Arc::clone))
+        let host = self.members.get(&tag).and_then(|member| self.live.get(&member.host_tag));
+        let host = host.filter(|host| !host.executor.is_empty());
+        Hosting::In(host.map_or_else(|| "none".into(), |host| Arc::clone(&host.executor)))
     }
 
     /// Follows a notice of the engine, whatever it is about: hosts that run, end or are given up, and tasks that have
@@ -421,9 +401,7 @@ impl HostLedger {
         let Some(LiveHost { host, agent_id, executor, .. }) = self.live.remove(&tag) else {
             return true;
         };
-        if let Some(executor) = executor.get() {
-            self.launched.remove(&**executor);
-        }
+        self.launched.remove(&*executor);
         if self.of_agent.get(&agent_id) == Some(&tag) {
             self.of_agent.remove(&agent_id);
         }
@@ -448,12 +426,12 @@ impl HostLedger {
         let timeout = timeout.min(self.terms.idle_timeout);
         let mut ended = Vec::new();
         // Before its launch is sent, a host has no name to be ended by.
-        for host in self.live.values_mut().filter(|host| host.executor.get().is_some()) {
+        for host in self.live.values_mut().filter(|host| !host.executor.is_empty()) {
             if host.is_decisive(now) {
                 continue;
             }
             if host.idleness.end_after(timeout, &host.host, now) {
-                ended.extend(host.executor.get().map(|executor| executor.to_string()));
+                ended.push(host.executor.to_string());
             }
         }
         ended
