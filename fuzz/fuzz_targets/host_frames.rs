@@ -1,8 +1,8 @@
 //! What a host of tasks sends to its cluster, read as the cluster reads it: the stream of frames, the order of reports,
 //! and the registry of hosts and tasks. Whatever comes, and whenever the host and its connection end: nothing is told
-//! of a host after its end; a task runs once at most, and ends once at most, not before it was sent;
-//! one that exited has run, and one that wasn't started hasn't; at the end of
-//! the host nothing of its tasks is left; and sentences about nonsense are short.
+//! of a host after its end; a task runs once at most, and ends once at most, not before it was sent; one that exited
+//! has run, and one that wasn't started hasn't; at the end of the host nothing of its tasks is left; and sentences
+//! about nonsense are short.
 //!
 //! Input: a line of steps, then the bytes that the host sends. Steps, a letter each:
 //!
@@ -316,7 +316,7 @@ impl Checked<'_> {
 
 fn told_of<'a>(tasks: &'a mut BTreeMap<char, Told>, id: &str) -> &'a mut Told {
     let task = id.chars().next().and_then(|task| tasks.get_mut(&task));
-    task.expect("it is told of tasks that were sent")
+    task.expect("only tasks that were sent run and end")
 }
 
 offermill_fuzz::harness!(check);

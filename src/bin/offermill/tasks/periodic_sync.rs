@@ -77,7 +77,7 @@ mod tests {
 
     const SOON: Duration = Duration::from_millis(1);
 
-    /// Starts syncs that tell of themselves, and fail with this.
+    /// Starts syncs each of which sends a message, and fails with this error if there is one.
     fn start(fails: Option<ErrorKind>) -> (PeriodicSync, Receiver<()>) {
         let (tell, told) = channel();
         let sync = move || {
@@ -87,8 +87,8 @@ mod tests {
         (PeriodicSync::start(SOON, sync).unwrap(), told)
     }
 
-    /// Goal: what was written is synced, what wasn't isn't, and the thread ends with its owner. Method: syncs that tell
-    /// of themselves, without a write, and after writes.
+    /// Goal: what was written is synced, what wasn't isn't, and the thread ends with its owner. Method: syncs that
+    /// each send a message, without a write, and after writes.
     #[test]
     fn what_was_written_is_synced() {
         let (periodic, told) = start(None);

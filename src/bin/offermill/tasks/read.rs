@@ -124,7 +124,7 @@ fn read_lines(
     Ok(tasks)
 }
 
-/// Whether a line with a task may be the begin of a longer shell command. An object has an end of its own.
+/// Whether a line with a task may be the beginning of a longer shell command. An object has an end of its own.
 fn is_cut_command(bytes: &[u8]) -> bool {
     !bytes.ends_with(b"\n") && !std::str::from_utf8(bytes).is_ok_and(|text| is_object(text.trim()))
 }
