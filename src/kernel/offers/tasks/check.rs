@@ -2,7 +2,7 @@
 
 use super::picks::{Pick, Picks, Task};
 use super::planned_task::PlannedTask;
-use super::scratch::{GONE, NOT_PICKED, PICKED, TaskScratch};
+use super::scratch::{GONE, NONE_REJECTED, TaskScratch};
 use crate::config::QueueId;
 use crate::kernel::Core;
 use crate::kernel::offers::eligibility::TaskSupplies;
@@ -78,8 +78,8 @@ impl TaskScratch {
     ) {
         self.plan.clear();
         self.rejected.clear();
-        self.picked.clear();
-        self.picked.resize(self.rooms.len(), NOT_PICKED);
+        self.rejected_in.clear();
+        self.rejected_in.resize(self.rooms.len(), NONE_REJECTED);
         self.left.clear();
         self.left.extend_from_slice(&self.rooms);
         self.cut = closed;
@@ -98,58 +98,88 @@ impl TaskScratch {
         let picks = picks.list();
         let mut at = 0;
         while let Some(first) = picks.get(at) {
-            let gang = |pick: &&Pick| first.gang > 0 && pick.gang == first.gang;
-            let members = picks[at..].iter().take_while(gang).count().max(1);
-            self.plan_group(&picks[at..at + members], at as u32, &mut left, caps);
+            if first.gang == 0 {
+                self.plan_one(first, at as u32, &mut left, caps);
+                at += 1;
+                continue;
+            }
+            let gang = |pick: &&Pick| pick.gang == first.gang;
+            let members = picks[at..].iter().take_while(gang).count();
+            self.plan_gang(&picks[at..at + members], at as u32, &mut left, caps);
             at += members;
         }
     }
 
-    /// Plans one pick or one gang, whose first pick has this position; all or none.
+    /// Plans a pick that is in no gang.
     #[inline]
-    fn plan_group(&mut self, group: &[Pick], first: u32, left: &mut CapsLeft, caps: &Caps<'_>) {
+    fn plan_one(&mut self, pick: &Pick, position: u32, left: &mut CapsLeft, caps: &Caps<'_>) {
+        match self.admit(pick, false, left, caps) {
+            Ok((candidate, supplies)) => {
+                let Pick { task, gang, .. } = *pick;
+                let planned =
+                    PlannedTask { task, candidate, pick: position, gang, members: 1, supplies };
+                self.plan.order.push(planned);
+            }
+            Err(reason) => self.reject(std::slice::from_ref(pick), position, reason),
+        }
+    }
+
+    /// Plans a gang, whose first pick has this position; all or none.
+    fn plan_gang(&mut self, gang: &[Pick], first: u32, left: &mut CapsLeft, caps: &Caps<'_>) {
         let planned = self.plan.order.len();
         let before = *left;
-        self.undo.clear();
-        let mut rejected = None;
-        for (pick, position) in group.iter().zip(first..) {
-            let taken = match self.cut {
-                Some(reason) => Err(reason),
-                None => self.take_in_queue(pick, group.len() > 1, caps.policy),
-            };
-            let admitted = taken.and_then(|(room, supplies)| {
-                left.take(pick, caps).inspect_err(|reason| self.cut = Some(*reason))?;
-                Ok((room, supplies))
-            });
-            match admitted {
-                Ok((room, supplies)) => {
-                    let candidate = self.rooms[room].candidate;
-                    let Pick { task, gang, .. } = *pick;
-                    let members = group.len() as u32;
-                    let planned =
-                        PlannedTask { task, candidate, pick: position, gang, members, supplies };
+        for (pick, position) in gang.iter().zip(first..) {
+            match self.admit(pick, true, left, caps) {
+                Ok((candidate, supplies)) => {
+                    let Pick { task, gang: number, .. } = *pick;
+                    let members = gang.len() as u32;
+                    let planned = PlannedTask {
+                        task,
+                        candidate,
+                        pick: position,
+                        gang: number,
+                        members,
+                        supplies,
+                    };
                     self.plan.order.push(planned);
                 }
                 Err(reason) => {
-                    rejected = Some(reason);
+                    *left = before;
+                    self.undo_gang(planned);
+                    self.reject(gang, first, reason);
                     break;
                 }
             }
         }
-        if let Some(reason) = rejected {
-            *left = before;
-            self.reject(group, first, planned, reason);
+        self.undo.clear();
+    }
+
+    /// Takes what a pick needs of its room, its queue and the caps. Returns the room's candidate and the supplies.
+    /// Always inlined, as what it calls: each pick does, and a reason is large.
+    #[inline(always)]
+    fn admit(
+        &mut self,
+        pick: &Pick,
+        in_gang: bool,
+        left: &mut CapsLeft,
+        caps: &Caps<'_>,
+    ) -> Result<(u32, TaskSupplies), Reason> {
+        if let Some(reason) = self.cut {
+            return Err(reason);
         }
+        let taken = self.take_in_queue(pick, in_gang, caps.policy)?;
+        left.take(pick, caps).inspect_err(|reason| self.cut = Some(*reason))?;
+        Ok(taken)
     }
 
     /// [`TaskScratch::take`], and the same of the task's queue.
-    #[inline]
+    #[inline(always)]
     fn take_in_queue(
         &mut self,
         pick: &Pick,
         keep: bool,
         policy: &Policy,
-    ) -> Result<(usize, TaskSupplies), Reason> {
+    ) -> Result<(u32, TaskSupplies), Reason> {
         if policy.config.queues.is_empty() {
             return self.take(pick, keep);
         }
@@ -162,19 +192,18 @@ impl TaskScratch {
         taken
     }
 
-    /// Takes what a pick needs of its room. Returns the room's position and the supplies. Always inlined: each pick
-    /// calls it, and a reason is large.
+    /// Takes what a pick needs of its room, and keeps how the room was if it may have to be undone.
     #[inline(always)]
-    fn take(&mut self, pick: &Pick, keep: bool) -> Result<(usize, TaskSupplies), Reason> {
-        let room = self.room_of(pick).ok_or_else(|| self.why_gone(pick))?;
+    fn take(&mut self, pick: &Pick, keep: bool) -> Result<(u32, TaskSupplies), Reason> {
+        let at = if self.again { self.room_of(pick) } else { Some(pick.room as usize) };
+        let Some(room) = at.and_then(|at| self.left.get_mut(at)) else {
+            return Err(self.why_gone(pick));
+        };
         if keep {
-            self.undo.push((room as u32, self.left[room], self.picked[room]));
+            self.undo.push((at.unwrap_or_default() as u32, *room));
         }
-        let supplies = self.left[room].take_from(&pick.task)?;
-        if self.picked[room] == NOT_PICKED {
-            self.picked[room] = PICKED;
-        }
-        Ok((room, supplies))
+        let supplies = room.take_from(&pick.task)?;
+        Ok((room.candidate, supplies))
     }
 
     /// Where the picked room is, if there is still such a room.
@@ -195,25 +224,35 @@ impl TaskScratch {
         decline.map_or(Reason::Contended, |decline| decline.reason)
     }
 
-    /// Rejects a pick, or a gang of which one has this reason. What was planned for it is taken back.
+    /// Takes back what was planned for a gang from this position of the plan on.
     #[cold]
-    fn reject(&mut self, group: &[Pick], first: u32, planned: usize, reason: Reason) {
+    fn undo_gang(&mut self, planned: usize) {
         for planned in self.plan.order.drain(planned..) {
             let (queue, amount) = booked(&planned.task);
             self.queues.give_back(queue, amount);
         }
-        while let Some((room, before, picked)) = self.undo.pop() {
+        while let Some((room, before)) = self.undo.pop() {
             self.left[room as usize] = before;
-            self.picked[room as usize] = picked;
         }
+    }
+
+    /// Rejects a pick, or a gang of which one has this reason; of which nothing is planned.
+    #[cold]
+    fn reject(&mut self, group: &[Pick], first: u32, reason: Reason) {
         for (pick, position) in group.iter().zip(first..) {
             if let Some(room) = self.room_of(pick)
-                && self.picked[room] == NOT_PICKED
+                && self.rejected_in[room] == NONE_REJECTED
+                && !self.is_picked(room)
             {
-                self.picked[room] = self.rejected.len() as u32;
+                self.rejected_in[room] = self.rejected.len() as u32;
             }
             self.rejected.push((position, reason));
         }
+    }
+
+    /// Whether a pick is planned in this room.
+    pub(super) fn is_picked(&self, room: usize) -> bool {
+        self.left[room].tasks() < self.rooms[room].tasks()
     }
 }
 

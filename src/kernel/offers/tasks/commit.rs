@@ -2,7 +2,7 @@
 
 use super::check::Caps;
 use super::picks::{Picks, Unplaced};
-use super::scratch::{NOT_PICKED, PICKED, TaskScratch};
+use super::scratch::{NONE_REJECTED, TaskScratch};
 use crate::kernel::Core;
 use crate::kernel::offers::candidates::CandidateSet;
 use crate::kernel::offers::carve::TaskCarver;
@@ -96,7 +96,7 @@ impl TaskScratch {
         for room in &self.rooms {
             let candidate = &mut candidates.list[room.candidate as usize];
             candidate.start = rows;
-            rows += std::mem::take(&mut candidate.placed);
+            rows += candidate.placed;
         }
         debug_assert_eq!(rows as usize, self.plan.order.len(), "each row is written");
         decisions.placed.begin(rows, Placed::NONE);
@@ -106,22 +106,23 @@ impl TaskScratch {
         let (tags, supplies) = (&mut *decisions.tags, &mut *self.supplies);
         for (planned, position) in self.plan.order.iter().zip(0u32..) {
             let candidate = &mut candidates.list[planned.candidate()];
-            let row = (candidate.start + candidate.placed) as usize;
+            let row = candidate.start as usize;
+            candidate.start += 1;
             let id = self.plan.id(position as usize);
             placed[row] = Placed::task(id, &planned.task);
             tags[row] = planned.task.tag;
             supplies[row] = planned.supplies;
-            candidate.placed += 1;
         }
-        for (room, picked) in self.rooms.iter().zip(&self.picked) {
+        for (room, at) in self.rooms.iter().zip(0..) {
             let candidate = &candidates.list[room.candidate as usize];
             if candidate.placed == 0 {
-                let reason = self.decline_reason(candidate.reason, *picked, batch);
+                let reason = self.decline_reason(candidate.reason, at, batch);
                 let refuse = self.refuse_for(&reason, batch);
                 let declined = candidates.offers_of(candidate.first);
                 decisions.declines.extend(declined.map(|offer| Decline { offer, reason, refuse }));
             } else {
-                let placed = (candidate.start, candidate.start + candidate.placed);
+                // All its rows are written by now.
+                let placed = (candidate.start - candidate.placed, candidate.start);
                 self.write_accept(candidates, room.candidate, placed, batch, decisions);
             }
         }
@@ -160,12 +161,13 @@ impl TaskScratch {
         decisions.accepts.push(AcceptRow { offers, placed });
     }
 
-    /// Why a room gets no task: `own` is its agent's reason, `picked` what became of its picks.
-    fn decline_reason(&self, own: Option<Reason>, picked: u32, batch: &TaskBatch<'_>) -> Reason {
+    /// Why the room at this position gets no task: `own` is its agent's reason.
+    fn decline_reason(&self, own: Option<Reason>, room: usize, batch: &TaskBatch<'_>) -> Reason {
         let cap = batch.reached.filter(|cap| batch.policy.outranks(cap));
-        let by_picks = || match picked {
-            NOT_PICKED => Reason::NotPicked,
-            PICKED => self.cut.unwrap_or(Reason::Contended),
+        let by_picks = || match self.rejected_in[room] {
+            NONE_REJECTED if !self.is_picked(room) => Reason::NotPicked,
+            // What was planned there was cut off.
+            NONE_REJECTED => self.cut.unwrap_or(Reason::Contended),
             first => {
                 self.rejected.get(first as usize).map_or(Reason::Contended, |(_, reason)| *reason)
             }

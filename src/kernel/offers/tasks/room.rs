@@ -105,8 +105,8 @@ impl Room {
         self.take_from(task).map(|_| ())
     }
 
-    /// [`Room::take`], with the supplies that were used.
-    #[inline]
+    /// [`Room::take`], with the supplies that were used. Always inlined: choosers and commits call it for each task.
+    #[inline(always)]
     pub(super) fn take_from(&mut self, task: &Task) -> Result<TaskSupplies, Reason> {
         if task.cores == MilliCpus::ZERO {
             return Err(Reason::Malformed);
@@ -126,6 +126,7 @@ impl Room {
     }
 
     /// The same for a task that doesn't fit into what isn't revocable.
+    #[inline(never)]
     fn take_revocable(&mut self, task: &Task) -> Result<TaskSupplies, Reason> {
         let left = self.left();
         let (firm, revocable) = (&self.firm, &self.revocable);

@@ -8,10 +8,8 @@ use crate::kernel::offers::queues::QueueDraft;
 use crate::kernel::offers::reused_rows::ReusedRows;
 use crate::kernel::reason::{Decline, Reason};
 
-/// No room was picked there.
-pub(super) const NOT_PICKED: u32 = u32::MAX;
-/// All picks there were planned.
-pub(super) const PICKED: u32 = u32::MAX - 1;
+/// No pick was rejected there before one was planned.
+pub(super) const NONE_REJECTED: u32 = u32::MAX;
 /// The room is gone.
 pub(super) const GONE: u32 = u32::MAX;
 
@@ -41,12 +39,12 @@ pub(crate) struct TaskScratch {
     pub(super) left: Vec<Room>,
     /// The picks that were not planned, with the reasons.
     pub(super) rejected: Vec<(u32, Reason)>,
-    /// For each room: [`NOT_PICKED`], [`PICKED`], or the first of its picks in `rejected`.
-    pub(super) picked: Vec<u32>,
+    /// For each room: the first of its picks in `rejected`, or [`NONE_REJECTED`].
+    pub(super) rejected_in: Vec<u32>,
     /// The cap that cut off picks, if one did.
     pub(super) cut: Option<Reason>,
-    /// The rooms before the picks of the present gang, with what `picked` says of them.
-    pub(super) undo: Vec<(u32, Room, u32)>,
+    /// The rooms before the picks of the present gang.
+    pub(super) undo: Vec<(u32, Room)>,
     /// What the picks leave of the queues.
     pub(super) queues: QueueDraft,
     /// If the framework has been told that a queue has less room than its maximum: the [number of
@@ -71,7 +69,7 @@ impl TaskScratch {
             supplies: ReusedRows::default(),
             left: Vec::new(),
             rejected: Vec::new(),
-            picked: Vec::new(),
+            rejected_in: Vec::new(),
             cut: None,
             undo: Vec::new(),
             queues: QueueDraft::default(),

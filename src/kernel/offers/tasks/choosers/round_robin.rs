@@ -44,10 +44,15 @@ impl Chooser {
         let (mut turn, mut picked) = (0, 0);
         tasks.begin(rooms);
         while let Some(task) = tasks.next_task() {
-            let mut fits = |at: &usize| {
-                ring.get(*at).is_some_and(|room| left[*room as usize].take(&task).is_ok())
+            let mut fits = |at: usize| {
+                ring.get(at).is_some_and(|room| left[*room as usize].take(&task).is_ok())
             };
-            let found = (turn..ring.len()).chain(0..turn).find(|at| fits(at));
+            // Mostly the one whose turn it is has room.
+            let found = if fits(turn) {
+                Some(turn)
+            } else {
+                (turn + 1..ring.len()).chain(0..turn).find(|at| fits(*at))
+            };
             tasks.settle(found.is_some(), left);
             let Some(at) = found else { continue };
             let room = ring[at];
