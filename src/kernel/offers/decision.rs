@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use super::carve::ResourceCarver;
 use super::piece::Piece;
 use super::remainder::Remainder;
 use super::reused_rows::ReusedRows;
@@ -230,18 +229,6 @@ impl Placed {
             advertised_memory: memory,
             pieces: (0, 0),
         }
-    }
-
-    /// Carves what the executor takes.
-    pub(crate) fn carve(&self, carver: &mut ResourceCarver<'_>, pieces: &mut Vec<Piece>) {
-        let ExecutorResources { cores, memory, gpus, port } = self.resources;
-        carver.carve(
-            cores.millis(),
-            memory.get() * 1000,
-            u64::from(gpus.get()) * 1000,
-            port,
-            pieces,
-        );
     }
 }
 

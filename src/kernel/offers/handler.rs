@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crossbeam_utils::CachePadded;
 
 use super::agent_cache::AgentCache;
-use super::candidates::CandidateSet;
-use super::carve::ResourceCarver;
+use super::candidates::{Candidate, CandidateSet};
+use super::carve::{CarveGroup, ExecutorCarver};
 use super::commit::{Committed, Plan};
 use super::decision::{AcceptRow, Decisions, Placed};
 use super::decline::{decline, decline_all};
@@ -381,12 +381,15 @@ impl Scratch {
             }
             decisions.accepted.extend(candidates.offers_of(candidate.first));
             let own = &decisions.accepted[first_offer as usize..];
-            let mut carver =
-                ResourceCarver::new(offers, own, &policy.config, candidate.firm, candidate.sources);
+            let Candidate { firm, sources, .. } = *candidate;
+            let config = &policy.config;
+            let group = CarveGroup { batch: offers, offers: own, config, firm, sources };
             let placed = (candidate.start, candidate.start + candidate.placed);
-            for executor in &mut decisions.placed[placed.0 as usize..placed.1 as usize] {
+            let rows = &mut decisions.placed[placed.0 as usize..placed.1 as usize];
+            let mut carver = ExecutorCarver::new(group, candidate.placed, &rows[0].resources);
+            for executor in rows {
                 let start = decisions.pieces.len() as u32;
-                executor.carve(&mut carver, &mut decisions.pieces);
+                carver.carve(&executor.resources, &mut decisions.pieces);
                 executor.pieces = (start, decisions.pieces.len() as u32);
             }
             let offers = (first_offer, decisions.accepted.len() as u32);

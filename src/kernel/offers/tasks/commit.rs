@@ -4,8 +4,8 @@ use super::check::Caps;
 use super::picks::{Picks, Unplaced};
 use super::scratch::{NONE_REJECTED, TaskScratch};
 use crate::kernel::Core;
-use crate::kernel::offers::candidates::CandidateSet;
-use crate::kernel::offers::carve::TaskCarver;
+use crate::kernel::offers::candidates::{Candidate, CandidateSet};
+use crate::kernel::offers::carve::{CarveGroup, TaskCarver};
 use crate::kernel::offers::commit::{Committed, Planned};
 use crate::kernel::offers::decision::{AcceptRow, Decisions, Placed};
 use crate::kernel::offers::eligibility::TaskSupplies;
@@ -142,19 +142,14 @@ impl TaskScratch {
         let first_offer = decisions.accepted.len() as u32;
         decisions.accepted.extend(candidates.offers_of(candidate.first));
         let own = &decisions.accepted[first_offer as usize..];
-        let (config, firm) = (&batch.policy.config, candidate.firm);
-        let mut carver = TaskCarver::new(batch.offers, own, config, firm, candidate.sources);
+        let Candidate { firm, sources, .. } = *candidate;
+        let (batch, config) = (batch.offers, &batch.policy.config);
+        let mut carver = TaskCarver::new(CarveGroup { batch, offers: own, config, firm, sources });
         let rows = placed.0 as usize..placed.1 as usize;
         let tasks = decisions.placed[rows.clone()].iter_mut();
         for (task, supplies) in tasks.zip(&self.supplies[rows]) {
             let start = decisions.pieces.len() as u32;
-            let taken = &task.resources;
-            let thousandths = [
-                taken.cores.millis(),
-                taken.memory.get() * 1000,
-                u64::from(taken.gpus.get()) * 1000,
-            ];
-            carver.carve(thousandths, *supplies, &mut decisions.pieces);
+            carver.carve(&task.resources, *supplies, &mut decisions.pieces);
             task.pieces = (start, decisions.pieces.len() as u32);
         }
         let offers = (first_offer, decisions.accepted.len() as u32);
