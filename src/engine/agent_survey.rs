@@ -1,11 +1,17 @@
 //! [`AgentSurvey`]: what each agent has for the tasks of a framework, and which tasks therefore fit on none.
 
+mod covered_sizes;
+mod fits_nowhere;
+
 use std::collections::HashMap;
 use std::time::Duration;
 
 use super::host_ledger::HostLedger;
 use crate::kernel::{ResourceSums, Rooms, TaskHostStage};
 use crate::time::Timestamp;
+use covered_sizes::remove_covered;
+
+pub use fits_nowhere::{FitsNowhere, TooLarge};
 
 /// How long offers must have come since an agent grew, or was lost, before a task that fits on none is reported: by
 /// then all have made offers.
@@ -26,14 +32,14 @@ const COMPLETE_AFTER: Duration = Duration::from_secs(30);
 /// | a task has ended, was given up, or wasn't placed | [`freed`](AgentSurvey::freed) |
 /// | an agent is lost | [`agent_lost`](AgentSurvey::agent_lost) |
 /// | offers are suppressed, the subscription ends, or settings change | [`stop`](AgentSurvey::stop) |
-/// | now and then | [`fits_nowhere`](AgentSurvey::fits_nowhere), of what waits |
+/// | now and then | [`too_large`](AgentSurvey::too_large), of what waits, and [`fits_nowhere`](AgentSurvey::fits_nowhere) of what is to be told |
 ///
 /// If tasks run in [hosts](HostLedger), an agent has for a task what is left beside its host. If no agent has room for
 /// a host, that is what fits on no agent.
 ///
 /// It keeps an agent until that is lost and what was taken of it is freed. It doesn't see agents of which the cluster
 /// tells nothing before a launch ([late binding](crate::offer::Binding::Late), as on Kubernetes).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct AgentSurvey {
     agents: HashMap<String, SeenAgent>,
     /// What a host takes, if tasks run in hosts.
@@ -42,7 +48,7 @@ pub struct AgentSurvey {
     since: Option<Timestamp>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct SeenAgent {
     host: String,
     /// What tasks have there.
@@ -58,9 +64,12 @@ struct SeenAgent {
 }
 
 impl SeenAgent {
-    /// What it has for one task: the most that it has offered, and what it would offer if no task were there.
-    fn amounts(&self) -> [ResourceSums; 2] {
-        [self.most, self.held.saturating_add(self.left)]
+    /// What it has for one task: the most that it has offered, and what it would offer if no task were there, unless that
+    /// is no more of any kind.
+    fn amounts(&self) -> impl Iterator<Item = ResourceSums> {
+        let alone = self.held.saturating_add(self.left);
+        let is_more = self.most.max_of_each(alone) != self.most;
+        [Some(self.most), is_more.then_some(alone)].into_iter().flatten()
     }
 }
 
@@ -190,47 +199,50 @@ impl AgentSurvey {
         self.since = None;
     }
 
-    /// Why a task that takes this fits on no agent, with the one that lacks the least, as in `it fits on no agent: it
-    /// takes 8 cores and 512 MiB; the nearest agent, host-1, has 4 cores and 8192 MiB, and lacks 4 cores`; if no agent
-    /// has room for a host, `its host fits on no agent: …`, with what that takes and lacks. `None` if it may fit on
-    /// one, as long as not all were seen, and if none was. O(agents).
+    /// Why a task that takes this fits on no agent, with the one that lacks the least; or, if no agent has room for a
+    /// host, why that doesn't. `None` if it may fit on one, as long as [not all](AgentSurvey::is_complete) were seen,
+    /// and if none was. O(agents); for many sizes see [`too_large`](AgentSurvey::too_large).
     #[must_use]
-    pub fn fits_nowhere(&self, size: ResourceSums, now: Timestamp) -> Option<String> {
-        let fits = |agent: &SeenAgent| agent.amounts().iter().any(|has| size.times_in(*has) > 0);
-        if !self.is_complete(now) || self.agents.values().any(fits) {
+    pub fn fits_nowhere(&self, size: ResourceSums, now: Timestamp) -> Option<FitsNowhere> {
+        if !self.is_complete(now) {
             return None;
         }
-        let agents = || self.agents.values();
-        let hosting = agents().filter(|agent| agent.hostless.is_none());
-        let amounts = hosting.flat_map(|agent| agent.amounts().map(|has| (&*agent.host, has)));
-        let hostless = agents().filter_map(|agent| Some((&*agent.host, agent.hostless?)));
-        let (what, size, (name, has)) = match nearest(size, amounts) {
-            Some(agent) => ("it", size, agent),
-            None => ("its host", self.host_takes, nearest(self.host_takes, hostless)?),
-        };
-        let lack = size.saturating_sub(has);
-        Some(format!(
-            "{what} fits on no agent: it takes {size}; the nearest agent, {name}, has {has}, and lacks {lack}"
-        ))
+        self.nearest(size)
     }
-}
 
-/// The agent that lacks the least, as the sum of what is missing of each kind in parts of what is asked for; and what
-/// it has. Of equal ones the first by name.
-fn nearest<'a>(
-    size: ResourceSums,
-    agents: impl Iterator<Item = (&'a str, ResourceSums)>,
-) -> Option<(&'a str, ResourceSums)> {
-    let part = |asked: u64, has: u64| match asked {
-        0 => 0.0,
-        asked => asked.saturating_sub(has) as f64 / asked as f64,
-    };
-    let lack = |has: ResourceSums| {
-        part(size.cores.millis(), has.cores.millis())
-            + part(size.memory.get(), has.memory.get())
-            + part(size.gpus.get().into(), has.gpus.get().into())
-    };
-    agents.min_by(|a, b| lack(a.1).total_cmp(&lack(b.1)).then(a.0.cmp(b.0)))
+    /// The same of the agents that were seen so far, whether or not these are all: `None` if it fits on one of them.
+    #[must_use]
+    pub fn nearest(&self, size: ResourceSums) -> Option<FitsNowhere> {
+        if self.amounts().any(|(_, has)| size.times_in(has) > 0) {
+            return None;
+        }
+        let hostless =
+            self.agents.values().filter_map(|agent| Some((&*agent.host, agent.hostless?)));
+        FitsNowhere::nearest(TooLarge::Task, size, self.amounts())
+            .or_else(|| FitsNowhere::nearest(TooLarge::Host, self.host_takes, hostless))
+    }
+
+    /// The sizes of these of which tasks fit on no agent, in any order: those for which
+    /// [`fits_nowhere`](AgentSurvey::fits_nowhere) has a reason. O(n log n) in sizes and agents together.
+    #[must_use]
+    pub fn too_large(
+        &self,
+        sizes: impl IntoIterator<Item = ResourceSums>,
+        now: Timestamp,
+    ) -> Vec<ResourceSums> {
+        if !self.is_complete(now) || self.agents.is_empty() {
+            return Vec::new();
+        }
+        let mut sizes: Vec<ResourceSums> = sizes.into_iter().collect();
+        remove_covered(&mut sizes, self.amounts().map(|(_, has)| has).collect());
+        sizes
+    }
+
+    /// What agents have for one task, by their host names: those that have had room for a host.
+    fn amounts(&self) -> impl Iterator<Item = (&str, ResourceSums)> {
+        let hosting = self.agents.values().filter(|agent| agent.hostless.is_none());
+        hosting.flat_map(|agent| agent.amounts().map(|has| (&*agent.host, has)))
+    }
 }
 
 #[cfg(test)]
@@ -263,7 +275,7 @@ mod tests {
         survey.agent_offered("S2", "h2", sums((2, 5, 0)), seconds(0));
         survey.taken("S2", sums((2, 1, 0)));
         survey.agent_offered("S2", "h2", sums((2, 4, 0)), seconds(1));
-        let why = |size| survey.fits_nowhere(sums(size), seconds(30));
+        let why = |size| survey.fits_nowhere(sums(size), seconds(30)).map(|why| why.to_string());
         assert_eq!([(2, 1, 0), (4, 5, 0)].map(why), [None, None]);
         let of = |size: (u64, u64, u32)| why(size).unwrap();
         let told = "it fits on no agent: it takes 8 cores and 100 MiB; the nearest agent, h2, has 4 cores and 500 MiB, \
@@ -392,7 +404,18 @@ mod tests {
         }
 
         fn check(&self, size: (u64, u64, u32)) {
-            let told = self.survey.fits_nowhere(sums(size), seconds(self.now));
+            let now = seconds(self.now);
+            let told = self.survey.fits_nowhere(sums(size), now);
+            let expected: Vec<ResourceSums> = told.iter().map(|_| sums(size)).collect();
+            assert_eq!(self.survey.too_large([sums(size)], now), expected);
+            let told = told.map(|why| {
+                assert_eq!(why.size, sums(size));
+                assert_eq!(
+                    (why.what, why.lacks),
+                    (TooLarge::Task, why.size.saturating_sub(why.has))
+                );
+                why.to_string()
+            });
             let asked = plain(size);
             let lacks = |has: [u64; 3]| [0, 1, 2].map(|kind| asked[kind].saturating_sub(has[kind]));
             let all = self.agents.iter().flat_map(|(agent, it)| it.amounts().map(|it| (agent, it)));
