@@ -17,6 +17,11 @@ pub use fits_nowhere::{FitsNowhere, TooLarge};
 /// then all have made offers.
 const COMPLETE_AFTER: Duration = Duration::from_secs(30);
 
+/// How long the offers of others must have come for an agent to be forgotten that has made none.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
+/// How long after a look for agents to be forgotten the next one is.
+const FORGET_INTERVAL: Duration = Duration::from_secs(60);
+
 /// The agents that have made offers to a framework that places tasks, and the most that each has for one.
 ///
 /// A task that is larger than all of them waits for ever, unless an agent comes that is larger. That is known once
@@ -37,8 +42,14 @@ const COMPLETE_AFTER: Duration = Duration::from_secs(30);
 /// If tasks run in [hosts](HostLedger), an agent has for a task what is left beside its host. If no agent has room for
 /// a host, that is what fits on no agent.
 ///
-/// It keeps an agent until that is lost and what was taken of it is freed. It doesn't see agents of which the cluster
-/// tells nothing before a launch ([late binding](crate::offer::Binding::Late), as on Kubernetes).
+/// It keeps an agent until that is lost and what was taken of it is freed. Not each agent that is gone is told as lost:
+/// one that is drained or deactivated, or is lost while there is no subscription, makes no more offers. So an agent is
+/// forgotten, too, if nothing is taken of it, and offers of others have come for 10 min without one of its own. The
+/// time for which its last offer may have been [refused](crate::config::RefuseDurations), the longest of the settings,
+/// doesn't count, nor does that beyond 30 s between two batches, or in which the survey has stopped. An agent of which
+/// other frameworks take all for so long is forgotten as well, and counts again with its next offer. It doesn't see
+/// agents of which the cluster tells nothing before a launch ([late binding](crate::offer::Binding::Late), as on
+/// Kubernetes).
 #[derive(Clone, Debug, Default)]
 pub struct AgentSurvey {
     agents: HashMap<String, SeenAgent>,
@@ -46,6 +57,12 @@ pub struct AgentSurvey {
     host_takes: ResourceSums,
     /// Since when offers have come without a change of agents.
     since: Option<Timestamp>,
+    /// The last batch, since the survey has stopped last.
+    last_batch: Option<Timestamp>,
+    /// How long offers have come, all in all.
+    heard: Duration,
+    /// At which of that time the next look for agents to be forgotten is due.
+    forget_at: Duration,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -59,13 +76,15 @@ struct SeenAgent {
     most: ResourceSums,
     /// The most that it has offered without room for a host, if it has never offered more.
     hostless: Option<ResourceSums>,
+    /// From which time of `AgentSurvey::heard` on it may make another offer.
+    awaited_from: Duration,
     /// It was reported lost, and has offered nothing since. Tasks there may run, and it may come back with them.
     is_lost: bool,
 }
 
 impl SeenAgent {
-    /// What it has for one task: the most that it has offered, and what it would offer if no task were there, unless that
-    /// is no more of any kind.
+    /// What it has for one task: the most that it has offered, and what it would offer if no task were there, unless
+    /// that is no more of any kind.
     fn amounts(&self) -> impl Iterator<Item = ResourceSums> {
         let alone = self.held.saturating_add(self.left);
         let is_more = self.most.max_of_each(alone) != self.most;
@@ -83,7 +102,8 @@ impl AgentSurvey {
     /// Records what a batch offers, and what is left of it beside `hosts`, if tasks run in hosts: the rooms of a
     /// proposal, and offers that are too small for any task.
     pub fn offered(&mut self, rooms: &Rooms<'_>, hosts: Option<&HostLedger>, now: Timestamp) {
-        self.since.get_or_insert(now);
+        self.batch_begins(now);
+        let refusal = rooms.longest_refusal();
         let host_takes = hosts.map_or(ResourceSums::NONE, |hosts| hosts.host_task().sums());
         self.host_takes = host_takes;
         let fits_host = |has: ResourceSums| host_takes.times_in(has) > 0;
@@ -109,6 +129,37 @@ impl AgentSurvey {
                 false => self.agent_offered(id, name, has, now),
             }
         }
+        // Also those that are declined for another reason, as excluded ones.
+        for offer in rooms.offers() {
+            self.heard_of(offer.agent_id, refusal);
+        }
+        self.forget_silent();
+    }
+
+    fn batch_begins(&mut self, now: Timestamp) {
+        self.since.get_or_insert(now);
+        let before = self.last_batch.replace(now).unwrap_or(now);
+        self.heard = self.heard.saturating_add(now.since(before).min(COMPLETE_AFTER));
+    }
+
+    /// An agent has made an offer, which may be refused for this long.
+    fn heard_of(&mut self, agent_id: &str, refusal: Duration) {
+        if let Some(agent) = self.agents.get_mut(agent_id) {
+            agent.awaited_from = self.heard.saturating_add(refusal);
+        }
+    }
+
+    /// Forgets agents without tasks that have made no offer for long.
+    fn forget_silent(&mut self) {
+        let heard = self.heard;
+        if heard < self.forget_at {
+            return;
+        }
+        self.forget_at = heard.saturating_add(FORGET_INTERVAL);
+        self.agents.retain(|_, agent| {
+            let silence = heard.saturating_sub(agent.awaited_from);
+            agent.held != ResourceSums::NONE || silence < FORGOTTEN_AFTER
+        });
     }
 
     fn agent_offered(&mut self, agent_id: &str, host: &str, left: ResourceSums, now: Timestamp) {
@@ -196,7 +247,7 @@ impl AgentSurvey {
 
     /// No offers come until they are wanted again.
     pub fn stop(&mut self) {
-        self.since = None;
+        (self.since, self.last_batch) = (None, None);
     }
 
     /// Why a task that takes this fits on no agent, with the one that lacks the least; or, if no agent has room for a
@@ -298,6 +349,8 @@ mod tests {
         Free(u8),
         Lose(u8),
         Stop,
+        /// So many batches come of which nothing is seen, each after half a minute.
+        Batches(u64),
         Sleep(u64),
     }
 
@@ -312,6 +365,7 @@ mod tests {
             2 => any::<u8>().prop_map(SurveyStep::Free),
             1 => (0u8..3).prop_map(SurveyStep::Lose),
             1 => Just(SurveyStep::Stop),
+            1 => prop_oneof![Just(1u64), Just(19), Just(22)].prop_map(SurveyStep::Batches),
             3 => prop_oneof![Just(1u64), Just(10), Just(30)].prop_map(SurveyStep::Sleep),
         ];
         vec(step, 0..40)
@@ -324,6 +378,8 @@ mod tests {
         left: [u64; 3],
         taken: Vec<[u64; 3]>,
         is_lost: bool,
+        /// How long offers had come when it made its last one.
+        heard: u64,
     }
 
     impl ListedAgent {
@@ -344,7 +400,14 @@ mod tests {
         /// When offers came first since the last stop, and when agents last changed.
         first: Option<u64>,
         changed: u64,
+        /// The last batch since the last stop, how long offers have come, and up to when agents are kept.
+        last: Option<u64>,
+        heard: u64,
+        kept_until: u64,
     }
+
+    /// How long an offer may be refused.
+    const REFUSAL: u64 = 20;
 
     fn plain((cores, memory, gpus): (u64, u64, u32)) -> [u64; 3] {
         [cores, memory, gpus.into()]
@@ -355,10 +418,10 @@ mod tests {
             let now = seconds(self.now);
             match *step {
                 SurveyStep::Offer(agent, left) => {
-                    self.survey.since.get_or_insert(now);
+                    self.begin_batch();
                     let (id, host) = (format!("S{agent}"), format!("host-{agent}"));
                     self.survey.agent_offered(&id, &host, sums(left), now);
-                    self.first.get_or_insert(self.now);
+                    self.survey.heard_of(&id, Duration::from_secs(REFUSAL));
                     let listed = self.agents.entry(agent).or_default();
                     let left = plain(left);
                     let is_more =
@@ -367,7 +430,15 @@ mod tests {
                         [0, 1, 2].into_iter().any(|kind| left[kind] > 0 && is_more(kind));
                     self.changed = if has_grown { self.now } else { self.changed };
                     listed.offers.push(left);
-                    (listed.left, listed.is_lost) = (left, false);
+                    (listed.left, listed.is_lost, listed.heard) = (left, false, self.heard);
+                    self.end_batch();
+                }
+                SurveyStep::Batches(number) => {
+                    for _ in 0..number {
+                        self.now += 30;
+                        self.begin_batch();
+                        self.end_batch();
+                    }
                 }
                 SurveyStep::Take(agent, own) => {
                     self.survey.taken(&format!("S{agent}"), sums(own));
@@ -396,11 +467,27 @@ mod tests {
                 }
                 SurveyStep::Stop => {
                     self.survey.stop();
-                    self.first = None;
+                    (self.first, self.last) = (None, None);
                 }
                 SurveyStep::Sleep(seconds) => self.now += seconds,
             }
             self.agents.retain(|_, listed| !listed.is_lost || !listed.taken.is_empty());
+        }
+
+        fn begin_batch(&mut self) {
+            self.survey.batch_begins(seconds(self.now));
+            self.first.get_or_insert(self.now);
+            self.heard += (self.now - self.last.replace(self.now).unwrap_or(self.now)).min(30);
+        }
+
+        fn end_batch(&mut self) {
+            self.survey.forget_silent();
+            if self.heard < self.kept_until {
+                return;
+            }
+            self.kept_until = self.heard + 60;
+            let is_silent = |listed: &ListedAgent| self.heard - listed.heard >= 600 + REFUSAL;
+            self.agents.retain(|_, listed| !listed.taken.is_empty() || !is_silent(listed));
         }
 
         fn check(&self, size: (u64, u64, u32)) {
@@ -444,9 +531,9 @@ mod tests {
 
     proptest! {
         /// Goal: a task fits nowhere exactly if no agent that may be there has ever offered as much, nor would if no
-        /// task were there, once offers have come for 30 s without a change; the agent that is named lacks what is
-        /// said, and none lacks less of each kind. Method: random offers, tasks, losses, stops and times, beside lists
-        /// of all that was told of each agent.
+        /// task were there, once offers have come for 30 s without a change; none may be there that is lost, or silent
+        /// for 10 min of offers; the agent that is named lacks what is said, and none lacks less of each kind. Method:
+        /// random offers, tasks, losses, stops and times, beside lists of all that was told of each agent.
         #[test]
         fn what_fits_nowhere_agrees_with_lists(
             steps in steps(),

@@ -517,7 +517,12 @@ mod tests {
 
         /// Answers an offer of so many cores of an agent. Returns what was placed: tags, with executors.
         fn offer(&self, agent: &str, cores: f64) -> Vec<(u64, String)> {
-            let resources = [Resource::scalar("cpus", cores), Resource::scalar("mem", 256.0)];
+            self.offer_with(agent, cores, 256.0)
+        }
+
+        /// The same with this memory.
+        fn offer_with(&self, agent: &str, cores: f64, memory: f64) -> Vec<(u64, String)> {
+            let resources = [Resource::scalar("cpus", cores), Resource::scalar("mem", memory)];
             let offers = [Offer::new("O", agent, "host", &resources, &[])];
             let (mut handler, mut decisions) = (self.kernel.handler(), Decisions::new());
             let mut picks = Picks::new();
@@ -887,6 +892,63 @@ mod tests {
             [(0, why)]
         );
         assert_eq!(queued.offer("S3", 3.0).len(), 1);
+    }
+
+    /// Goal: an agent that makes no more offers, and isn't told as lost, as one that is drained, counts no longer once
+    /// others have made offers for 10 min, and again with its next offer; it counts as long as a task runs there, its
+    /// last offer may be refused, no offers come, or its offers are declined for what they are. Method: a task fits
+    /// on such an agent alone, beside another one that goes on, in each of these cases.
+    #[test]
+    fn a_silent_agent_is_forgotten() {
+        let begun = |refused: u64| {
+            let queued = Queued::new(false, false);
+            let mut refuse = queued.kernel.config().refuse_durations();
+            refuse.other = Duration::from_secs(refused);
+            let config = queued.kernel.config().to_builder().refuse_durations(refuse);
+            queued.kernel.reconfigure(config.build().unwrap());
+            assert!(queued.push(0, 0, 1500));
+            let (_, executor) = queued.offer("S2", 2.0).remove(0);
+            assert!(queued.push(1, 0, 1500));
+            (queued, executor)
+        };
+        let told_after = |queued: &Queued, minutes: u64, also: &dyn Fn()| {
+            for _ in 0..minutes * 6 {
+                queued.sleep(10);
+                assert_eq!(queued.offer("S1", 1.0), []);
+                also();
+            }
+            !queued.queue.unstartable().is_empty()
+        };
+        let nothing = || {};
+        let ended = |executor: &str, queued: &Queued| {
+            queued.update(executor, Change::Ended(Fate::Finished));
+        };
+        let (queued, executor) = begun(120);
+        assert!(!told_after(&queued, 60, &nothing), "its task runs");
+        ended(&executor, &queued);
+        assert!(told_after(&queued, 2, &nothing), "it was silent for long enough");
+        assert!(queued.queue.unstartable()[0].1.contains("1 core and 256 MiB, and lacks 0.5"));
+        assert_eq!(queued.offer("S2", 2.0).len(), 1, "it is back");
+        assert_eq!(queued.queue.unstartable(), []);
+
+        let (queued, executor) = begun(120);
+        ended(&executor, &queued);
+        assert!(!told_after(&queued, 11, &nothing));
+        queued.sleep(24 * 3600);
+        assert!(!told_after(&queued, 0, &nothing), "others were silent as well");
+        assert!(told_after(&queued, 3, &nothing));
+
+        let (queued, executor) = begun(3600);
+        ended(&executor, &queued);
+        assert!(!told_after(&queued, 69, &nothing), "its offer may be refused");
+        assert!(told_after(&queued, 3, &nothing));
+
+        let (queued, executor) = begun(120);
+        ended(&executor, &queued);
+        // It lacks memory for anything.
+        let too_small = || assert_eq!(queued.offer_with("S2", 2.0, 1.0), []);
+        assert!(!told_after(&queued, 60, &too_small), "it is there");
+        assert!(told_after(&queued, 14, &nothing));
     }
 
     /// Goal: without a subscription no agents are seen, and what a task gives back counts before the agent's next

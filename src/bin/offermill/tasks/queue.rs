@@ -940,7 +940,7 @@ mod tests {
         let queue = queue_of(folder.path(), None, &lines);
         assert_eq!(pick_on(&queue, "S1", 1.0, at(0)), [] as [u64; 0]);
         assert_eq!((changes(&queue, 29), queue.too_large(9)), (vec![], vec![]));
-        let why = "it fits on no agent that has offered so far: it takes 1.5 cores and 1 MiB; the nearest agent, \
+        let why = "it fits on no agent that makes offers: it takes 1.5 cores and 1 MiB; the nearest agent, \
                    agent-1, has 1 core and 100 MiB, and lacks 0.5 cores";
         let told = format!("{why}; 1 more task of its size waits as well");
         assert_eq!(changes(&queue, 30), [("a".to_owned(), TaskChange::Waiting, told.clone())]);
@@ -981,8 +981,9 @@ mod tests {
     }
 
     /// Goal: sizes that fit nowhere are told once each, in the order of the file, so many a check that none takes long;
-    /// with a time-out they fail so, and what is about to fail isn't told as waiting. A host that fits nowhere is told as
-    /// such. Method: more sizes than a check tells, with and without a time-out; a task beside a host larger than all.
+    /// with a time-out they fail so, and what is about to fail isn't told as waiting. A host that fits nowhere is told
+    /// as such. Method: more sizes than a check tells, with and without a time-out; a task beside a host larger than
+    /// all.
     #[test]
     fn many_sizes_that_fit_nowhere_are_told_in_turn() {
         let at = |seconds| Timestamp::ORIGIN.plus(Duration::from_secs(seconds));
@@ -1021,7 +1022,7 @@ mod tests {
         let queue = queue_of(folder.path(), Some(hosts), &["true"]);
         assert_eq!(pick_on(&queue, "S1", 8.0, at(0)), [] as [u64; 0]);
         let [told] = &queue.follow_too_large(at(30))[..] else { panic!("it isn't told") };
-        let expected = "its host fits on no agent that has offered so far: it takes 9 cores and 1 MiB; the nearest \
+        let expected = "its host fits on no agent that makes offers: it takes 9 cores and 1 MiB; the nearest \
                         agent, agent-1, has 8 cores and 100 MiB, and lacks 1 core";
         assert_eq!(told.why, expected);
     }

@@ -90,8 +90,8 @@ impl TooLargeSizes {
         overdue.into_iter().map(|(size, _)| size).collect()
     }
 
-    /// Those that weren't told, with their first tasks, in the order of these: as many as a check may tell, and none that
-    /// has waited for the time-out. They count as told from now on.
+    /// Those that weren't told, with their first tasks, in the order of these: as many as a check may tell, and none
+    /// that has waited for the time-out. They count as told from now on.
     pub(super) fn take_untold(&mut self, timeout: Option<Duration>) -> Vec<(ResourceSums, u32)> {
         let mut untold = self.in_order();
         let is_overdue = |it: &TooLargeSize| timeout.is_some_and(|timeout| it.waited >= timeout);
@@ -116,7 +116,7 @@ impl TooLargeSizes {
 pub(super) fn sentence(why: &FitsNowhere) -> String {
     let FitsNowhere { what, size, nearest, has, lacks, .. } = why;
     format!(
-        "{what} fits on no agent that has offered so far: it takes {size}; the nearest agent, {nearest}, has {has}, \
+        "{what} fits on no agent that makes offers: it takes {size}; the nearest agent, {nearest}, has {has}, \
          and lacks {lacks}"
     )
 }

@@ -1,6 +1,7 @@
 //! [`Rooms`]: a proposal, from [`Handler::propose`] to [`Rooms::commit`].
 
 use std::fmt;
+use std::time::Duration;
 
 use super::commit::PickedBatch;
 use super::picks::Picks;
@@ -146,6 +147,21 @@ impl Rooms<'_> {
             };
             Some((offer, has))
         })
+    }
+
+    /// All offers of the batch.
+    pub(crate) const fn offers(&self) -> &[Offer<'_>] {
+        self.offers
+    }
+
+    /// The longest time for which an answer may refuse an agent's resources.
+    pub(crate) fn longest_refusal(&self) -> Duration {
+        self.core().policy.load().config.refuse.longest()
+    }
+
+    /// Whether a cap has all offers declined, or the kernel is closed: the declines say little of the agents.
+    pub(crate) const fn are_closed(&self) -> bool {
+        self.handler.scratch.tasks.at_cap || self.handler.scratch.tasks.alike
     }
 
     pub(super) fn core(&self) -> &Core {
