@@ -40,7 +40,8 @@ const FORGET_INTERVAL: Duration = Duration::from_secs(60);
 /// | now and then | [`too_large`](AgentSurvey::too_large), of what waits, and [`fits_nowhere`](AgentSurvey::fits_nowhere) of what is to be told |
 ///
 /// If tasks run in [hosts](HostLedger), an agent has for a task what is left beside its host. If no agent has room for
-/// a host, that is what fits on no agent.
+/// a host, that is what fits on no agent; and if agents take one executor each, as while the kernel
+/// [waits for hosts](crate::Kernel::set_locality), it is a task with its host, which are two.
 ///
 /// It keeps an agent until that is lost and what was taken of it is freed. Not each agent that is gone is told as lost:
 /// one that is drained or deactivated, or is lost while there is no subscription, makes no more offers. So an agent is
@@ -74,12 +75,29 @@ struct SeenAgent {
     left: ResourceSums,
     /// The most that it has offered, beside its host.
     most: ResourceSums,
-    /// The most that it has offered without room for a host, if it has never offered more.
-    hostless: Option<ResourceSums>,
+    /// Why it has had no room for a host and a task, if it has never had.
+    hostless: Option<Hostless>,
     /// From which time of `AgentSurvey::heard` on it may make another offer.
     awaited_from: Duration,
     /// It was reported lost, and has offered nothing since. Tasks there may run, and it may come back with them.
     is_lost: bool,
+}
+
+/// An agent without a host, and what is the most that it has offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hostless {
+    /// That is too little for a host.
+    TooSmall(ResourceSums),
+    /// It takes one executor only.
+    OnePlace(ResourceSums),
+}
+
+impl Hostless {
+    fn most(self) -> ResourceSums {
+        match self {
+            Hostless::TooSmall(most) | Hostless::OnePlace(most) => most,
+        }
+    }
 }
 
 impl SeenAgent {
@@ -106,7 +124,10 @@ impl AgentSurvey {
         let refusal = rooms.longest_refusal();
         let host_takes = hosts.map_or(ResourceSums::NONE, |hosts| hosts.host_task().sums());
         self.host_takes = host_takes;
-        let fits_host = |has: ResourceSums| host_takes.times_in(has) > 0;
+        let hostless = |has: ResourceSums| match host_takes.times_in(has) > 0 {
+            true => Hostless::OnePlace(has),
+            false => Hostless::TooSmall(has),
+        };
         for room in rooms.list().iter().filter(|room| room.tasks() > 0) {
             let Some(offer) = rooms.offer(room).filter(|offer| !offer.is_late()) else { continue };
             let (id, name) = (offer.agent_id, offer.hostname);
@@ -116,17 +137,19 @@ impl AgentSurvey {
             };
             if left.tasks() > 0 {
                 self.agent_offered(id, name, left.left(), now);
-            } else if stage == TaskHostStage::None && !fits_host(room.left()) {
-                self.offered_without_host(id, name, room.left(), now);
+            } else if stage == TaskHostStage::None {
+                self.offered_without_host(id, name, hostless(room.left()), now);
             }
         }
-        for (offer, has) in rooms.too_small() {
+        for (offer, has, takes_one) in rooms.unused() {
             let (id, name) = (offer.agent_id, offer.hostname);
             let needs_host = hosts.is_some_and(|hosts| hosts.stage(id) == TaskHostStage::None);
-            match needs_host {
-                true if !fits_host(has) => self.offered_without_host(id, name, has, now),
-                true => self.agent_offered(id, name, has.saturating_sub(host_takes), now),
-                false => self.agent_offered(id, name, has, now),
+            match (needs_host, hostless(has)) {
+                (false, _) => self.agent_offered(id, name, has, now),
+                (true, Hostless::OnePlace(_)) if !takes_one => {
+                    self.agent_offered(id, name, has.saturating_sub(host_takes), now);
+                }
+                (true, why) => self.offered_without_host(id, name, why, now),
             }
         }
         // Also those that are declined for another reason, as excluded ones.
@@ -172,22 +195,33 @@ impl AgentSurvey {
         }
     }
 
-    /// An agent without a host offers this, which has no room for one.
+    /// An agent without a host makes an offer that has no room for one and a task.
     fn offered_without_host(
         &mut self,
         agent_id: &str,
         host: &str,
-        has: ResourceSums,
+        offered: Hostless,
         now: Timestamp,
     ) {
+        let host_takes = self.host_takes;
         let is_new = !self.agents.contains_key(agent_id);
         let agent = self.agent(agent_id, host);
         (agent.left, agent.is_lost) = (ResourceSums::NONE, false);
         if !is_new && agent.hostless.is_none() {
             return;
         }
-        let most = agent.hostless.unwrap_or_default().max_of_each(has);
-        if agent.hostless.replace(most) != Some(most) {
+        let most =
+            agent.hostless.map_or(offered.most(), |it| it.most().max_of_each(offered.most()));
+        let hostless = match offered {
+            // It never offers all that it has.
+            Hostless::TooSmall(_) if host_takes.times_in(most) > 0 => {
+                (agent.hostless, agent.most) = (None, most.saturating_sub(host_takes));
+                return self.changed(now);
+            }
+            Hostless::TooSmall(_) => Hostless::TooSmall(most),
+            Hostless::OnePlace(_) => Hostless::OnePlace(most),
+        };
+        if agent.hostless.replace(hostless) != Some(hostless) {
             self.changed(now);
         }
     }
@@ -251,8 +285,9 @@ impl AgentSurvey {
     }
 
     /// Why a task that takes this fits on no agent, with the one that lacks the least; or, if no agent has room for a
-    /// host, why that doesn't. `None` if it may fit on one, as long as [not all](AgentSurvey::is_complete) were seen,
-    /// and if none was. O(agents); for many sizes see [`too_large`](AgentSurvey::too_large).
+    /// host, or for two executors, why that doesn't. `None` if it may fit on one, as long as [not
+    /// all](AgentSurvey::is_complete) were seen, and if none was. O(agents); for many sizes see
+    /// [`too_large`](AgentSurvey::too_large).
     #[must_use]
     pub fn fits_nowhere(&self, size: ResourceSums, now: Timestamp) -> Option<FitsNowhere> {
         if !self.is_complete(now) {
@@ -268,9 +303,16 @@ impl AgentSurvey {
             return None;
         }
         let hostless =
-            self.agents.values().filter_map(|agent| Some((&*agent.host, agent.hostless?)));
+            || self.agents.values().filter_map(|agent| Some((&*agent.host, agent.hostless?)));
+        let one_place = hostless().filter_map(|(name, why)| match why {
+            Hostless::OnePlace(has) => Some((name, has)),
+            Hostless::TooSmall(_) => None,
+        });
+        let both = size.saturating_add(self.host_takes);
+        let too_small = hostless().map(|(name, why)| (name, why.most()));
         FitsNowhere::nearest(TooLarge::Task, size, self.amounts())
-            .or_else(|| FitsNowhere::nearest(TooLarge::Host, self.host_takes, hostless))
+            .or_else(|| FitsNowhere::nearest(TooLarge::TaskWithHost, both, one_place))
+            .or_else(|| FitsNowhere::nearest(TooLarge::Host, self.host_takes, too_small))
     }
 
     /// The sizes of these of which tasks fit on no agent, in any order: those for which

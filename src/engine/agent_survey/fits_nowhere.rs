@@ -8,7 +8,8 @@ use crate::kernel::ResourceSums;
 /// and the agent that is nearest to having it.
 ///
 /// `Display` says it as a sentence, such as `it fits on no agent: it takes 8 cores and 512 MiB; the nearest agent,
-/// host-1, has 4 cores and 8192 MiB, and lacks 4 cores`, or `its host fits on no agent: …`.
+/// host-1, has 4 cores and 8192 MiB, and lacks 4 cores`, `its host fits on no agent: …`, or `it and its host are two
+/// executors, and agents take one each, …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FitsNowhere {
@@ -33,6 +34,8 @@ pub enum TooLarge {
     Task,
     /// The host that it would run in: no agent has room for one.
     Host,
+    /// The task with its host: these are two executors, and agents take one each. They may have what both take.
+    TaskWithHost,
 }
 
 impl FitsNowhere {
@@ -60,11 +63,12 @@ impl FitsNowhere {
 }
 
 impl fmt::Display for TooLarge {
-    /// Prints what it is to the task: `it` or `its host`.
+    /// Prints what it is to the task: `it`, `its host` or `it with its host`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             TooLarge::Task => "it",
             TooLarge::Host => "its host",
+            TooLarge::TaskWithHost => "it with its host",
         })
     }
 }
@@ -72,6 +76,10 @@ impl fmt::Display for TooLarge {
 impl fmt::Display for FitsNowhere {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let FitsNowhere { what, size, nearest, has, lacks } = self;
+        if *what == TooLarge::TaskWithHost {
+            let why = "it and its host are two executors, and agents take one each";
+            return write!(f, "{why}, as the nearest, {nearest}, does");
+        }
         write!(f, "{what} fits on no agent: it takes {size}; ")?;
         write!(f, "the nearest agent, {nearest}, has {has}, and lacks {lacks}")
     }

@@ -173,6 +173,11 @@ impl TaskQueue {
         state.failure.clone().or_else(|| state.results.as_ref()?.sync_error())
     }
 
+    /// Whether tasks run in hosts.
+    pub(crate) const fn has_hosts(&self) -> bool {
+        self.terms.hosts.is_some()
+    }
+
     /// Whether any task is ready to start.
     pub(crate) fn has_ready(&self) -> bool {
         !self.lock().ready.is_empty()

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use offermill::engine::FitsNowhere;
+use offermill::engine::{FitsNowhere, TooLarge};
 use offermill::{ResourceSums, Timestamp};
 
 use crate::tasks::ready::ReadyTasks;
@@ -115,6 +115,10 @@ impl TooLargeSizes {
 /// Why a task fits on no agent, as it is told. Others may come, or offer more once tasks of others have ended.
 pub(super) fn sentence(why: &FitsNowhere) -> String {
     let FitsNowhere { what, size, nearest, has, lacks, .. } = why;
+    if *what == TooLarge::TaskWithHost {
+        let why = "it and its host are two executors, and agents that make offers take one each";
+        return format!("{why}, as the nearest, {nearest}, does");
+    }
     format!(
         "{what} fits on no agent that makes offers: it takes {size}; the nearest agent, {nearest}, has {has}, \
          and lacks {lacks}"
