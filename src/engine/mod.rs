@@ -83,7 +83,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use agent_pauses::{AgentPauses, EndedHost, REJECTIONS_MAX, UnstartedEnd};
-pub use agent_survey::AgentSurvey;
+pub use agent_survey::{AgentSurvey, FitsNowhere, TooLarge};
 pub use clock::Clock;
 pub use host_ledger::{HostLedger, HostTerms};
 pub use notice::{Notice, Observer, PlacedExecutor, Unobserved};

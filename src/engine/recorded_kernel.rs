@@ -107,7 +107,7 @@ impl RecordedKernel {
         let rooms = handler.propose(offers, now);
         if !rooms.list().is_empty() {
             chooser.choose(&rooms, now, picks);
-        } else if rooms.too_small().next().is_some() {
+        } else if !offers.is_empty() && !rooms.are_closed() {
             chooser.without_rooms(&rooms, now);
         }
         rooms.commit(picks, now, decisions);
@@ -314,5 +314,63 @@ impl RecordedKernel {
     /// Ends the journal and waits until it is written. Returns why it was given up, unless that was returned before.
     pub(super) fn finish(&self, now: Timestamp) -> Option<String> {
         self.recording.as_ref()?.finish(&self.kernel, now)
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(any(loom, shuttle)))]
+mod tests {
+    use super::*;
+    use crate::engine::sync::{Mutex, lock};
+    use crate::ids::IdScheme;
+    use crate::kernel::{Rooms, Unplaced};
+    use crate::offer::Resource;
+
+    /// Counts the batches without rooms.
+    #[derive(Default)]
+    struct RoomlessBatches(Mutex<usize>);
+
+    impl TaskChooser for RoomlessBatches {
+        fn choose(&self, _: &Rooms<'_>, _: Timestamp, _: &mut Picks) {}
+
+        fn without_rooms(&self, rooms: &Rooms<'_>, _: Timestamp) {
+            assert!(!rooms.declines().is_empty());
+            *lock(&self.0) += 1;
+        }
+
+        fn unplaced(&self, _: &[Unplaced]) {}
+    }
+
+    /// Goal: a chooser sees a batch without rooms if the offers are declined for what they or their agents are, and not
+    /// if a cap has them declined, also with a constraint that is looked at first. Method: an offer that is too small,
+    /// one whose agent doesn't meet a constraint, one with room, and none, with and without a limit that is reached.
+    #[test]
+    fn batches_without_rooms_are_seen_unless_a_cap_is_reached() {
+        let offered = |cores: f64, constraint: &str, limit: Option<u32>| {
+            let config = Config::builder().constraint(constraint.parse().unwrap());
+            let config = config.executor_limit(limit).build().unwrap();
+            let kernel = RecordedKernel::from(Kernel::new(config, IdScheme::plain()));
+            let resources = [Resource::scalar("cpus", cores), Resource::scalar("mem", 4096.0)];
+            let offers = [Offer::new("O", "S1", "h", &resources, &[])];
+            let offers = if cores > 0.0 { &offers[..] } else { &[] };
+            let (mut handler, mut decisions) = (kernel.kernel().handler(), Decisions::new());
+            let (chooser, mut picks) = (RoomlessBatches::default(), Picks::new());
+            let choice = (&chooser as &dyn TaskChooser, &mut picks);
+            let now = Timestamp::ORIGIN;
+            kernel.answer_with_tasks(&mut handler, choice, offers, now, &mut decisions);
+            assert_eq!(decisions.declines().len(), offers.len());
+            *lock(&chooser.0)
+        };
+        for (cores, constraint, limit, seen) in [
+            (0.1, "", None, 1),
+            (4.0, "zone:east", None, 1),
+            (4.0, "", None, 0),
+            (0.0, "", None, 0),
+            (0.1, "", Some(0), 0),
+            (0.1, "hostname:h", Some(0), 0),
+            (4.0, "zone:east", Some(0), 0),
+        ] {
+            assert_eq!(offered(cores, constraint, limit), seen, "{cores} {constraint} {limit:?}");
+        }
     }
 }

@@ -29,9 +29,10 @@ pub trait TaskChooser: Send + Sync {
     /// If it panics, the batch is declined, and what was picked comes back by [`unplaced`](TaskChooser::unplaced).
     fn choose(&self, rooms: &Rooms<'_>, now: Timestamp, picks: &mut Picks);
 
-    /// Sees a batch without rooms, of which some offers are too small for the smallest task, as their
-    /// [declines](Rooms::declines) say. For choosers that want to know what agents there are, as an
-    /// [`AgentSurvey`](super::AgentSurvey) does. The default does nothing.
+    /// Sees a batch without rooms, whose offers are declined for what they or their agents are, such as too small for
+    /// the smallest task, as their [declines](Rooms::declines) say. For choosers that want to know what agents there
+    /// are, as an [`AgentSurvey`](super::AgentSurvey) does. Not called while a cap has all offers declined. The default
+    /// does nothing.
     fn without_rooms(&self, rooms: &Rooms<'_>, now: Timestamp) {
         let _unused = (rooms, now);
     }

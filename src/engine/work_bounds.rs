@@ -1,7 +1,8 @@
 //! Whether a task of a [`WorkQueue`] may ever start: within the caps and its queue's maximum, and on some agent.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use super::host_ledger::HostLedger;
 use super::work_queue::{WorkQueue, WorkState};
 use crate::config::{Config, QueueId, Queues};
 use crate::kernel::choosers::BatchCaps;
@@ -30,28 +31,46 @@ impl WorkQueue {
     /// The tasks that wait and [never start](WorkQueue::never_starts), in their order, each with the reason. Those that
     /// are not to wait for other settings or larger agents are to be [removed](WorkQueue::remove).
     ///
-    /// O(n log n) in the tasks that wait, and O(agents) for each size among them; handler threads that choose wait
-    /// meanwhile. Once a second is often enough.
+    /// O(n log n) in the tasks that wait and the agents, while handler threads that choose wait; after that O(agents)
+    /// for each size that fits on no agent. Once a second is often enough.
     #[must_use]
     pub fn unstartable(&self) -> Vec<(Task, String)> {
         let mut state = self.state();
         let now = state.now;
         let Some((config, _)) = state.follow_settings(now) else { return Vec::new() };
-        let mut known: HashMap<(ResourceSums, u8), Option<String>> = HashMap::new();
+        let host = state.host_task();
+        let waiting = state.waiting.all();
+        let mut beyond: HashMap<(ResourceSums, QueueId), Option<String>> = HashMap::new();
+        for task in &waiting {
+            let why = || never_starts(task, host, &config);
+            beyond.entry((task.sums(), task.queue)).or_insert_with(why);
+        }
+        let within = beyond.iter().filter(|(_, why)| why.is_none());
+        let sizes: HashSet<ResourceSums> = within.map(|((size, _), _)| *size).collect();
+        let too_large = state.survey.too_large(sizes, now);
+        let survey = (!too_large.is_empty()).then(|| state.survey.clone());
+        drop(state);
+        let nearest = |size| Some((size, survey.as_ref()?.nearest(size)?.to_string()));
+        let too_large: HashMap<ResourceSums, String> =
+            too_large.into_iter().filter_map(nearest).collect();
         let why = |task: Task| {
-            let alike = (task.sums(), task.queue.number());
-            let why = known.entry(alike).or_insert_with(|| state.why_never(&task, &config));
-            Some((task, why.clone()?))
+            let why = beyond.get(&(task.sums(), task.queue))?.as_ref();
+            Some((task, why.or_else(|| too_large.get(&task.sums()))?.clone()))
         };
-        state.waiting.all().into_iter().filter_map(why).collect()
+        waiting.into_iter().filter_map(why).collect()
     }
 }
 
 impl WorkState {
     fn why_never(&self, task: &Task, config: &Config) -> Option<String> {
-        let host = self.hosts.as_ref().map(|hosts| hosts.host_task());
-        let beyond = never_starts(task, host, config);
-        beyond.or_else(|| self.survey.fits_nowhere(task.sums(), self.now))
+        let beyond = never_starts(task, self.host_task(), config);
+        let nowhere = || self.survey.fits_nowhere(task.sums(), self.now);
+        beyond.or_else(|| nowhere().map(|why| why.to_string()))
+    }
+
+    /// What each host takes, in its queue, if tasks run in hosts.
+    fn host_task(&self) -> Option<Task> {
+        self.hosts.as_ref().map(HostLedger::host_task)
     }
 
     /// Has the survey of agents begin again if the kernel's settings have changed, and stop if the caps leave nothing.

@@ -22,7 +22,8 @@ impl WorkQueue {
     /// [`ConfigBuilder::smallest_task`](crate::ConfigBuilder::smallest_task).
     ///
     /// # Errors
-    /// As [`Engine::start`], if hosts are to take no cores, and if it was started before. After a start that has failed
+    /// As [`Engine::start`], if hosts are to take no cores, if there are to be hosts though the manager
+    /// [binds late](ClusterManager::binds_late), and if it was started before. After a start that has failed
     /// it may be started again, with another kernel.
     pub fn start(
         self: &Arc<WorkQueue>,
@@ -38,6 +39,10 @@ impl WorkQueue {
         let host = state.hosts.as_ref().map(HostLedger::host_task);
         if let Some(host) = host.filter(|host| host.cores == MilliCpus::ZERO) {
             return Err(Error::setting("cores of a host", host.cores, "more than 0"));
+        }
+        if host.is_some() && manager.binds_late() {
+            let allowed = "none with a cluster that chooses agents itself: a task and its host are two executors";
+            return Err(Error::setting("hosts of tasks", "given", allowed));
         }
         let start = state.begin_start(&kernel);
         drop(state);

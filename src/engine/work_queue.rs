@@ -89,8 +89,8 @@ use crate::time::Timestamp;
 /// ```
 ///
 /// # Hosts
-/// With [`HostTerms`] tasks run in [hosts](HostLedger), whose tags begin at [`WorkQueue::HOST_TAGS`]. On Kubernetes
-/// there are none.
+/// With [`HostTerms`] tasks run in [hosts](HostLedger), whose tags begin at [`WorkQueue::HOST_TAGS`]. A cluster that
+/// chooses agents itself, as Kubernetes does, has none: the [start](WorkQueue::start) fails.
 ///
 /// # Demand
 /// As that of each [`TaskChooser`]. While nothing waits for long, an executor limit of 0
@@ -517,8 +517,18 @@ mod tests {
 
         /// Answers an offer of so many cores of an agent. Returns what was placed: tags, with executors.
         fn offer(&self, agent: &str, cores: f64) -> Vec<(u64, String)> {
-            let resources = [Resource::scalar("cpus", cores), Resource::scalar("mem", 256.0)];
-            let offers = [Offer::new("O", agent, "host", &resources, &[])];
+            self.offer_with(agent, cores, 256.0)
+        }
+
+        /// The same with this memory.
+        fn offer_with(&self, agent: &str, cores: f64, memory: f64) -> Vec<(u64, String)> {
+            self.offer_of(agent, "host", cores, memory)
+        }
+
+        /// The same of an agent with this host name.
+        fn offer_of(&self, agent: &str, host: &str, cores: f64, memory: f64) -> Vec<(u64, String)> {
+            let resources = [Resource::scalar("cpus", cores), Resource::scalar("mem", memory)];
+            let offers = [Offer::new("O", agent, host, &resources, &[])];
             let (mut handler, mut decisions) = (self.kernel.handler(), Decisions::new());
             let mut picks = Picks::new();
             let now = self.now.get();
@@ -887,6 +897,127 @@ mod tests {
             [(0, why)]
         );
         assert_eq!(queued.offer("S3", 3.0).len(), 1);
+    }
+
+    /// Goal: an agent that takes one executor, as while the kernel waits for hosts, is told as such if tasks run in
+    /// hosts, and is no obstacle otherwise; then an agent that is left out meanwhile isn't taken for gone. Method: a
+    /// wait for one of two hosts, and tasks of which one fits on the other host's agent alone; the end of the wait.
+    #[test]
+    fn agents_of_one_executor_have_no_room_for_hosts() {
+        for hosts in [true, false] {
+            let queued = Queued::new(hosts, false);
+            let hour = Duration::from_secs(3600);
+            let config = queued.kernel.config().to_builder().locality_wait(Some(hour));
+            queued.kernel.reconfigure(config.build().unwrap());
+            queued.kernel.set_locality(["host"]);
+            assert!(queued.push(0, 0, 1500) && queued.push(1, 0, 3000) && queued.push(2, 0, 6000));
+            let mut first = queued.offer("S1", 2.0);
+            for seconds in [0, 30] {
+                queued.sleep(seconds);
+                assert_eq!(queued.offer_of("S1", "host", 1.0, 256.0), []);
+                assert_eq!(queued.offer_of("S2", "other", 4.0, 256.0), []);
+            }
+            let told = queued.queue.unstartable();
+            let told: Vec<(u64, &str)> =
+                told.iter().map(|(task, why)| (task.tag, &**why)).collect();
+            if hosts {
+                assert_eq!(first, []);
+                let why = |nearest| {
+                    let why = "it and its host are two executors, and agents take one each";
+                    format!("{why}, as the nearest, {nearest}, does")
+                };
+                let [enough, both] = [why("host"), why("other")];
+                assert_eq!(told, [(0, &*enough), (1, &*both), (2, &*both)]);
+            } else {
+                assert_eq!(first.remove(0).0, 0);
+                let why = "it fits on no agent: it takes 6 cores and 8 MiB; the nearest agent, other, has 4 cores and \
+                           256 MiB, and lacks 2 cores";
+                assert_eq!(told, [(2, why)]);
+            }
+            queued.sleep(3600);
+            assert!(!queued.offer_of("S2", "other", 4.0, 256.0).is_empty());
+            for seconds in [0, 30] {
+                queued.sleep(seconds);
+                assert_eq!(queued.offer("S1", 0.1), []);
+            }
+            assert_eq!(queued.queue.unstartable().len(), 1, "it is too large all the same");
+        }
+    }
+
+    /// Goal: an agent that never offers all that it has counts with the most of each kind, for a host as well. Method:
+    /// an agent that offers too few cores for a host, then too little memory.
+    #[test]
+    fn parts_of_an_agent_have_room_for_a_host() {
+        let queued = Queued::with(Some(MilliCpus::from_cores(3)), None, 500);
+        assert!(queued.push(0, 0, 500) && queued.push(1, 0, 1500));
+        for (seconds, cores, memory) in [(0, 2.0, 256.0), (30, 4.0, 16.0), (30, 2.0, 256.0)] {
+            queued.sleep(seconds);
+            assert_eq!(queued.offer_with("S1", cores, memory), []);
+        }
+        let told = queued.queue.unstartable();
+        let why = "it fits on no agent: it takes 1.5 cores and 8 MiB; the nearest agent, host, has 1 core and 224 \
+                   MiB, and lacks 0.5 cores";
+        assert_eq!(
+            told.iter().map(|(task, why)| (task.tag, &**why)).collect::<Vec<_>>(),
+            [(1, why)]
+        );
+    }
+
+    /// Goal: an agent that makes no more offers, and isn't told as lost, as one that is drained, counts no longer once
+    /// others have made offers for 10 min, and again with its next offer; it counts as long as a task runs there, its
+    /// last offer may be refused, no offers come, or its offers are declined for what they are. Method: a task fits
+    /// on such an agent alone, beside another one that goes on, in each of these cases.
+    #[test]
+    fn a_silent_agent_is_forgotten() {
+        let begun = |refused: u64| {
+            let queued = Queued::new(false, false);
+            let mut refuse = queued.kernel.config().refuse_durations();
+            refuse.other = Duration::from_secs(refused);
+            let config = queued.kernel.config().to_builder().refuse_durations(refuse);
+            queued.kernel.reconfigure(config.build().unwrap());
+            assert!(queued.push(0, 0, 1500));
+            let (_, executor) = queued.offer("S2", 2.0).remove(0);
+            assert!(queued.push(1, 0, 1500));
+            (queued, executor)
+        };
+        let told_after = |queued: &Queued, minutes: u64, also: &dyn Fn()| {
+            for _ in 0..minutes * 6 {
+                queued.sleep(10);
+                assert_eq!(queued.offer("S1", 1.0), []);
+                also();
+            }
+            !queued.queue.unstartable().is_empty()
+        };
+        let nothing = || {};
+        let ended = |executor: &str, queued: &Queued| {
+            queued.update(executor, Change::Ended(Fate::Finished));
+        };
+        let (queued, executor) = begun(120);
+        assert!(!told_after(&queued, 60, &nothing), "its task runs");
+        ended(&executor, &queued);
+        assert!(told_after(&queued, 2, &nothing), "it was silent for long enough");
+        assert!(queued.queue.unstartable()[0].1.contains("1 core and 256 MiB, and lacks 0.5"));
+        assert_eq!(queued.offer("S2", 2.0).len(), 1, "it is back");
+        assert_eq!(queued.queue.unstartable(), []);
+
+        let (queued, executor) = begun(120);
+        ended(&executor, &queued);
+        assert!(!told_after(&queued, 11, &nothing));
+        queued.sleep(24 * 3600);
+        assert!(!told_after(&queued, 0, &nothing), "others were silent as well");
+        assert!(told_after(&queued, 3, &nothing));
+
+        let (queued, executor) = begun(3600);
+        ended(&executor, &queued);
+        assert!(!told_after(&queued, 69, &nothing), "its offer may be refused");
+        assert!(told_after(&queued, 3, &nothing));
+
+        let (queued, executor) = begun(120);
+        ended(&executor, &queued);
+        // It lacks memory for anything.
+        let too_small = || assert_eq!(queued.offer_with("S2", 2.0, 1.0), []);
+        assert!(!told_after(&queued, 60, &too_small), "it is there");
+        assert!(told_after(&queued, 14, &nothing));
     }
 
     /// Goal: without a subscription no agents are seen, and what a task gives back counts before the agent's next

@@ -274,3 +274,21 @@ fn wrong_settings_are_refused() {
     let said = String::from_utf8(by_hand.stderr).unwrap();
     assert_eq!(said, "offermill: a host of tasks is started by a cluster, not by hand\n");
 }
+
+/// Goal: hosts of data aren't waited for while tasks run in hosts, since an agent takes one executor meanwhile and none
+/// would start: the command is refused with a sentence, and the tasks run. Method: the command, and tasks after it.
+#[test]
+fn no_hosts_are_waited_for() {
+    let folder = Folder::new();
+    folder.write("tasks", "while ! [ -e \"$FOLDER/gate\" ]; do sleep 0.02; done\ntrue\n");
+    let variable = format!("FOLDER={}", folder.0.display());
+    let more = ["--control", "control", "--env", &variable, "-c", "spark.locality.wait=1h"];
+    let mut run = Run::start(&folder, &flags(&more));
+    run.event_named("registered");
+    let (code, text) = folder.ctl(&["locality", "agent-1=3"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("a task and its host are two (--task-hosts)"), "{text}");
+    folder.write("gate", "");
+    let ended = run.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.errors);
+}

@@ -319,7 +319,7 @@ fn tasks_run_on_a_standalone_cluster() {
     let more = ["--master", &url, "-c", &user, "--placement-timeout", "0s"];
     let ended = finish(&folder, &flags("tasks", &more));
     assert_eq!(ended.code, Some(1), "{}{}", ended.output, ended.errors);
-    let expected = "task big failed: it fits on no agent that has offered so far: it takes 64 cores and 16 MiB; the \
+    let expected = "task big failed: it fits on no agent that makes offers: it takes 64 cores and 16 MiB; the \
                     nearest agent, ";
     assert!(ended.output.contains(expected), "{}", ended.output);
     assert!(
@@ -367,7 +367,8 @@ fn a_task_waits_for_what_another_run_has() {
     let mut run =
         Run::start(&folder, &flags("tasks", &[&on[..], &["--control", "control"]].concat()));
     let line = run.line(|line| line.contains("task wide"));
-    let why = "it fits on no agent that has offered so far: it takes 1 core and 16 MiB; the nearest agent, ";
+    let why =
+        "it fits on no agent that makes offers: it takes 1 core and 16 MiB; the nearest agent, ";
     assert!(line.contains(&format!("task wide waits: {why}")), "{line}");
     assert!(line.ends_with("and lacks 0.5 cores"), "{line}");
     let (code, status) = folder.ctl(&["status"]);

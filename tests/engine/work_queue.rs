@@ -109,3 +109,35 @@ fn hosts_without_cores_are_refused() {
     let why = "cores of a host is \"0\", but must be more than 0";
     assert_eq!(started.unwrap_err().to_string(), why);
 }
+
+/// A cluster that chooses agents itself.
+struct Late;
+
+impl ClusterManager for Late {
+    fn start(&self, _: EventSink) -> Result<(), Error> {
+        panic!("it is started");
+    }
+
+    fn call(&self, _: Call<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn binds_late(&self) -> bool {
+        true
+    }
+
+    fn stop(&self) {}
+}
+
+/// Goal: hosts are refused on a cluster that chooses agents itself, where each offer takes one executor, and tasks with
+/// hosts would wait for ever. Method: a start.
+#[test]
+fn hosts_on_agents_of_the_clusters_choice_are_refused() {
+    let (queue, _ends) = WorkQueue::new(Some(HostTerms::new(vec!["host".to_owned()])));
+    let config = Config::builder().build().unwrap();
+    let kernel = Kernel::new(config, IdScheme::unique("late", 1).unwrap());
+    let options = EngineOptions::default();
+    let started = queue.start(kernel, Arc::new(Late), options, Box::new(Unobserved));
+    let why = started.unwrap_err().to_string();
+    assert!(why.ends_with("a task and its host are two executors"), "{why}");
+}

@@ -95,7 +95,7 @@ pub(crate) struct TooLargeTasks {
 }
 
 impl TooLargeTasks {
-    /// Why they wait, as in `it fits on no agent that has offered so far: …; 2 more tasks of its size wait as well`.
+    /// Why they wait, as in `it fits on no agent that makes offers: …; 2 more tasks of its size wait as well`.
     pub(crate) fn reason(&self) -> String {
         match self.tasks.saturating_sub(1) {
             0 => self.why.clone(),
@@ -106,7 +106,7 @@ impl TooLargeTasks {
         }
     }
 
-    /// As in `task wide: it fits on no agent that has offered so far: …`.
+    /// As in `task wide: it fits on no agent that makes offers: …`.
     pub(crate) fn sentence(&self) -> String {
         format!("task {}: {}", self.id, self.reason())
     }

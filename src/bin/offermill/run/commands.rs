@@ -243,6 +243,13 @@ impl Session {
     }
 
     fn command_locality(&mut self, hosts: &[(String, u32)]) -> Detailed {
+        if self.tasks.as_ref().is_some_and(|tasks| tasks.queue().has_hosts()) {
+            return Err(
+                "while hosts are waited for, an agent takes one executor, and a task and its host \
+                        are two (--task-hosts)"
+                    .to_owned(),
+            );
+        }
         let hosts = self.wanted_hosts(hosts);
         if hosts != self.hosts {
             self.request_executors(self.kernel.executor_limit(), hosts)?;

@@ -153,8 +153,8 @@ impl Session {
             line("waiting", sentence.strip_prefix("waiting ").unwrap_or(&sentence));
         }
         if let (Some(tasks), None) = (&self.tasks, &self.end_reason) {
-            let too_large = tasks.queue().too_large();
-            too_large.iter().take(LISTED_MAX).for_each(|it| line("waiting", &it.sentence()));
+            let too_large = tasks.queue().too_large(LISTED_MAX);
+            too_large.iter().for_each(|it| line("waiting", &it.sentence()));
         }
         let living = || self.run_state.records().filter(|record| !record.state.is_end());
         living().take(LISTED_MAX).for_each(|record| line(&record.name, &self.about(record)));
@@ -237,9 +237,8 @@ impl Session {
             .map(json::exclusion)
             .collect();
         let too_large = self.tasks.iter().filter(|_| self.end_reason.is_none());
-        let too_large = too_large.flat_map(|tasks| tasks.queue().too_large());
-        let too_large: Vec<Value> =
-            too_large.take(LISTED_MAX).map(|it| too_large_object(&it)).collect();
+        let too_large = too_large.flat_map(|tasks| tasks.queue().too_large(LISTED_MAX));
+        let too_large: Vec<Value> = too_large.map(|it| too_large_object(&it)).collect();
         let sufficiency = self.sufficiency();
         let cores = core_number;
         json!({

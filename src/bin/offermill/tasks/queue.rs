@@ -173,6 +173,11 @@ impl TaskQueue {
         state.failure.clone().or_else(|| state.results.as_ref()?.sync_error())
     }
 
+    /// Whether tasks run in hosts.
+    pub(crate) const fn has_hosts(&self) -> bool {
+        self.terms.hosts.is_some()
+    }
+
     /// Whether any task is ready to start.
     pub(crate) fn has_ready(&self) -> bool {
         !self.lock().ready.is_empty()
@@ -939,17 +944,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let queue = queue_of(folder.path(), None, &lines);
         assert_eq!(pick_on(&queue, "S1", 1.0, at(0)), [] as [u64; 0]);
-        assert_eq!((changes(&queue, 29), queue.too_large()), (vec![], vec![]));
-        let why = "it fits on no agent that has offered so far: it takes 1.5 cores and 1 MiB; the nearest agent, \
+        assert_eq!((changes(&queue, 29), queue.too_large(9)), (vec![], vec![]));
+        let why = "it fits on no agent that makes offers: it takes 1.5 cores and 1 MiB; the nearest agent, \
                    agent-1, has 1 core and 100 MiB, and lacks 0.5 cores";
         let told = format!("{why}; 1 more task of its size waits as well");
         assert_eq!(changes(&queue, 30), [("a".to_owned(), TaskChange::Waiting, told.clone())]);
-        assert_eq!(queue.too_large()[0].sentence(), format!("task a: {told}"));
+        assert_eq!(queue.too_large(9)[0].sentence(), format!("task a: {told}"));
         assert_eq!(changes(&queue, 3000), []);
         let counts = queue.counts();
         assert_eq!((counts.failed, counts.skipped, counts.waiting()), (0, 0, 3));
         assert_eq!(pick_on(&queue, "S1", 2.0, at(3000)), [0]);
-        assert_eq!((changes(&queue, 3100), queue.too_large()), (vec![], vec![]));
+        assert_eq!((changes(&queue, 3100), queue.too_large(9)), (vec![], vec![]));
         ended_in(&queue, 0);
         queue.agent_lost("S1", at(3100));
         assert_eq!(pick_on(&queue, "S2", 1.0, at(3100)), [2]);
@@ -972,12 +977,59 @@ mod tests {
         assert_eq!(pick_on(&queue, "S1", 1.0, at(0)), [] as [u64; 0]);
         assert_eq!((changes(&queue, 30).len(), changes(&queue, 36).len()), (1, 0));
         assert_eq!(pick_on(&queue, "S2", 1.0, at(37)), [] as [u64; 0]);
-        assert_eq!((changes(&queue, 50), queue.too_large().len()), (vec![], 1));
+        assert_eq!((changes(&queue, 50), queue.too_large(9).len()), (vec![], 1));
         queue.no_offers_come();
         assert_eq!(changes(&queue, 90), []);
         assert_eq!(pick_on(&queue, "S1", 1.0, at(100)), [] as [u64; 0]);
         assert_eq!((changes(&queue, 130).len(), changes(&queue, 133).len()), (0, 0));
         assert_eq!(changes(&queue, 134).len(), 3);
+    }
+
+    /// Goal: sizes that fit nowhere are told once each, in the order of the file, so many a check that none takes long;
+    /// with a time-out they fail so, and what is about to fail isn't told as waiting. A host that fits nowhere is told
+    /// as such. Method: more sizes than a check tells, with and without a time-out; a task beside a host larger than
+    /// all.
+    #[test]
+    fn many_sizes_that_fit_nowhere_are_told_in_turn() {
+        let at = |seconds| Timestamp::ORIGIN.plus(Duration::from_secs(seconds));
+        let lines: Vec<String> = (0..120)
+            .map(|number| format!(r#"{{"command": "true", "cores": {}}}"#, 300 - number))
+            .collect();
+        let lines: Vec<&str> = lines.iter().map(|line| &**line).collect();
+        for (timeout, change) in
+            [(None, TaskChange::Waiting), (Some(Duration::ZERO), TaskChange::Failed)]
+        {
+            let folder = tempfile::tempdir().unwrap();
+            let mut queue = queue_of(folder.path(), None, &lines);
+            queue.terms.placement_timeout = timeout;
+            queue.terms.most.cores = MilliCpus::from_cores(1000);
+            assert_eq!(pick_on(&queue, "S1", 1.0, at(0)), [] as [u64; 0]);
+            let mut ids = Vec::new();
+            for (second, told) in [(30, 50), (31, 50), (32, 20), (33, 0)] {
+                let events = queue.follow_too_large(at(second));
+                assert_eq!(events.len(), told, "{events:?}");
+                assert!(events.iter().all(|event| event.what == change));
+                let mut told: Vec<u64> =
+                    events.iter().map(|event| event.id.parse().unwrap()).collect();
+                told.sort_unstable();
+                ids.extend(told);
+            }
+            assert!(ids.iter().copied().eq(1..=120), "{ids:?}");
+            let waiting = if timeout.is_none() { 120 } else { 0 };
+            assert_eq!(
+                (queue.too_large(7).len(), queue.too_large(200).len()),
+                (waiting.min(7), waiting)
+            );
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let mut hosts = host_terms();
+        hosts.cores = MilliCpus::from_cores(9);
+        let queue = queue_of(folder.path(), Some(hosts), &["true"]);
+        assert_eq!(pick_on(&queue, "S1", 8.0, at(0)), [] as [u64; 0]);
+        let [told] = &queue.follow_too_large(at(30))[..] else { panic!("it isn't told") };
+        let expected = "its host fits on no agent that makes offers: it takes 9 cores and 1 MiB; the nearest \
+                        agent, agent-1, has 8 cores and 100 MiB, and lacks 1 core";
+        assert_eq!(told.why, expected);
     }
 
     /// Goal: that an agent is lost begins no survey at a cap, where no offers come. Method: a task that fills the cap.

@@ -1,15 +1,18 @@
 //! Tasks that no agent runs: they are told, and fail if they aren't to wait.
 
+use std::collections::HashMap;
+
 use offermill::{ResourceSums, Timestamp};
 
 use crate::model::task::{TaskChange, TaskEvent, TooLargeTasks};
 use crate::tasks::queue::{TaskQueue, TaskQueueState};
 use crate::tasks::results::ResultState;
-use crate::tasks::too_large::TooLargeSize;
+use crate::tasks::too_large::sentence;
 
 impl TaskQueue {
     /// Checks which ready tasks fit on no agent, once all agents had the time to make offers. Fails those that have
-    /// waited for the time-out; tells the first task of each other size once. Returns what is to be told.
+    /// waited for the time-out; tells the first task of each other size once. What is too much for one check is left to
+    /// the next ones. Returns what is to be told.
     pub(crate) fn follow_too_large(&self, now: Timestamp) -> Vec<TaskEvent> {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -21,40 +24,45 @@ impl TaskQueue {
             too_large.pause();
             return Vec::new();
         }
-        let found = ready.sizes().filter_map(|size| Some((size, survey.fits_nowhere(size, now)?)));
-        too_large.update(found.collect(), ready, now);
+        too_large.update(survey.too_large(ready.sizes(), now), ready, now);
         let mut events = Vec::new();
         if let Some(timeout) = self.terms.placement_timeout {
-            let overdue = too_large.take_overdue(timeout);
+            let overdue = too_large.take_overdue(timeout).into_iter();
+            let why = |size| Some((size, sentence(&survey.nearest(size)?)));
+            let overdue: HashMap<ResourceSums, String> = overdue.filter_map(why).collect();
             for (number, why) in ready.refused(|size| overdue.get(&size).cloned()) {
                 events.extend(self.refuse(state, vec![number], &why));
             }
         }
-        for size in state.too_large.take_untold() {
-            if let Some((first, tasks)) = self.too_large_of(state, size) {
+        for (size, first) in state.too_large.take_untold(self.terms.placement_timeout) {
+            if let Some(tasks) = self.too_large_of(state, size, first) {
                 events.push(self.event(state, first, TaskChange::Waiting, &tasks.reason()));
             }
         }
         events
     }
 
-    /// The ready tasks that fit on no agent, by size, in the order of the file.
-    pub(crate) fn too_large(&self) -> Vec<TooLargeTasks> {
+    /// The ready tasks that fit on no agent, by size, in the order of the file: of so many sizes at most.
+    pub(crate) fn too_large(&self, sizes_max: usize) -> Vec<TooLargeTasks> {
         let state = self.lock();
         let sizes = state.too_large.in_order().into_iter();
-        sizes.filter_map(|size| Some(self.too_large_of(&state, size)?.1)).collect()
+        let tasks = sizes.filter_map(|(size, first)| self.too_large_of(&state, size, first));
+        tasks.take(sizes_max).collect()
     }
 
-    /// The first ready task of a size that fits on no agent, and what is told of all of them.
+    /// What is told of all ready tasks of a size that fits on no agent, of which this is the first.
     fn too_large_of(
         &self,
         state: &TaskQueueState,
         size: ResourceSums,
-    ) -> Option<(u32, TooLargeTasks)> {
-        let TooLargeSize { first, why, .. } = state.too_large.get(size)?;
-        let id = self.list.tasks[*first as usize].id.clone();
-        let tasks = state.ready.count_of(size).into();
-        (tasks > 0).then(|| (*first, TooLargeTasks { id, tasks, why: why.clone() }))
+        first: u32,
+    ) -> Option<TooLargeTasks> {
+        let tasks = u64::from(state.ready.count_of(size));
+        if tasks == 0 {
+            return None;
+        }
+        let id = self.list.tasks[first as usize].id.clone();
+        Some(TooLargeTasks { id, tasks, why: sentence(&state.survey.nearest(size)?) })
     }
 
     /// Refuses the ready tasks if hosts fail on all agents before they run, and none has ever run.

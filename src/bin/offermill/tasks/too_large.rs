@@ -1,4 +1,4 @@
-//! The sizes of tasks that fit on no agent that has made an offer: since when, why, and which of them were told.
+//! The sizes of tasks that fit on no agent that has made an offer: since when, and which of them were told.
 //!
 //! On a cluster that others use as well, an agent offers what they leave, which says nothing of what it has: such a
 //! task may fit once they have ended.
@@ -6,14 +6,16 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use offermill::engine::{FitsNowhere, TooLarge};
 use offermill::{ResourceSums, Timestamp};
 
 use crate::tasks::ready::ReadyTasks;
 
 /// The least time between two checks, each of which looks at every size of tasks that wait.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// What a sentence of the survey says, and what it says here.
-const ON_NO_AGENT: [&str; 2] = ["fits on no agent:", "fits on no agent that has offered so far:"];
+/// The most sizes that a check tells, and the most whose tasks it fails: to find the agent that is nearest to a size is
+/// to look at all agents.
+const TOLD_MAX: usize = 50;
 
 /// The sizes of ready tasks that fit on no agent that has made an offer.
 #[derive(Debug, Default)]
@@ -27,10 +29,9 @@ pub(super) struct TooLargeSizes {
 }
 
 #[derive(Debug)]
-pub(super) struct TooLargeSize {
+struct TooLargeSize {
     /// The first task of this size.
-    pub(super) first: u32,
-    pub(super) why: String,
+    first: u32,
     /// How long checks have found it.
     waited: Duration,
 }
@@ -54,54 +55,72 @@ impl TooLargeSizes {
         self.counted_to = None;
     }
 
-    /// Takes what a check has found that knew of all agents: all sizes that fit on none, with the reason.
+    /// Takes what a check has found that knew of all agents: all sizes that fit on none.
     pub(super) fn update(
         &mut self,
-        found: HashMap<ResourceSums, String>,
+        found: impl IntoIterator<Item = ResourceSums>,
         ready: &ReadyTasks,
         now: Timestamp,
     ) {
+        let found: HashSet<ResourceSums> = found.into_iter().collect();
         let since = self.counted_to.replace(now).unwrap_or(now);
-        self.sizes.retain(|size, _| found.contains_key(size));
+        self.sizes.retain(|size, _| found.contains(size));
         self.sizes.values_mut().for_each(|it| it.waited += now.since(since));
-        let firsts = match found.keys().all(|size| self.sizes.contains_key(size)) {
-            true => HashMap::new(),
-            false => ready.first_of_sizes(),
-        };
-        for (size, why) in found {
-            let why = why.replacen(ON_NO_AGENT[0], ON_NO_AGENT[1], 1);
-            if let Some(known) = self.sizes.get_mut(&size) {
-                known.why = why;
-            } else if let Some(first) = firsts.get(&size) {
-                self.sizes
-                    .insert(size, TooLargeSize { first: *first, why, waited: Duration::ZERO });
+        if found.len() == self.sizes.len() {
+            return;
+        }
+        let firsts = ready.first_of_sizes();
+        for size in found {
+            if let Some(first) = firsts.get(&size) {
+                let first = TooLargeSize { first: *first, waited: Duration::ZERO };
+                self.sizes.entry(size).or_insert(first);
             }
         }
     }
 
-    /// Removes the sizes that have waited for the time-out, with the reason.
-    pub(super) fn take_overdue(&mut self, timeout: Duration) -> HashMap<ResourceSums, String> {
-        let overdue = self.sizes.extract_if(|_, it| it.waited >= timeout);
-        let overdue: HashMap<_, _> = overdue.map(|(size, it)| (size, it.why)).collect();
-        self.told.retain(|size| !overdue.contains_key(size));
-        overdue
+    /// Removes the sizes that have waited for the time-out, in the order of their first tasks: as many as a check may
+    /// tell.
+    pub(super) fn take_overdue(&mut self, timeout: Duration) -> Vec<ResourceSums> {
+        let mut overdue = self.in_order();
+        overdue.retain(|(size, _)| self.sizes.get(size).is_some_and(|it| it.waited >= timeout));
+        overdue.truncate(TOLD_MAX);
+        for (size, _) in &overdue {
+            self.started(*size);
+        }
+        overdue.into_iter().map(|(size, _)| size).collect()
     }
 
-    /// Those that weren't told, in the order of their first tasks. They count as told from now on.
-    pub(super) fn take_untold(&mut self) -> Vec<ResourceSums> {
+    /// Those that weren't told, with their first tasks, in the order of these: as many as a check may tell, and none
+    /// that has waited for the time-out. They count as told from now on.
+    pub(super) fn take_untold(&mut self, timeout: Option<Duration>) -> Vec<(ResourceSums, u32)> {
         let mut untold = self.in_order();
-        untold.retain(|size| self.told.insert(*size));
+        let is_overdue = |it: &TooLargeSize| timeout.is_some_and(|timeout| it.waited >= timeout);
+        let is_waiting =
+            |size: &ResourceSums| self.sizes.get(size).is_some_and(|it| !is_overdue(it));
+        untold.retain(|(size, _)| is_waiting(size) && !self.told.contains(size));
+        untold.truncate(TOLD_MAX);
+        self.told.extend(untold.iter().map(|(size, _)| *size));
         untold
     }
 
-    /// All, in the order of their first tasks.
-    pub(super) fn in_order(&self) -> Vec<ResourceSums> {
-        let mut sizes: Vec<(&ResourceSums, &TooLargeSize)> = self.sizes.iter().collect();
-        sizes.sort_unstable_by_key(|(_, it)| it.first);
-        sizes.into_iter().map(|(size, _)| *size).collect()
+    /// All, with their first tasks, in the order of these.
+    pub(super) fn in_order(&self) -> Vec<(ResourceSums, u32)> {
+        let mut sizes: Vec<(ResourceSums, u32)> =
+            self.sizes.iter().map(|(size, it)| (*size, it.first)).collect();
+        sizes.sort_unstable_by_key(|(_, first)| *first);
+        sizes
     }
+}
 
-    pub(super) fn get(&self, size: ResourceSums) -> Option<&TooLargeSize> {
-        self.sizes.get(&size)
+/// Why a task fits on no agent, as it is told. Others may come, or offer more once tasks of others have ended.
+pub(super) fn sentence(why: &FitsNowhere) -> String {
+    let FitsNowhere { what, size, nearest, has, lacks, .. } = why;
+    if *what == TooLarge::TaskWithHost {
+        let why = "it and its host are two executors, and agents that make offers take one each";
+        return format!("{why}, as the nearest, {nearest}, does");
     }
+    format!(
+        "{what} fits on no agent that makes offers: it takes {size}; the nearest agent, {nearest}, has {has}, \
+         and lacks {lacks}"
+    )
 }

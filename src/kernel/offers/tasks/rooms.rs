@@ -1,6 +1,7 @@
 //! [`Rooms`]: a proposal, from [`Handler::propose`] to [`Rooms::commit`].
 
 use std::fmt;
+use std::time::Duration;
 
 use super::commit::PickedBatch;
 use super::picks::Picks;
@@ -127,25 +128,39 @@ impl Rooms<'_> {
         self.offer(self.list().get(room as usize)?)
     }
 
-    /// The offers that are declined because they are too small for the smallest task, and what each has: of the kind
-    /// that it lacks what can be used, of the others all, whatever its role.
-    pub(crate) fn too_small(&self) -> impl Iterator<Item = (&Offer<'_>, ResourceSums)> {
+    /// The offers that are declined because they are too small for the smallest task, or because other hosts are
+    /// wanted; what each has, and whether its agent takes one executor only while hosts are wanted. Of the kind that
+    /// one lacks it has what can be used, of the others all, whatever its role.
+    pub(crate) fn unused(&self) -> impl Iterator<Item = (&Offer<'_>, ResourceSums, bool)> {
         self.declines().iter().filter_map(|decline| {
             let offer = self.offers.get(decline.offer as usize)?;
-            let has = match decline.reason {
-                Reason::Cpus { offered, .. } => {
-                    ResourceSums { cores: offered, ..ResourceSums::of(offer) }
-                }
+            let all = || ResourceSums::of(offer);
+            let (has, takes_one) = match decline.reason {
+                Reason::Cpus { offered, .. } => (ResourceSums { cores: offered, ..all() }, false),
                 Reason::Memory { offered, .. } => {
-                    ResourceSums { memory: offered, ..ResourceSums::of(offer) }
+                    (ResourceSums { memory: offered, ..all() }, false)
                 }
-                Reason::Gpus { offered, .. } => {
-                    ResourceSums { gpus: offered, ..ResourceSums::of(offer) }
-                }
+                Reason::Gpus { offered, .. } => (ResourceSums { gpus: offered, ..all() }, false),
+                Reason::Locality { .. } => (all(), true),
                 _ => return None,
             };
-            Some((offer, has))
+            Some((offer, has, takes_one))
         })
+    }
+
+    /// All offers of the batch.
+    pub(crate) const fn offers(&self) -> &[Offer<'_>] {
+        self.offers
+    }
+
+    /// The longest time for which an answer may refuse an agent's resources.
+    pub(crate) fn longest_refusal(&self) -> Duration {
+        self.core().policy.load().config.refuse.longest()
+    }
+
+    /// Whether a cap has all offers declined, or the kernel is closed: the declines say little of the agents.
+    pub(crate) const fn are_closed(&self) -> bool {
+        self.handler.scratch.tasks.at_cap || self.handler.scratch.tasks.alike
     }
 
     pub(super) fn core(&self) -> &Core {
