@@ -19,7 +19,7 @@
 //! | `state` | the state that the engine's threads share; receives events |
 //! | `offer_queue`, `handler_thread`, `offer_handler`, `handler_calls` | the way of an offer, in this order |
 //! | `task_chooser` | the interface to frameworks that choose tasks themselves |
-//! | `host_ledger`, `host_idleness` | for such frameworks: their hosts, from picks to ends; since when one is idle |
+//! | `host_ledger`, `host_idleness`, `ledger_view` | for such frameworks: their hosts, from picks to ends; since when one is idle; what checks see of it |
 //! | `agent_pauses`, `undecided_ends` | for them, too: agents that start nothing; whether what is gone with its host had begun |
 //! | `work_queue` | a queue of tasks with their commands, which is chooser, launcher and observer |
 //! | `placed_batch` | the executors of a batch, as the handler reports them to the control thread |
@@ -44,7 +44,7 @@ mod encoded;
 mod gate;
 mod handler_calls;
 mod handler_thread;
-pub(crate) mod host_idleness;
+mod host_idleness;
 mod host_ledger;
 mod host_terms;
 mod inbox;
@@ -52,6 +52,8 @@ pub mod journal;
 pub(crate) mod kill_retry;
 mod late_binding;
 pub(crate) mod launches;
+#[cfg(feature = "simulated")]
+pub(crate) mod ledger_view;
 mod misattributed;
 mod notice;
 pub(crate) mod offer_handler;
@@ -203,15 +205,14 @@ impl Default for EngineOptions {
 ///
 /// ```
 /// # use offermill::engine::cluster_manager::{Call, ClusterManager, Event, EventSink};
-/// # use offermill::Error;
 /// # /// A cluster without agents.
 /// # struct MyCluster;
 /// # impl ClusterManager for MyCluster {
-/// #     fn start(&self, events: EventSink) -> Result<(), Error> {
+/// #     fn start(&self, events: EventSink) -> Result<(), offermill::Error> {
 /// #         events.send(Event::Registered { framework_id: "fw".into(), again: false });
 /// #         Ok(())
 /// #     }
-/// #     fn call(&self, _: Call<'_>) -> Result<(), Error> {
+/// #     fn call(&self, _: Call<'_>) -> Result<(), offermill::Error> {
 /// #         Ok(())
 /// #     }
 /// #     fn stop(&self) {}
@@ -235,8 +236,7 @@ impl Default for EngineOptions {
 ///
 /// let kernel = Kernel::new(Config::builder().executor_limit(Some(3)).build()?, IdScheme::unique("etl", 1)?);
 /// let worker = CommandTemplate::new(vec!["worker".into(), "--id={{EXECUTOR_ID}}".into()]);
-/// let options = EngineOptions::default();
-/// let engine = Engine::start(kernel, Arc::new(MyCluster), Arc::new(worker), options, Box::new(Log))?;
+/// let engine = Engine::start(kernel, Arc::new(MyCluster), Arc::new(worker), EngineOptions::default(), Box::new(Log))?;
 ///
 /// engine.set_executor_limit(Some(5))?; // while it runs
 /// assert_eq!(engine.kernel().wanted(), 5);

@@ -23,7 +23,6 @@ mod updates;
 
 use std::time::Duration;
 
-use super::framework::HostView;
 use super::scenario::Scenario;
 use super::settings::FrameworkSettings;
 use super::wire::{AgentRef, SimOffer};
@@ -204,7 +203,8 @@ impl Checker {
         let checked = match call {
             Call::Accept(accept) => {
                 let current = self.open_offers.answered_under(accept.epoch, stale);
-                current.and_then(|()| self.answers[handler].accepted(accept))
+                let answered = current.and_then(|()| self.answers[handler].accepted(accept));
+                answered.and_then(|()| self.launched(accept))
             }
             Call::Decline { epoch, offers, .. } => {
                 let Checker { open_offers, answers, .. } = self;
@@ -335,19 +335,6 @@ impl Checker {
         }
     }
 
-    /// The framework ends these hosts because they have no tasks.
-    pub(super) fn ends_idle_hosts(&mut self, executors: &[String]) {
-        if self.is_enabled {
-            let checked = self.hosts.end_idle(executors);
-            self.record(checked);
-        }
-    }
-
-    /// A task whose host is gone, or a task or host that was given up, that has not ended.
-    pub(super) fn task_without_host(&self) -> Option<&str> {
-        self.hosts.orphan()
-    }
-
     /// A subscription begins.
     pub(super) fn subscribed(&mut self, now: Timestamp) {
         if self.is_enabled {
@@ -449,14 +436,6 @@ impl Checker {
         }
         self.record(checked);
         self.record(in_queues);
-    }
-
-    /// Checks what the framework knows of its hosts.
-    pub(super) fn check_hosts(&mut self, hosts: &[HostView]) {
-        if self.is_enabled {
-            let checked = self.hosts.agrees_with(hosts);
-            self.record(checked);
-        }
     }
 
     /// Checks a picture of the capacity that was returned for `now`.

@@ -36,7 +36,7 @@ use crate::resources::{Gpus, MilliCpus};
 use crate::time::Timestamp;
 use calls::SimulatedCalls;
 use handlers::SimHandler;
-pub(super) use hosts::{HOST_TAGS, HostFate, HostView};
+pub(super) use hosts::{HOST_TAGS, HostFate, IDLE_TIMEOUT};
 pub(super) use tasks::SimulatedTasks;
 
 /// The stream of random numbers that the framework uses.
@@ -225,7 +225,7 @@ impl Framework {
     fn end_hosts(&mut self, now: Timestamp, world: &mut World<'_>) {
         let Some(tasks) = self.tasks.as_ref().filter(|_| !self.is_closed) else { return };
         let (returned, idle) = tasks.take_to_end(now);
-        world.checker.ends_idle_hosts(&idle);
+        world.checker.ends_idle_hosts(&idle, now);
         world.corners.hosts_idle(idle.len());
         let names = returned.iter().chain(&idle);
         let executors: Vec<ExecutorId> =

@@ -1,16 +1,19 @@
 //! The tasks of a simulated framework that places tasks: an endless supply of several sizes, some of them in gangs, or
 //! in hosts, and in queues if there are some.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::hosts::{HOST_CORES, HOST_MEMORY, HostFate, HostView, SimulatedHosts};
+use super::hosts::{HOST_TAGS, HostFate, host_terms};
 use crate::cluster::simulated::queues::SimQueues;
 use crate::cluster::simulated::scenario::Scenario;
 use crate::cluster::simulated::settings::FrameworkSettings;
 use crate::config::QueueId;
-use crate::engine::{Notice, TaskChooser};
-use crate::kernel::{Kernel, Picks, ResourceSums, Room, Rooms, Task, TaskHostStage, Unplaced};
+use crate::engine::{HostLedger, Notice, TaskChooser};
+use crate::kernel::choosers::BatchCaps;
+use crate::kernel::{
+    Kernel, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, TaskHostStage, Unplaced,
+};
 use crate::launch::{Command, LaunchContext, Launcher};
 use crate::resources::{Gpus, Mebibytes, MilliCpus};
 use crate::time::Timestamp;
@@ -31,6 +34,9 @@ const BUSY_MS: u64 = 25_000;
 const PAUSE_MS: u64 = 15_000;
 /// One of this number of tasks is picked though its queue has no room for it.
 const BEYOND_QUEUE_EVERY: u64 = 16;
+/// One of this number of batches in hosts is chosen as if the caps left all, and queues what they had left at the batch
+/// before: the commit has to cut off what hosts and their tasks take beyond that.
+const BEHIND_EVERY: u64 = 2;
 
 /// What kinds of tasks take, in multiples of the configured executor's cores, memory and GPUs; the smallest first.
 const KINDS: [(u64, u64, u32); 6] =
@@ -59,7 +65,15 @@ struct TaskSupply {
     /// Which queues have tasks, and what they have room for in this batch; by number.
     queues_left: Vec<(bool, ResourceSums)>,
     settings: FrameworkSettings,
-    hosts: Option<SimulatedHosts>,
+    hosts: Option<HostLedger>,
+    /// The number of batches in hosts so far.
+    batches: u64,
+    /// What queues had room for at the last of them.
+    queues_before: Option<QueuesLeft>,
+    /// The agents whose hosts the tasks of the last batch were to join.
+    joined: BTreeSet<String>,
+    /// Executors that came back after they had been given up. They are to end.
+    surplus: Vec<String>,
 }
 
 impl SimulatedTasks {
@@ -78,7 +92,11 @@ impl SimulatedTasks {
             queues: SimQueues::of(scenario),
             queues_left: Vec::new(),
             settings,
-            hosts: scenario.has_hosts().then(SimulatedHosts::new),
+            hosts: scenario.has_hosts().then(|| HostLedger::new(host_terms(), HOST_TAGS)),
+            batches: 0,
+            queues_before: None,
+            joined: BTreeSet::new(),
+            surplus: Vec::new(),
         };
         let tasks = SimulatedTasks { kernel, supply: Mutex::new(supply) };
         tasks.tell_demand();
@@ -107,17 +125,22 @@ impl SimulatedTasks {
         std::mem::take(&mut self.supply().picked)
     }
 
+    /// Takes the agents whose hosts the tasks of the last batch were to join, placed or not.
+    pub(super) fn take_joined(&self) -> BTreeSet<String> {
+        std::mem::take(&mut self.supply().joined)
+    }
+
     /// Follows the hosts.
     pub(super) fn noticed(&self, notice: &Notice) -> Option<HostFate> {
         let mut supply = self.supply();
-        let hosts = supply.hosts.as_mut()?;
-        match notice {
-            Notice::Updated { executor, tag: Some(tag), change, .. } => {
-                hosts.updated(executor, *tag, *change)
-            }
-            Notice::GivenUp { executor } => hosts.given_up(executor),
-            _ => None,
+        let TaskSupply { hosts, surplus, .. } = &mut *supply;
+        let hosts = hosts.as_mut()?;
+        let fate = HostFate::of(notice, hosts);
+        hosts.noticed(notice);
+        if let (Some(HostFate::Returned), Notice::Updated { executor, .. }) = (fate, notice) {
+            surplus.push(executor.clone());
         }
+        fate
     }
 
     /// An executor with this tag is asked to end.
@@ -130,25 +153,40 @@ impl SimulatedTasks {
     /// long enough.
     pub(super) fn take_to_end(&self, now: Timestamp) -> (Vec<String>, Vec<String>) {
         let mut supply = self.supply();
-        let Some(hosts) = &mut supply.hosts else { return Default::default() };
-        (hosts.take_returned(), hosts.end_idle(now))
+        let surplus = std::mem::take(&mut supply.surplus);
+        let idle = supply.hosts.iter_mut().flat_map(|hosts| hosts.end_idle(now)).collect();
+        (surplus, idle)
     }
 
-    /// The hosts as the framework sees them; `None` if tasks run without.
-    pub(in super::super) fn hosts(&self) -> Option<Vec<HostView>> {
-        self.supply().hosts.as_ref().map(SimulatedHosts::views)
+    /// Has `check` see the hosts, unless tasks run without.
+    pub(in super::super) fn with_hosts(&self, check: impl FnOnce(&HostLedger)) {
+        if let Some(hosts) = &self.supply().hosts {
+            check(hosts);
+        }
     }
 
     /// What must be placed on this agent with the smallest task: nothing, or a host. `None` if its host takes no tasks
     /// now.
     pub(in super::super) fn beside_a_task(&self, agent_id: &str) -> Option<Option<ResourceSums>> {
         let stage = self.supply().hosts.as_ref().map(|hosts| hosts.stage(agent_id));
-        let host = ResourceSums { cores: HOST_CORES, memory: HOST_MEMORY, ..ResourceSums::NONE };
         match stage {
             None | Some(TaskHostStage::Up) => Some(None),
-            Some(TaskHostStage::None) => Some(Some(host)),
+            Some(TaskHostStage::None) => Some(Some(host_terms().sums())),
             Some(TaskHostStage::Starting | TaskHostStage::Ending) => None,
         }
+    }
+
+    /// What the caps leave.
+    fn caps(&self) -> BatchCaps {
+        let (config, totals) = (self.kernel.config(), self.kernel.totals());
+        let mut caps = BatchCaps::default();
+        if let Some(limit) = config.executor_limit() {
+            caps.executors = limit.saturating_sub(totals.executors).into();
+        }
+        if let Some(cap) = config.core_cap() {
+            caps.left.cores = cap.saturating_sub(totals.cores);
+        }
+        caps
     }
 
     fn supply(&self) -> MutexGuard<'_, TaskSupply> {
@@ -239,44 +277,74 @@ impl TaskSupply {
         self.push(&mut gang, picks);
     }
 
-    /// Picks up to `most` tasks for the hosts of rooms, and hosts where there are none. Hosts that run come first: what
-    /// the caps leave may suffice for a task, and not for a host with it.
+    /// Picks up to `most` tasks for the hosts of rooms, and hosts where there are none.
     fn choose_in_hosts(
         &mut self,
+        hosts: &mut HostLedger,
         rooms: &Rooms<'_>,
-        mut left: Vec<Room>,
+        caps: BatchCaps,
         most: usize,
         picks: &mut Picks,
     ) {
-        let mut chosen = 0;
-        for is_up in [true, false] {
-            for (room, position) in left.iter_mut().zip(0u32..) {
-                let offer = rooms.offer_of(position);
-                let (Some(offer), Some(hosts)) = (offer, &self.hosts) else { continue };
-                if (hosts.stage(offer.agent_id) == TaskHostStage::Up) != is_up {
-                    continue;
-                }
-                let share = if self.is_cut { 1 } else { 1 + self.created % IN_HOST_MAX };
-                let mut tasks = Vec::new();
-                while tasks.len() < share as usize && chosen + tasks.len() < most {
-                    let Some(task) = self.next_for(room) else { break };
-                    tasks.push(task);
-                }
-                let Some(hosts) = self.hosts.as_mut().filter(|_| !tasks.is_empty()) else {
-                    continue;
-                };
-                let (host, joined) = hosts.join(offer.agent_id, &tasks);
-                self.returned.extend(tasks.drain(joined..));
-                chosen += tasks.len() + usize::from(host.is_some());
-                let members = host.iter().chain(&tasks).map(|task| (position, *task));
-                let mut members: Vec<(u32, Task)> = members.collect();
-                if host.is_some() {
-                    self.push(&mut members, picks);
-                } else {
-                    members.into_iter().for_each(|task| self.push(&mut vec![task], picks));
+        self.batches += 1;
+        let mut known = (rooms.queues_left(), caps);
+        let before = self.queues_before.replace(known.0.clone());
+        if self.batches % BEHIND_EVERY == 0 && !self.is_cut {
+            known = (before.unwrap_or(known.0), BatchCaps::default());
+        }
+        let (queues, caps) = known;
+        let mut chosen: Vec<Task> = Vec::new();
+        hosts.pick(rooms, &queues, caps, picks, |list, queues, caps, picks| {
+            self.returned.extend(chosen.drain(..));
+            self.follow_queues(&queues);
+            chosen = self.choose_within(list, caps, most, picks);
+            let agents = picks.iter().filter_map(|pick| rooms.offer_of(pick.room));
+            self.joined.extend(agents.map(|offer| offer.agent_id.to_owned()));
+        });
+        let mut gang = 0;
+        for pick in picks.iter() {
+            match self.picked.last_mut() {
+                Some(members) if pick.gang > 0 && pick.gang == gang => members.push(pick.task),
+                _ => self.picked.push(vec![pick.task]),
+            }
+            gang = pick.gang;
+        }
+        let picked: BTreeSet<u64> = picks.iter().map(|pick| pick.task.tag).collect();
+        chosen.retain(|task| !picked.contains(&task.tag));
+        self.is_cut = !chosen.is_empty();
+        self.returned.extend(chosen);
+    }
+
+    /// Picks up to `most` tasks for rooms, a few for each. Returns all that it has chosen, of which those that caps
+    /// don't admit are not picked.
+    fn choose_within(
+        &mut self,
+        list: &[Room],
+        mut caps: BatchCaps,
+        most: usize,
+        picks: &mut Picks,
+    ) -> Vec<Task> {
+        let mut chosen = Vec::new();
+        for (room, position) in list.iter().zip(0u32..) {
+            let mut room = *room;
+            let share = if self.is_cut { 1 } else { 1 + self.created % IN_HOST_MAX };
+            for _ in 0..share.min((most - chosen.len()) as u64) {
+                let Some(task) = self.next_for(&mut room) else { break };
+                chosen.push(task);
+                if caps.take(task.sums()) {
+                    picks.push(position, task);
                 }
             }
         }
+        chosen
+    }
+
+    /// Notes what queues have room for.
+    fn follow_queues(&mut self, left: &QueuesLeft) {
+        let queues = self.queues.list(self.settings);
+        let left = |number: u8| left.room(QueueId::new(number));
+        self.queues_left =
+            queues.iter().zip(0..).map(|(it, number)| (it.has_demand, left(number))).collect();
     }
 }
 
@@ -284,31 +352,32 @@ impl TaskChooser for SimulatedTasks {
     fn choose(&self, rooms: &Rooms<'_>, now: Timestamp, picks: &mut Picks) {
         let mut supply = self.supply();
         supply.picked.clear();
-        let queues = supply.queues.list(supply.settings);
-        let all = rooms.queues_left();
-        let left = |number: u8| all.room(QueueId::new(number));
-        supply.queues_left =
-            queues.iter().zip(0..).map(|(it, number)| (it.has_demand, left(number))).collect();
+        supply.joined.clear();
         let most = self.kernel.wanted().saturating_add(BEYOND_WANTED) as usize;
-        let in_hosts = supply.hosts.as_ref().map(|hosts| hosts.rooms_for_tasks(rooms));
-        match in_hosts {
-            None => supply.choose_in_turns(rooms.list().to_vec(), most, picks),
-            Some(_) if now.as_millis() % (BUSY_MS + PAUSE_MS) >= BUSY_MS => {}
-            Some(left) => supply.choose_in_hosts(rooms, left, most, picks),
+        let Some(mut hosts) = supply.hosts.take() else {
+            supply.follow_queues(&rooms.queues_left());
+            supply.choose_in_turns(rooms.list().to_vec(), most, picks);
+            supply.is_cut = false;
+            return;
+        };
+        if now.as_millis() % (BUSY_MS + PAUSE_MS) < BUSY_MS {
+            supply.choose_in_hosts(&mut hosts, rooms, self.caps(), most, picks);
+        } else {
+            supply.is_cut = false;
         }
-        supply.is_cut = false;
+        supply.hosts = Some(hosts);
     }
 
     fn unplaced(&self, unplaced: &[Unplaced]) {
         let mut supply = self.supply();
         let supply = &mut *supply;
         let is_too_much = |it: &Unplaced| it.reason.is_cap() || it.reason.queue().is_some();
-        supply.is_cut = unplaced.iter().any(is_too_much);
+        supply.is_cut |= unplaced.iter().any(is_too_much);
         let is_back = |task: &&Task| unplaced.iter().any(|it| it.tag == task.tag);
         let back: Vec<Task> = supply.picked.iter().flatten().filter(is_back).copied().collect();
         for task in back {
-            let is_host = supply.hosts.as_mut().is_some_and(|hosts| hosts.take_back(task.tag));
-            if !is_host {
+            let is_task = supply.hosts.as_mut().is_none_or(|hosts| hosts.take_back(task.tag));
+            if is_task {
                 supply.returned.push_back(task);
             }
         }
@@ -318,11 +387,10 @@ impl TaskChooser for SimulatedTasks {
 impl Launcher for SimulatedTasks {
     fn command(&self, context: &LaunchContext<'_>) -> Command {
         let mut supply = self.supply();
-        match (&mut supply.hosts, context.tag) {
-            (Some(hosts), Some(tag)) => {
-                Command::default().with_hosting(hosts.launch(tag, context.executor))
-            }
-            _ => Command::default(),
-        }
+        let (Some(hosts), Some(tag)) = (&mut supply.hosts, context.tag) else {
+            return Command::default();
+        };
+        let host = hosts.command(context);
+        host.unwrap_or_else(|| Command::default().with_hosting(hosts.hosting(tag)))
     }
 }

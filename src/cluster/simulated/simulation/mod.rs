@@ -356,8 +356,8 @@ impl Simulation {
             self.checked_at = now;
             let framework_now = self.framework.now(&self.events);
             self.checker.check_all(&self.framework.kernel, framework_now, now);
-            if let Some(hosts) = self.tasks.as_ref().and_then(|tasks| tasks.hosts()) {
-                self.checker.check_hosts(&hosts);
+            if let Some(tasks) = &self.tasks {
+                tasks.with_hosts(|hosts| self.checker.check_hosts(hosts));
             }
         }
         let Some((invariant, what)) = self.checker.take_violation() else { return Ok(()) };
