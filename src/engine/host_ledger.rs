@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::host_idleness::HostIdleness;
-#[cfg(feature = "simulated")]
-use super::ledger_view::{HostView, LedgerView, MemberView};
 use super::notice::Notice;
+#[cfg(feature = "simulated")]
+use super::views::ledger_view::{HostView, LedgerView, MemberView};
 use crate::kernel::choosers::BatchCaps;
 use crate::kernel::{
     Change, Hosts, Joined, Pick, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, TaskHost,

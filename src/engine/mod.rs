@@ -19,7 +19,7 @@
 //! | `state` | the state that the engine's threads share; receives events |
 //! | `offer_queue`, `handler_thread`, `offer_handler`, `handler_calls` | the way of an offer, in this order |
 //! | `task_chooser` | the interface to frameworks that choose tasks themselves |
-//! | `host_ledger`, `host_idleness`, `ledger_view` | for such frameworks: their hosts, from picks to ends; since when one is idle; what checks see of it |
+//! | `host_ledger`, `host_idleness` | for such frameworks: their hosts, from picks to ends; since when one is idle |
 //! | `agent_pauses`, `undecided_ends` | for them, too: agents that start nothing; whether what is gone with its host had begun |
 //! | `work_queue` | a queue of tasks with their commands, which is chooser, launcher and observer |
 //! | `placed_batch` | the executors of a batch, as the handler reports them to the control thread |
@@ -29,7 +29,7 @@
 //! | `misattributed`, `unknown_executors` | updates of agents that don't have the executor, and of executors that nobody has |
 //! | `gate`, `shutdown` | no call after the manager's stop; the steps of the end |
 //! | `recorded_kernel`, `journal` | the kernel, and the record of what is done with it |
-//! | `trace` | events for the crate `tracing`, with the feature of that name |
+//! | `trace`, `views` | with features: events for the crate `tracing`; what simulations check |
 
 mod agent_facts;
 mod agent_pauses;
@@ -52,8 +52,6 @@ pub mod journal;
 pub(crate) mod kill_retry;
 mod late_binding;
 pub(crate) mod launches;
-#[cfg(feature = "simulated")]
-pub(crate) mod ledger_view;
 mod misattributed;
 mod notice;
 pub(crate) mod offer_handler;
@@ -75,6 +73,8 @@ mod undecided_ends;
 mod unknown_executors;
 mod unreadable_offers;
 mod update;
+#[cfg(feature = "simulated")]
+pub(crate) mod views;
 mod work_bounds;
 mod work_engine;
 mod work_queue;

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Checker;
 use super::rule::RuleViolation;
-use crate::cluster::simulated::framework::{HOST_TAGS, IDLE_TIMEOUT};
+use crate::cluster::simulated::framework::IDLE_TIMEOUT;
 use crate::cluster::simulated::scenario::Scenario;
 use crate::engine::cluster_manager::{Accept, Launch};
-use crate::engine::ledger_view::{HostView, LedgerView, MemberView};
-use crate::engine::{HostLedger, Notice, PlacedExecutor};
+use crate::engine::views::ledger_view::{HostView, LedgerView, MemberView};
+use crate::engine::{HostLedger, Notice, PlacedExecutor, WorkQueue};
 use crate::kernel::{Change, TaskHostStage};
 use crate::launch::Hosting;
 use crate::time::Timestamp;
@@ -21,6 +21,9 @@ use crate::time::Timestamp;
 pub(super) struct HostChecker {
     /// Whether tasks run in hosts.
     is_enabled: bool,
+    /// Whether the framework is a work queue: it isn't told who is killed, tasks may join hosts and leave them unseen,
+    /// and hosts that haven't run may have to wait before they count as idle.
+    is_work_queue: bool,
     /// The number of batches so far.
     batch: u64,
     /// By executor id. None of them has ended or was given up.
@@ -39,8 +42,10 @@ struct ExpectedHost {
     batch: u64,
     stage: TaskHostStage,
     tasks: u32,
-    /// The first look since anything has happened to it, if it was without tasks then.
+    /// The first look since anything is known to have happened to it, if it was without tasks then.
     idle_since: Option<Timestamp>,
+    /// The first look since anything may have happened to it.
+    undisturbed_since: Option<Timestamp>,
 }
 
 enum ExpectedTask {
@@ -51,14 +56,16 @@ enum ExpectedTask {
 }
 
 impl ExpectedHost {
-    fn is_open(&self) -> bool {
-        matches!(self.stage, TaskHostStage::Starting | TaskHostStage::Up)
+    /// Something has happened to it.
+    fn is_disturbed(&mut self) {
+        (self.idle_since, self.undisturbed_since) = (None, None);
     }
 }
 
 impl HostChecker {
     pub(super) fn new(scenario: &Scenario) -> HostChecker {
-        HostChecker { is_enabled: scenario.has_hosts(), ..HostChecker::default() }
+        let (is_enabled, is_work_queue) = (scenario.has_hosts(), scenario.has_work_queue());
+        HostChecker { is_enabled, is_work_queue, ..HostChecker::default() }
     }
 
     pub(super) fn batch_begins(&mut self) {
@@ -97,14 +104,21 @@ impl HostChecker {
         let PlacedExecutor { executor, agent_id, tag, .. } = placed;
         let Some(tag) = *tag else { return Err(format!("{executor} is placed without a tag")) };
         let current = self.of_agent.get(agent_id);
-        if tag >= HOST_TAGS {
+        if tag >= WorkQueue::HOST_TAGS {
             if let Some(host) = current {
                 return Err(format!("agent {agent_id} gets the host {executor}, and has {host}"));
             }
             self.of_agent.insert(agent_id.clone(), executor.clone());
             let (agent_id, stage) = (agent_id.clone(), TaskHostStage::Starting);
-            let (batch, tasks, idle_since) = (self.batch, 0, None);
-            let host = ExpectedHost { tag, agent_id, batch, stage, tasks, idle_since };
+            let host = ExpectedHost {
+                tag,
+                agent_id,
+                batch: self.batch,
+                stage,
+                tasks: 0,
+                idle_since: None,
+                undisturbed_since: None,
+            };
             self.hosts.insert(executor.clone(), host);
             return Ok(());
         }
@@ -120,7 +134,7 @@ impl HostChecker {
             }
         }
         host.tasks += 1;
-        host.idle_since = None;
+        host.is_disturbed();
         let task = ExpectedTask::In { tag, host: name, host_tag: host.tag };
         self.tasks.insert(executor.clone(), task);
         Ok(())
@@ -131,7 +145,7 @@ impl HostChecker {
             && host.stage == TaskHostStage::Starting
         {
             host.stage = TaskHostStage::Up;
-            host.idle_since = None;
+            host.is_disturbed();
         }
     }
 
@@ -151,10 +165,13 @@ impl HostChecker {
         }
     }
 
-    /// Tasks were to join the hosts of these agents, whether they were placed or not.
+    /// Tasks were to join the hosts of these agents, or may have been, whether they were placed or not.
     fn joined(&mut self, agents: &BTreeSet<String>) {
         for host in self.hosts.values_mut().filter(|host| agents.contains(&host.agent_id)) {
-            host.idle_since = None;
+            host.undisturbed_since = None;
+            if !self.is_work_queue {
+                host.idle_since = None;
+            }
         }
     }
 
@@ -187,6 +204,9 @@ impl HostChecker {
 
     /// The framework ends an executor.
     pub(super) fn ending(&mut self, executor: &str) {
+        if self.is_work_queue {
+            return;
+        }
         if let Some(host) = self.hosts.get_mut(executor) {
             host.stage = TaskHostStage::Ending;
         }
@@ -199,20 +219,38 @@ impl HostChecker {
         is_unsent: impl Fn(&str) -> bool,
         now: Timestamp,
     ) -> Result<(), RuleViolation> {
-        let mut expected = Vec::new();
+        let ended: BTreeSet<&str> = executors.iter().map(|name| &**name).collect();
         for (name, host) in self.hosts.iter_mut().filter(|(name, _)| !is_unsent(name)) {
-            if host.tasks > 0 || !host.is_open() {
-                host.idle_since = None;
-            } else if now.since(*host.idle_since.get_or_insert(now)) >= IDLE_TIMEOUT {
-                expected.push(name);
+            let is_open = matches!(host.stage, TaskHostStage::Starting | TaskHostStage::Up);
+            if host.tasks > 0 || !is_open {
+                host.is_disturbed();
+            }
+            let is_idle = is_open && host.tasks == 0;
+            let is_over = |since: &mut Option<Timestamp>| {
+                is_idle && now.since(*since.get_or_insert(now)) >= IDLE_TIMEOUT
+            };
+            let may_end = is_over(&mut host.idle_since);
+            let may_wait = self.is_work_queue && host.stage == TaskHostStage::Starting;
+            let must_end = is_over(&mut host.undisturbed_since) && !may_wait;
+            match ended.contains(&**name) {
+                true if !may_end => {
+                    return Err((
+                        49,
+                        format!("host {name} is ended as idle, and isn't so for long"),
+                    ));
+                }
+                false if must_end => {
+                    return Err((49, format!("host {name} is idle for long, and isn't ended")));
+                }
+                // A work queue knows it, though it isn't told of other kills.
+                true => host.stage = TaskHostStage::Ending,
+                false => {}
             }
         }
-        let mut ended: Vec<&String> = executors.iter().collect();
-        ended.sort_unstable();
-        if ended == expected {
-            return Ok(());
+        match ended.iter().find(|name| !self.hosts.contains_key(**name) || is_unsent(name)) {
+            Some(name) => Err((49, format!("host {name} is ended as idle, and is gone"))),
+            None => Ok(()),
         }
-        Err((49, format!("hosts {ended:?} are ended as idle, {expected:?} are for long enough")))
     }
 
     /// Compares the hosts and the tasks in them with what the framework's ledger holds, and what the kernel's word of

@@ -20,6 +20,7 @@ mod reconciliation;
 mod rule;
 mod tasks;
 mod updates;
+mod work;
 
 use std::time::Duration;
 
@@ -45,6 +46,7 @@ use reconciliation::ReconcileChecker;
 pub(super) use rule::RuleViolation;
 use tasks::TaskChecker;
 use updates::UpdateChecker;
+use work::WorkChecker;
 
 /// The least virtual time between two pictures of the capacity that are checked, in milliseconds, besides those of
 /// samples: they cost much more than the other checks of a step.
@@ -65,6 +67,7 @@ pub(super) struct Checker {
     batches: OpenBatches,
     tasks: TaskChecker,
     hosts: HostChecker,
+    work: WorkChecker,
     queues: QueueChecker,
     capacity: CapacityChecker,
     capacity_checked_at: u64,
@@ -91,8 +94,9 @@ impl Checker {
             kills: KillChecker::default(),
             reconciliation: ReconcileChecker::default(),
             batches: OpenBatches::default(),
-            tasks: TaskChecker::default(),
+            tasks: TaskChecker::new(scenario),
             hosts: HostChecker::new(scenario),
+            work: WorkChecker::new(scenario),
             queues: QueueChecker::new(scenario),
             capacity: CapacityChecker::new(scenario),
             capacity_checked_at: 0,
@@ -297,7 +301,7 @@ impl Checker {
         }
         let checked = self.expected_cluster.apply(notice, now, self.closed, self.settings);
         self.record(checked);
-        let checked = self.hosts.noticed(notice);
+        let checked = self.hosts.noticed(notice).and_then(|()| self.work.noticed(notice));
         self.record(checked);
         self.queues.noticed(notice);
     }

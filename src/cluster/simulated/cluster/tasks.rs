@@ -97,6 +97,8 @@ impl Cluster {
             return;
         }
         found.phase = TaskPhase::Running;
+        let name = found.name.clone();
+        self.begun.as_mut().map(|begun| begun.insert(name));
         self.report(events, task, TaskState::Running);
         self.start_hosted(events, task);
         if self.lifetime > 0 && !self.faults_over {
@@ -104,6 +106,11 @@ impl Cluster {
             let fails = self.rng.percent(self.failures_percent);
             events.after(lives, SimEvent::TaskEnds(task, fails));
         }
+    }
+
+    /// Whether an executor has run, told or not.
+    pub(in super::super) fn has_begun(&self, executor: &str) -> bool {
+        self.begun.as_ref().is_some_and(|begun| begun.contains(executor))
     }
 
     pub(super) fn task_ends(&mut self, events: &mut EventQueue, task: TaskRef, fails: bool) {

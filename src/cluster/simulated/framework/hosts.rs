@@ -4,41 +4,41 @@
 
 use std::time::Duration;
 
+use super::work::WorkFate;
 use crate::engine::{HostLedger, HostTerms, Notice};
 use crate::kernel::Change;
+use crate::time::Timestamp;
 
-/// The tags of hosts begin here.
-pub(in super::super) const HOST_TAGS: u64 = 1 << 40;
 /// How long a host without tasks is kept.
 pub(in super::super) const IDLE_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// Tasks in hosts come for a while, and then there are none for a while, in milliseconds: so hosts are idle, and tasks
+/// come just when hosts are ended.
+const BUSY_MS: u64 = 25_000;
+const PAUSE_MS: u64 = 15_000;
+
+/// Whether there are no tasks for hosts at this time.
+pub(super) fn is_pause(now: Timestamp) -> bool {
+    now.as_millis() % (BUSY_MS + PAUSE_MS) >= BUSY_MS
+}
 
 /// The hosts' program, and what each takes.
 pub(super) fn host_terms() -> HostTerms {
     HostTerms { idle_timeout: IDLE_TIMEOUT, ..HostTerms::new(vec!["host".to_owned()]) }
 }
 
-/// What has become of a host, or of a task in one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum HostFate {
-    LostWithTasks,
-    GivenUp,
-    Returned,
-}
-
-impl HostFate {
-    /// What a notice says that the ledger doesn't know yet.
-    pub(super) fn of(notice: &Notice, hosts: &HostLedger) -> Option<HostFate> {
-        match notice {
-            Notice::Updated { executor, change: Change::Ended(_), .. } => {
-                let (tag, _) = hosts.host(executor)?;
-                let host = hosts.view().hosts.into_iter().find(|host| host.tag == tag)?;
-                (host.tasks > 0).then_some(HostFate::LostWithTasks)
-            }
-            Notice::Updated { tag: Some(_), change: Change::Readmitted, .. } => {
-                Some(HostFate::Returned)
-            }
-            Notice::GivenUp { executor } => hosts.host(executor).map(|_| HostFate::GivenUp),
-            _ => None,
+/// What a notice, which the ledger doesn't know yet, says of a host or of a task in one.
+pub(super) fn fate_of(notice: &Notice, hosts: &HostLedger) -> Option<WorkFate> {
+    match notice {
+        Notice::Updated { executor, change: Change::Ended(_), .. } => {
+            let (tag, _) = hosts.host(executor)?;
+            let host = hosts.view().hosts.into_iter().find(|host| host.tag == tag)?;
+            (host.tasks > 0).then_some(WorkFate::HostLost)
         }
+        Notice::Updated { tag: Some(_), change: Change::Readmitted, .. } => {
+            Some(WorkFate::HostedBack)
+        }
+        Notice::GivenUp { executor } => hosts.host(executor).map(|_| WorkFate::HostGivenUp),
+        _ => None,
     }
 }

@@ -4,18 +4,18 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::hosts::{HOST_TAGS, HostFate, host_terms};
-use crate::cluster::simulated::queues::SimQueues;
+use super::hosts::{fate_of, host_terms, is_pause};
+use super::task_kinds::{TaskKinds, gangs_of};
+use super::work::{SimulatedWork, WorkFate};
 use crate::cluster::simulated::scenario::Scenario;
 use crate::cluster::simulated::settings::FrameworkSettings;
 use crate::config::QueueId;
-use crate::engine::{HostLedger, Notice, TaskChooser};
+use crate::engine::views::work_view::WorkView;
+use crate::engine::{HostLedger, Notice, TaskChooser, TaskEnd, WorkQueue};
 use crate::kernel::choosers::BatchCaps;
-use crate::kernel::{
-    Kernel, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, TaskHostStage, Unplaced,
-};
+use crate::kernel::{Kernel, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, Unplaced};
 use crate::launch::{Command, LaunchContext, Launcher};
-use crate::resources::{Gpus, Mebibytes, MilliCpus};
+use crate::resources::Gpus;
 use crate::time::Timestamp;
 
 /// How many more tasks than the kernel wants a batch picks at most: the caps have to cut some off.
@@ -28,19 +28,11 @@ const GANG_EVERY: u64 = 7;
 const TRIED_MAX: usize = 8;
 /// The most tasks that a batch puts into one host.
 const IN_HOST_MAX: u64 = 3;
-/// Tasks in hosts come for a while, and then there are none for a while, in milliseconds: so hosts are idle, and tasks
-/// come just when hosts are ended.
-const BUSY_MS: u64 = 25_000;
-const PAUSE_MS: u64 = 15_000;
 /// One of this number of tasks is picked though its queue has no room for it.
 const BEYOND_QUEUE_EVERY: u64 = 16;
 /// One of this number of batches in hosts is chosen as if the caps left all, and queues what they had left at the batch
 /// before: the commit has to cut off what hosts and their tasks take beyond that.
 const BEHIND_EVERY: u64 = 2;
-
-/// What kinds of tasks take, in multiples of the configured executor's cores, memory and GPUs; the smallest first.
-const KINDS: [(u64, u64, u32); 6] =
-    [(1, 1, 1), (2, 1, 1), (1, 2, 1), (3, 2, 2), (1, 1, 2), (4, 3, 1)];
 
 /// Chooses tasks for rooms: first those that came back, then new ones. For each room there is a task small enough, if
 /// there is one at all and its queue has room. After a cap has cut off picks, which may all be too large for what it
@@ -51,8 +43,7 @@ pub(in super::super) struct SimulatedTasks {
 }
 
 struct TaskSupply {
-    /// The cores, memory and GPUs of the smallest task.
-    smallest: (MilliCpus, Mebibytes, u32),
+    kinds: TaskKinds,
     /// Tasks that were picked and not placed.
     returned: VecDeque<Task>,
     /// The number of tasks so far.
@@ -61,10 +52,8 @@ struct TaskSupply {
     picked: Vec<Vec<Task>>,
     /// Whether a cap has cut off the last batch's picks.
     is_cut: bool,
-    queues: SimQueues,
     /// Which queues have tasks, and what they have room for in this batch; by number.
     queues_left: Vec<(bool, ResourceSums)>,
-    settings: FrameworkSettings,
     hosts: Option<HostLedger>,
     /// The number of batches in hosts so far.
     batches: u64,
@@ -78,21 +67,16 @@ struct TaskSupply {
 
 impl SimulatedTasks {
     pub(super) fn new(kernel: Kernel, scenario: &Scenario) -> SimulatedTasks {
-        let settings = FrameworkSettings::of(scenario);
         let supply = TaskSupply {
-            smallest: (
-                settings.executor_cores_min(),
-                scenario.memory_taken(),
-                scenario.executor_gpus,
-            ),
+            kinds: TaskKinds::of(scenario),
             returned: VecDeque::new(),
             created: 0,
             picked: Vec::new(),
             is_cut: false,
-            queues: SimQueues::of(scenario),
             queues_left: Vec::new(),
-            settings,
-            hosts: scenario.has_hosts().then(|| HostLedger::new(host_terms(), HOST_TAGS)),
+            hosts: scenario
+                .has_hosts()
+                .then(|| HostLedger::new(host_terms(), WorkQueue::HOST_TAGS)),
             batches: 0,
             queues_before: None,
             joined: BTreeSet::new(),
@@ -103,76 +87,10 @@ impl SimulatedTasks {
         tasks
     }
 
-    /// The settings were changed: from now on, new tasks have multiples of the cores of an executor, and queues have
-    /// tasks as these settings say.
-    pub(super) fn set(&self, settings: FrameworkSettings) {
-        let mut supply = self.supply();
-        supply.smallest.0 = settings.executor_cores_min();
-        supply.settings = settings;
-        drop(supply);
-        self.tell_demand();
-    }
-
     fn tell_demand(&self) {
         let supply = self.supply();
-        for (queue, number) in supply.queues.list(supply.settings).iter().zip(0..) {
+        for (queue, number) in supply.kinds.queues.list(supply.kinds.settings).iter().zip(0..) {
             self.kernel.set_queue_demand(QueueId::new(number), queue.has_demand);
-        }
-    }
-
-    /// Takes what the last batch picked; the members of a gang are together.
-    pub(super) fn take_picked(&self) -> Vec<Vec<Task>> {
-        std::mem::take(&mut self.supply().picked)
-    }
-
-    /// Takes the agents whose hosts the tasks of the last batch were to join, placed or not.
-    pub(super) fn take_joined(&self) -> BTreeSet<String> {
-        std::mem::take(&mut self.supply().joined)
-    }
-
-    /// Follows the hosts.
-    pub(super) fn noticed(&self, notice: &Notice) -> Option<HostFate> {
-        let mut supply = self.supply();
-        let TaskSupply { hosts, surplus, .. } = &mut *supply;
-        let hosts = hosts.as_mut()?;
-        let fate = HostFate::of(notice, hosts);
-        hosts.noticed(notice);
-        if let (Some(HostFate::Returned), Notice::Updated { executor, .. }) = (fate, notice) {
-            surplus.push(executor.clone());
-        }
-        fate
-    }
-
-    /// An executor with this tag is asked to end.
-    pub(super) fn ending(&self, tag: u64) {
-        let supply = self.supply();
-        supply.hosts.iter().for_each(|hosts| hosts.ending(tag));
-    }
-
-    /// The executors that are to end: those that came back after they had been given up, and hosts that were idle for
-    /// long enough.
-    pub(super) fn take_to_end(&self, now: Timestamp) -> (Vec<String>, Vec<String>) {
-        let mut supply = self.supply();
-        let surplus = std::mem::take(&mut supply.surplus);
-        let idle = supply.hosts.iter_mut().flat_map(|hosts| hosts.end_idle(now)).collect();
-        (surplus, idle)
-    }
-
-    /// Has `check` see the hosts, unless tasks run without.
-    pub(in super::super) fn with_hosts(&self, check: impl FnOnce(&HostLedger)) {
-        if let Some(hosts) = &self.supply().hosts {
-            check(hosts);
-        }
-    }
-
-    /// What must be placed on this agent with the smallest task: nothing, or a host. `None` if its host takes no tasks
-    /// now.
-    pub(in super::super) fn beside_a_task(&self, agent_id: &str) -> Option<Option<ResourceSums>> {
-        let stage = self.supply().hosts.as_ref().map(|hosts| hosts.stage(agent_id));
-        match stage {
-            None | Some(TaskHostStage::Up) => Some(None),
-            Some(TaskHostStage::None) => Some(Some(host_terms().sums())),
-            Some(TaskHostStage::Starting | TaskHostStage::Ending) => None,
         }
     }
 
@@ -204,29 +122,19 @@ impl TaskSupply {
             self.take_in_queue(&task);
             return room.take(&task).ok().map(|()| task);
         }
-        let kind = (self.created % KINDS.len() as u64) as usize;
+        let kind = (self.created % TaskKinds::COUNT as u64) as usize;
         let kinds = [kind, 0].into_iter().skip(self.is_cut.into());
         let queues = self.queues_left.len().max(1) as u64;
         // In its queue's turn or, if that has no room, in the next one that has.
         let tags = self.created..self.created + queues;
         let mut tried = kinds.flat_map(|kind| tags.clone().map(move |tag| (kind, tag)));
         let task = tried.find_map(|(kind, tag)| {
-            let task = self.task(kind, tag);
+            let task = self.kinds.task(kind, tag);
             (self.has_queue_room(&task) && room.take(&task).is_ok()).then_some(task)
         })?;
         self.take_in_queue(&task);
         self.created = task.tag + 1;
         Some(task)
-    }
-
-    /// The task with this tag, if it is of this kind.
-    fn task(&self, kind: usize, tag: u64) -> Task {
-        let (times_cores, times_memory, times_gpus) = KINDS[kind];
-        let (cores, memory, gpus) = self.smallest;
-        let cores = MilliCpus::from_millis(cores.millis() * times_cores);
-        let memory = Mebibytes::new(memory.get() * times_memory);
-        let (gpus, queue) = (Gpus::new(gpus * times_gpus), self.queues.of_tag(tag));
-        Task { gpus, queue, ..Task::new(tag, cores, memory) }
     }
 
     /// Whether the queue of a task has tasks, and room for it; now and then it needn't have room.
@@ -301,14 +209,7 @@ impl TaskSupply {
             let agents = picks.iter().filter_map(|pick| rooms.offer_of(pick.room));
             self.joined.extend(agents.map(|offer| offer.agent_id.to_owned()));
         });
-        let mut gang = 0;
-        for pick in picks.iter() {
-            match self.picked.last_mut() {
-                Some(members) if pick.gang > 0 && pick.gang == gang => members.push(pick.task),
-                _ => self.picked.push(vec![pick.task]),
-            }
-            gang = pick.gang;
-        }
+        self.picked = gangs_of(picks);
         let picked: BTreeSet<u64> = picks.iter().map(|pick| pick.task.tag).collect();
         chosen.retain(|task| !picked.contains(&task.tag));
         self.is_cut = !chosen.is_empty();
@@ -341,10 +242,58 @@ impl TaskSupply {
 
     /// Notes what queues have room for.
     fn follow_queues(&mut self, left: &QueuesLeft) {
-        let queues = self.queues.list(self.settings);
+        let queues = self.kinds.queues.list(self.kinds.settings);
         let left = |number: u8| left.room(QueueId::new(number));
         self.queues_left =
             queues.iter().zip(0..).map(|(it, number)| (it.has_demand, left(number))).collect();
+    }
+}
+
+impl SimulatedWork for SimulatedTasks {
+    /// From now on, new tasks have multiples of the cores of an executor, and queues have tasks as these settings say.
+    fn set(&self, settings: FrameworkSettings) {
+        self.supply().kinds.set(settings);
+        self.tell_demand();
+    }
+
+    fn take_picked(&self) -> Vec<Vec<Task>> {
+        std::mem::take(&mut self.supply().picked)
+    }
+
+    fn take_joined(&self) -> BTreeSet<String> {
+        std::mem::take(&mut self.supply().joined)
+    }
+
+    fn noticed(&self, _at: Timestamp, notice: &Notice) -> Vec<WorkFate> {
+        let mut supply = self.supply();
+        let TaskSupply { hosts, surplus, .. } = &mut *supply;
+        let Some(hosts) = hosts.as_mut() else { return Vec::new() };
+        let fate = fate_of(notice, hosts);
+        hosts.noticed(notice);
+        if let (Some(WorkFate::HostedBack), Notice::Updated { executor, .. }) = (fate, notice) {
+            surplus.push(executor.clone());
+        }
+        fate.into_iter().collect()
+    }
+
+    fn ending(&self, tag: u64) {
+        let supply = self.supply();
+        supply.hosts.iter().for_each(|hosts| hosts.ending(tag));
+    }
+
+    fn take_to_end(&self, now: Timestamp) -> (Vec<String>, Vec<String>) {
+        let mut supply = self.supply();
+        let surplus = std::mem::take(&mut supply.surplus);
+        let idle = supply.hosts.iter_mut().flat_map(|hosts| hosts.end_idle(now)).collect();
+        (surplus, idle)
+    }
+
+    fn with_hosts(&self, look: &mut dyn FnMut(&HostLedger)) {
+        self.supply().hosts.iter().for_each(look);
+    }
+
+    fn take_told(&self) -> Option<(WorkView, Vec<TaskEnd>)> {
+        None
     }
 }
 
@@ -360,10 +309,10 @@ impl TaskChooser for SimulatedTasks {
             supply.is_cut = false;
             return;
         };
-        if now.as_millis() % (BUSY_MS + PAUSE_MS) < BUSY_MS {
-            supply.choose_in_hosts(&mut hosts, rooms, self.caps(), most, picks);
-        } else {
+        if is_pause(now) {
             supply.is_cut = false;
+        } else {
+            supply.choose_in_hosts(&mut hosts, rooms, self.caps(), most, picks);
         }
         supply.hosts = Some(hosts);
     }

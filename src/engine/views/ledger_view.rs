@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::kernel::TaskHostStage;
 
-/// All that a [`HostLedger`](super::HostLedger) holds at the moment.
+/// All that a [`HostLedger`](crate::engine::HostLedger) holds at the moment.
 pub(crate) struct LedgerView<'l> {
     pub(crate) hosts: Vec<HostView<'l>>,
     pub(crate) members: Vec<MemberView<'l>>,
