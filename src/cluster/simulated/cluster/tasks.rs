@@ -98,13 +98,20 @@ impl Cluster {
         }
         found.phase = TaskPhase::Running;
         let name = found.name.clone();
-        self.begun.as_mut().map(|begun| begun.insert(name));
+        self.begins(name);
         self.report(events, task, TaskState::Running);
         self.start_hosted(events, task);
         if self.lifetime > 0 && !self.faults_over {
             let lives = self.rng.lifetime(self.lifetime);
             let fails = self.rng.percent(self.failures_percent);
             events.after(lives, SimEvent::TaskEnds(task, fails));
+        }
+    }
+
+    /// An executor begins to run.
+    pub(super) fn begins(&mut self, executor: Box<str>) {
+        if let Some(begun) = &mut self.begun {
+            begun.insert(executor);
         }
     }
 
@@ -136,10 +143,13 @@ impl Cluster {
         found.phase = TaskPhase::Ended;
         let host = (found.hosting == Hosting::Host).then(|| found.name.clone());
         let machine = found.agent.machine;
-        self.report(events, task, state);
-        if let Some(host) = host {
+        let Some(host) = host else { return self.report(events, task, state) };
+        if self.rng.percent(50) {
             self.end_hosted(events, machine, &host);
+            return self.report(events, task, state);
         }
+        self.report(events, task, state);
+        self.end_hosted(events, machine, &host);
     }
 
     /// The master forwards a kill to the agent, if the agent can be reached.
