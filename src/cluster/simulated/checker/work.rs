@@ -79,9 +79,21 @@ impl WorkChecker {
             let found = &view.launched;
             return Err(format!("{found:?} are launched, expected {launched:?}"));
         }
-        let (tasks, expected) = (view.tasks, waiting.len() + self.open.len() + self.over.len());
-        if tasks != expected || view.kept.len() != self.over.len() {
-            return Err(format!("{tasks} tasks are in the queue, expected {expected}"));
+        let expected = waiting.len() + self.open.len() + self.over.len();
+        if view.tasks.len() != expected || view.kept.len() != self.over.len() {
+            let (tasks, kept) = (view.tasks.len(), view.kept.len());
+            return Err(format!(
+                "{tasks} tasks are in the queue, {kept} kept, expected {expected}"
+            ));
+        }
+        if view.undecided != view.kept {
+            return Err(format!("{:?} are undecided, {:?} kept", view.undecided, view.kept));
+        }
+        let picked = view.tasks.iter().filter(|task| !waiting.contains(&task.tag));
+        let gpus: u32 = picked.map(|task| task.gpus.get()).sum();
+        if view.gpus_picked != gpus {
+            let found = view.gpus_picked;
+            return Err(format!("{found} GPUs are picked, expected {gpus}"));
         }
         Ok(())
     }

@@ -139,6 +139,10 @@ impl SimulatedWork for QueuedWork {
         let _has_hosts = self.queue.with_hosts(look);
     }
 
+    fn close(&self) {
+        self.queue.end();
+    }
+
     fn take_told(&self) -> Option<(WorkView, Vec<TaskEnd>)> {
         Some((self.queue.view(), self.state().ends.try_iter().collect()))
     }

@@ -48,6 +48,9 @@ pub(in super::super) trait SimulatedWork: TaskChooser + Launcher {
     /// Has `look` see the hosts, if tasks run in hosts.
     fn with_hosts(&self, look: &mut dyn FnMut(&HostLedger));
 
+    /// The framework has ended.
+    fn close(&self) {}
+
     /// The tasks of a work queue, and the ends that it has told since the last call; `None` if it is none.
     fn take_told(&self) -> Option<(WorkView, Vec<TaskEnd>)>;
 

@@ -281,6 +281,7 @@ impl Simulation {
                 }
                 if self.over_at.is_some_and(|at| now >= at) {
                     self.stage = Stage::Over;
+                    self.tasks.iter().for_each(|tasks| tasks.close());
                 }
             }
             Stage::Recovering if self.checks == Checks::Off && now >= self.recovery_deadline => {
