@@ -338,9 +338,15 @@ impl Checker {
     /// The framework looks for hosts that have no tasks, and ends these.
     pub(in super::super) fn ends_idle_hosts(&mut self, executors: &[String], now: Timestamp) {
         if self.is_enabled {
-            let Checker { hosts, batches, .. } = self;
+            let Checker { hosts, batches, work, .. } = self;
+            let agent = |name| hosts.hosts.get(name).map_or("", |host| &*host.agent_id);
+            let mut decisive =
+                executors.iter().filter(|name| work.waits_for_host_on(agent(*name), now));
+            let decides = decisive.next().map(|name| {
+                (52, format!("host {name} is ended as idle, and an end waits for that"))
+            });
             let checked = hosts.end_idle(executors, |name| batches.is_unsent(name), now);
-            self.record(checked);
+            self.record(checked.and(decides.map_or(Ok(()), Err)));
         }
     }
 

@@ -301,7 +301,7 @@ impl Checker {
         }
         let checked = self.expected_cluster.apply(notice, now, self.closed, self.settings);
         self.record(checked);
-        let checked = self.hosts.noticed(notice).and_then(|()| self.work.noticed(notice));
+        let checked = self.hosts.noticed(notice).and_then(|()| self.work.noticed(notice, now));
         self.record(checked);
         self.queues.noticed(notice);
     }

@@ -2,6 +2,7 @@
 //! a task has begun is known from its agent, whether the framework was told or not.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::Checker;
 use super::rule::RuleViolation;
@@ -9,15 +10,31 @@ use crate::cluster::simulated::scenario::Scenario;
 use crate::engine::views::work_view::WorkView;
 use crate::engine::{Notice, PlacedExecutor, TaskEnd, WorkQueue};
 use crate::kernel::Change;
+use crate::time::Timestamp;
+
+/// How long an end may wait for that of a host.
+const UNDECIDED_MAX: Duration = Duration::from_secs(60);
 
 /// The attempts of the tasks of a work queue.
 #[derive(Default)]
 pub(super) struct WorkChecker {
     is_enabled: bool,
-    /// The tags of those that haven't ended, by executor.
-    open: BTreeMap<String, u64>,
+    /// The tags of those that haven't ended and their agents, by executor.
+    open: BTreeMap<String, (u64, String)>,
     /// Those that have ended or were given up, whose tasks neither have an end nor wait again; by tag.
-    over: BTreeMap<u64, String>,
+    over: BTreeMap<u64, OverAttempt>,
+    /// The last look for ends that are due.
+    looked_at: Timestamp,
+}
+
+/// An attempt that has ended, and whose end may wait for that of its host.
+struct OverAttempt {
+    executor: String,
+    agent_id: String,
+    /// When its end is told or its task waits again at the latest.
+    due: Timestamp,
+    /// It waits for the end of its agent's host.
+    is_kept: bool,
 }
 
 impl WorkChecker {
@@ -26,26 +43,38 @@ impl WorkChecker {
     }
 
     /// Follows the attempts.
-    pub(super) fn noticed(&mut self, notice: &Notice) -> Result<(), RuleViolation> {
+    pub(super) fn noticed(&mut self, notice: &Notice, now: Timestamp) -> Result<(), RuleViolation> {
         match notice {
-            Notice::Placed(PlacedExecutor { executor, tag: Some(tag), .. })
+            Notice::Placed(PlacedExecutor { executor, agent_id, tag: Some(tag), .. })
                 if self.is_enabled && *tag < WorkQueue::HOST_TAGS =>
             {
-                let is_open = self.open.values().any(|open| open == tag);
+                let is_open = self.open.values().any(|(open, _)| open == tag);
                 if is_open || self.over.contains_key(tag) {
                     return Err((52, format!("task {tag} is placed as {executor} beside another")));
                 }
-                self.open.insert(executor.clone(), *tag);
+                self.open.insert(executor.clone(), (*tag, agent_id.clone()));
             }
             Notice::Updated { executor, change: Change::Ended(_), .. }
             | Notice::GivenUp { executor } => {
-                if let Some(tag) = self.open.remove(executor) {
-                    self.over.insert(tag, executor.clone());
+                if let Some((tag, agent_id)) = self.open.remove(executor) {
+                    let (executor, due) = (executor.clone(), now.plus(UNDECIDED_MAX));
+                    let over = OverAttempt { executor, agent_id, due, is_kept: false };
+                    self.over.insert(tag, over);
                 }
+            }
+            Notice::AgentLost { agent_id } => {
+                let there = self.over.values_mut().filter(|over| over.agent_id == *agent_id);
+                there.for_each(|over| over.due = self.looked_at);
             }
             _ => {}
         }
         Ok(())
+    }
+
+    /// Whether an end waits for that of the host of this agent.
+    pub(super) fn waits_for_host_on(&self, agent_id: &str, now: Timestamp) -> bool {
+        let waits = |it: &OverAttempt| it.is_kept && it.agent_id == agent_id && now < it.due;
+        self.over.values().any(waits)
     }
 
     /// The queue has told these ends, and is as it says.
@@ -57,7 +86,7 @@ impl WorkChecker {
         has_begun: impl Fn(&str) -> bool,
     ) -> Result<(), String> {
         for TaskEnd { task, executor, .. } in ends.iter().filter(|end| !end.executor.is_empty()) {
-            if self.over.remove(&task.tag).as_ref() != Some(executor) {
+            if self.over.remove(&task.tag).is_none_or(|over| over.executor != *executor) {
                 return Err(format!("{executor} has an end that is early, or another's, or told"));
             }
         }
@@ -65,15 +94,18 @@ impl WorkChecker {
         let (again, kept): (BTreeMap<_, _>, BTreeMap<_, _>) =
             std::mem::take(&mut self.over).into_iter().partition(|(tag, _)| waiting.contains(tag));
         self.over = kept;
-        if let Some((tag, executor)) = again.iter().find(|(_, executor)| has_begun(executor)) {
-            return Err(format!("task {tag} waits again, and has begun as {executor}"));
+        if let Some((tag, over)) = again.iter().find(|(_, over)| has_begun(&over.executor)) {
+            return Err(format!("task {tag} waits again, and has begun as {}", over.executor));
         }
-        let mut undecided = self.over.keys();
-        if let Some(tag) = undecided.find(|tag| !view.kept.contains(*tag)) {
+        let is_late = |over: &OverAttempt| over.due <= self.looked_at;
+        let mut over = self.over.iter();
+        if let Some((tag, _)) = over.find(|(tag, it)| !view.kept.contains(tag) || is_late(it)) {
             return Err(format!("task {tag} has ended, and neither has an end nor waits again"));
         }
+        self.over.values_mut().for_each(|over| over.is_kept = true);
         let sent = self.open.iter().filter(|(executor, _)| !is_unsent(executor));
-        let over = self.over.iter().map(|(tag, executor)| (executor, tag));
+        let sent = sent.map(|(executor, (tag, _))| (executor, tag));
+        let over = self.over.iter().map(|(tag, over)| (&over.executor, tag));
         let launched: BTreeMap<&String, &u64> = sent.chain(over).collect();
         if !view.launched.iter().eq(launched.iter().map(|(executor, tag)| (*executor, *tag))) {
             let found = &view.launched;
@@ -100,6 +132,11 @@ impl WorkChecker {
 }
 
 impl Checker {
+    /// The framework has looked for ends that are due.
+    pub(in super::super) fn looks_for_ends(&mut self, now: Timestamp) {
+        self.work.looked_at = now;
+    }
+
     /// A work queue has told these ends, and is as it says.
     pub(in super::super) fn check_work(
         &mut self,

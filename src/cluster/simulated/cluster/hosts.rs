@@ -1,7 +1,7 @@
 //! Hosts of tasks on their agents, as the agent's executors with several tasks are: a task in a host starts once its
-//! host runs, and ends with it. A task that arrives when its host has ended is dropped. That a task has begun is reported
-//! a while after its host has started it, and never if the host ends before; of a host and its tasks, either's end may be
-//! reported first.
+//! host runs, and ends with it. A task that arrives when its host has ended is dropped. That a task has begun is
+//! reported a while after its host has started it, and never if the host ends before; of a host and its tasks, either's
+//! end may be reported first.
 
 use super::{Cluster, SimTask, TaskPhase};
 use crate::cluster::simulated::event_queue::{EventQueue, SimEvent, TaskRef};

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::work::WorkFate;
+use super::work_fate::WorkFate;
 use crate::engine::{HostLedger, HostTerms, Notice};
 use crate::kernel::Change;
 use crate::time::Timestamp;

@@ -13,6 +13,7 @@ mod queued_work;
 mod task_kinds;
 mod tasks;
 mod work;
+mod work_fate;
 
 use super::event_queue::{EventQueue, SimEvent};
 use super::network::FaultWindow;
@@ -42,7 +43,8 @@ use handlers::SimHandler;
 pub(super) use hosts::IDLE_TIMEOUT;
 use queued_work::QueuedWork;
 use tasks::SimulatedTasks;
-pub(super) use work::{SimulatedWork, WorkFate};
+pub(super) use work::SimulatedWork;
+pub(super) use work_fate::WorkFate;
 
 /// The stream of random numbers that the framework uses.
 const FRAMEWORK_STREAM: u64 = 5;
@@ -235,6 +237,7 @@ impl Framework {
         let Some(tasks) = self.tasks.as_ref().filter(|_| !self.is_closed) else { return };
         let (returned, idle) = tasks.take_to_end(now);
         world.checker.ends_idle_hosts(&idle, now);
+        world.checker.looks_for_ends(now);
         world.corners.hosts_idle(idle.len());
         let names = returned.iter().chain(&idle);
         let executors: Vec<ExecutorId> =

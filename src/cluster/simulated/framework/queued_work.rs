@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::hosts::{fate_of, host_terms, is_pause};
 use super::task_kinds::{TaskKinds, gangs_of};
-use super::work::{SimulatedWork, WorkFate};
+use super::work::SimulatedWork;
+use super::work_fate::WorkFate;
 use crate::cluster::simulated::scenario::Scenario;
 use crate::cluster::simulated::settings::FrameworkSettings;
 use crate::config::QueueId;

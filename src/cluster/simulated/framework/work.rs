@@ -3,26 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::hosts::host_terms;
+use super::work_fate::WorkFate;
 use crate::cluster::simulated::settings::FrameworkSettings;
 use crate::engine::views::work_view::WorkView;
 use crate::engine::{HostLedger, Notice, TaskChooser, TaskEnd};
 use crate::kernel::{ResourceSums, Task, TaskHostStage};
 use crate::launch::Launcher;
 use crate::time::Timestamp;
-
-/// What becomes of tasks and of the hosts that they are in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum WorkFate {
-    /// A host has ended with tasks in it.
-    HostLost,
-    HostGivenUp,
-    /// A host, or a task in one, is back after it was given up.
-    HostedBack,
-    /// A task waits again.
-    PutBack,
-    /// The end of a task waits for that of its host.
-    Undecided,
-}
 
 /// What a simulated framework places: a chooser and launcher of tasks, and what the framework's threads have of it.
 pub(in super::super) trait SimulatedWork: TaskChooser + Launcher {
