@@ -12,6 +12,9 @@ use crate::engine::{Notice, PlacedExecutor, TaskEnd, WorkQueue};
 use crate::kernel::Change;
 use crate::time::Timestamp;
 
+/// The shortest and the longest pause of an agent.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// How long an end may wait for that of a host.
 const UNDECIDED_MAX: Duration = Duration::from_secs(60);
 
@@ -25,12 +28,24 @@ pub(super) struct WorkChecker {
     over: BTreeMap<u64, OverAttempt>,
     /// The last look for ends that are due.
     looked_at: Timestamp,
+    /// By agent. What becomes of hosts begins pauses, too: none are known if tasks run in hosts.
+    pauses: BTreeMap<String, FirstPause>,
+    has_hosts: bool,
+}
+
+/// The pause of an agent that has started nothing, and had no pause for long.
+struct FirstPause {
+    since: Timestamp,
+    /// When it was last told to have started nothing.
+    last: Timestamp,
 }
 
 /// An attempt that has ended, and whose end may wait for that of its host.
 struct OverAttempt {
     executor: String,
     agent_id: String,
+    /// When its end was reported.
+    at: Timestamp,
     /// When its end is told or its task waits again at the latest.
     due: Timestamp,
     /// It waits for the end of its agent's host.
@@ -39,7 +54,8 @@ struct OverAttempt {
 
 impl WorkChecker {
     pub(super) fn new(scenario: &Scenario) -> WorkChecker {
-        WorkChecker { is_enabled: scenario.has_work_queue(), ..WorkChecker::default() }
+        let (is_enabled, has_hosts) = (scenario.has_work_queue(), scenario.has_hosts());
+        WorkChecker { is_enabled, has_hosts, ..WorkChecker::default() }
     }
 
     /// Follows the attempts.
@@ -52,19 +68,26 @@ impl WorkChecker {
                 if is_open || self.over.contains_key(tag) {
                     return Err((52, format!("task {tag} is placed as {executor} beside another")));
                 }
+                let is_over = |it: &FirstPause| now < it.since || now >= it.since.plus(PAUSE_MIN);
+                if !self.pauses.get(agent_id).is_none_or(is_over) {
+                    let what = format!("{executor} is placed on {agent_id}, which has a pause");
+                    return Err((52, what));
+                }
                 self.open.insert(executor.clone(), (*tag, agent_id.clone()));
             }
             Notice::Updated { executor, change: Change::Ended(_), .. }
             | Notice::GivenUp { executor } => {
                 if let Some((tag, agent_id)) = self.open.remove(executor) {
                     let (executor, due) = (executor.clone(), now.plus(UNDECIDED_MAX));
-                    let over = OverAttempt { executor, agent_id, due, is_kept: false };
+                    let (at, is_kept) = (now, false);
+                    let over = OverAttempt { executor, agent_id, at, due, is_kept };
                     self.over.insert(tag, over);
                 }
             }
             Notice::AgentLost { agent_id } => {
                 let there = self.over.values_mut().filter(|over| over.agent_id == *agent_id);
                 there.for_each(|over| over.due = self.looked_at);
+                self.pauses.remove(agent_id);
             }
             _ => {}
         }
@@ -96,6 +119,14 @@ impl WorkChecker {
         self.over = kept;
         if let Some((tag, over)) = again.iter().find(|(_, over)| has_begun(&over.executor)) {
             return Err(format!("task {tag} waits again, and has begun as {}", over.executor));
+        }
+        for OverAttempt { agent_id, at, .. } in again.into_values().filter(|_| !self.has_hosts) {
+            let new = FirstPause { since: at, last: at };
+            let pause = self.pauses.entry(agent_id).or_insert(new);
+            if at.since(pause.last) > PAUSE_MAX {
+                pause.since = at;
+            }
+            pause.last = at;
         }
         let is_late = |over: &OverAttempt| over.due <= self.looked_at;
         let mut over = self.over.iter();
