@@ -198,7 +198,7 @@ impl TaskSupply {
         self.batches += 1;
         let mut known = (rooms.queues_left(), caps);
         let before = self.queues_before.replace(known.0.clone());
-        if self.batches % BEHIND_EVERY == 0 && !self.is_cut {
+        if self.batches.is_multiple_of(BEHIND_EVERY) && !self.is_cut {
             known = (before.unwrap_or(known.0), BatchCaps::default());
         }
         let (queues, caps) = known;
