@@ -78,9 +78,10 @@ impl QueuedWork {
         }
         let queues = kinds.queues.list(kinds.settings);
         let count = queues.len().max(1) as u64;
-        for number in (0..count)
-            .filter(|number| queues.get(*number as usize).is_none_or(|queue| queue.has_demand))
-        {
+        for number in 0..count {
+            if queues.get(number as usize).is_some_and(|queue| !queue.has_demand) {
+                continue;
+            }
             let own = view.waiting.iter().filter(|task| task.queue.index() as u64 == number);
             let has_smallest =
                 own.clone().any(|task| kinds.task(0, task.tag).sums() == task.sums());
