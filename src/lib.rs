@@ -152,6 +152,7 @@
 //! | 49 | An agent has at most one [host](Hosts) for tasks: of several first tasks on an agent one adds it, and it is placed with its first tasks or not at all; no task joins a host that the framework is about to end, and what is said of a former host's tasks doesn't count for the next host | L `hosts`, `tasks`; P, F against naive books; D |
 //! | 50 | Each task that is picked is placed once, with what it asked for, or comes back with the reason; a gang is placed whole or not at all | L `tasks`; P, F, D |
 //! | 51 | With [queues](ConfigBuilder::queue), placements and readmissions never exceed a queue's maximum, and leave other queues what is [guaranteed](Kernel::set_queue_demand) to them; offers that are refused for a claim which another batch gives back are revived | L `queues`; S `caps/queue`; T; P, F against naive books; D |
+//! | 52 | An attempt of a task in a [work queue](engine::WorkQueue) has one end, which is told once, or its task waits again. No task waits again of which anything has begun, nor is one placed beside an attempt of it that has neither ended nor was given up | tests of the engine; D |
 //!
 //! # Which call waits for which
 //!

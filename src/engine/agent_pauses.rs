@@ -173,6 +173,12 @@ impl AgentPauses {
         self.ends.take_decided(hosts, now)
     }
 
+    /// The tags of the tasks that are undecided.
+    #[cfg(feature = "simulated")]
+    pub(super) fn undecided(&self) -> impl Iterator<Item = u64> {
+        self.ends.tags()
+    }
+
     /// All tasks that are undecided, which may have run: nothing is reported about their hosts after this.
     #[must_use]
     pub fn take_undecided(&mut self) -> Vec<DecidedTask> {

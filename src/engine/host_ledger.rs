@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use super::host_idleness::HostIdleness;
 use super::notice::Notice;
+#[cfg(feature = "simulated")]
+use super::views::ledger_view::{HostView, LedgerView, MemberView};
 use crate::kernel::choosers::BatchCaps;
 use crate::kernel::{
     Change, Hosts, Joined, Pick, Picks, QueuesLeft, ResourceSums, Room, Rooms, Task, TaskHost,
@@ -172,7 +174,7 @@ impl HostLedger {
     }
 
     /// How far the host of an agent is.
-    pub(super) fn stage(&self, agent_id: &str) -> TaskHostStage {
+    pub(crate) fn stage(&self, agent_id: &str) -> TaskHostStage {
         self.hosts.stage(agent_id)
     }
 
@@ -435,6 +437,25 @@ impl HostLedger {
             }
         }
         ended
+    }
+
+    /// What it holds.
+    #[cfg(feature = "simulated")]
+    pub(crate) fn view(&self) -> LedgerView<'_> {
+        let hosts = self.live.iter().map(|(tag, live)| HostView {
+            tag: *tag,
+            agent_id: &live.agent_id,
+            executor: &live.executor,
+            stage: live.host.stage(),
+            tasks: live.host.tasks(),
+        });
+        let members = self.members.iter().map(|(tag, member)| MemberView {
+            tag: *tag,
+            host_tag: member.host_tag,
+            executor: &member.executor,
+        });
+        let (of_agent, launched) = (&self.of_agent, &self.launched);
+        LedgerView { hosts: hosts.collect(), members: members.collect(), of_agent, launched }
     }
 }
 

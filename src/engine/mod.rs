@@ -29,7 +29,7 @@
 //! | `misattributed`, `unknown_executors` | updates of agents that don't have the executor, and of executors that nobody has |
 //! | `gate`, `shutdown` | no call after the manager's stop; the steps of the end |
 //! | `recorded_kernel`, `journal` | the kernel, and the record of what is done with it |
-//! | `trace` | events for the crate `tracing`, with the feature of that name |
+//! | `trace`, `views` | with features: events for the crate `tracing`; what simulations check |
 
 mod agent_facts;
 mod agent_pauses;
@@ -44,7 +44,7 @@ mod encoded;
 mod gate;
 mod handler_calls;
 mod handler_thread;
-pub(crate) mod host_idleness;
+mod host_idleness;
 mod host_ledger;
 mod host_terms;
 mod inbox;
@@ -73,6 +73,8 @@ mod undecided_ends;
 mod unknown_executors;
 mod unreadable_offers;
 mod update;
+#[cfg(feature = "simulated")]
+pub(crate) mod views;
 mod work_bounds;
 mod work_engine;
 mod work_queue;
@@ -203,15 +205,14 @@ impl Default for EngineOptions {
 ///
 /// ```
 /// # use offermill::engine::cluster_manager::{Call, ClusterManager, Event, EventSink};
-/// # use offermill::Error;
 /// # /// A cluster without agents.
 /// # struct MyCluster;
 /// # impl ClusterManager for MyCluster {
-/// #     fn start(&self, events: EventSink) -> Result<(), Error> {
+/// #     fn start(&self, events: EventSink) -> Result<(), offermill::Error> {
 /// #         events.send(Event::Registered { framework_id: "fw".into(), again: false });
 /// #         Ok(())
 /// #     }
-/// #     fn call(&self, _: Call<'_>) -> Result<(), Error> {
+/// #     fn call(&self, _: Call<'_>) -> Result<(), offermill::Error> {
 /// #         Ok(())
 /// #     }
 /// #     fn stop(&self) {}
@@ -235,8 +236,7 @@ impl Default for EngineOptions {
 ///
 /// let kernel = Kernel::new(Config::builder().executor_limit(Some(3)).build()?, IdScheme::unique("etl", 1)?);
 /// let worker = CommandTemplate::new(vec!["worker".into(), "--id={{EXECUTOR_ID}}".into()]);
-/// let options = EngineOptions::default();
-/// let engine = Engine::start(kernel, Arc::new(MyCluster), Arc::new(worker), options, Box::new(Log))?;
+/// let engine = Engine::start(kernel, Arc::new(MyCluster), Arc::new(worker), EngineOptions::default(), Box::new(Log))?;
 ///
 /// engine.set_executor_limit(Some(5))?; // while it runs
 /// assert_eq!(engine.kernel().wanted(), 5);

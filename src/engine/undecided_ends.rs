@@ -134,6 +134,12 @@ impl UndecidedEnds {
         decided
     }
 
+    /// The tags of the tasks that are undecided.
+    #[cfg(feature = "simulated")]
+    pub(super) fn tags(&self) -> impl Iterator<Item = u64> {
+        self.waiting.values().flat_map(|tasks| tasks.tags.iter().copied())
+    }
+
     /// All tasks that are undecided. None of them is any more: no end of a host is told after this.
     pub(super) fn take_all(&mut self) -> Vec<DecidedTask> {
         let all = std::mem::take(&mut self.waiting).into_values().flat_map(|tasks| tasks.tags);

@@ -56,7 +56,7 @@ impl WorkQueue {
     }
 
     /// The engine of this start has ended.
-    fn close(&self, start: u64) {
+    pub(super) fn close(&self, start: u64) {
         let mut state = self.state();
         if start != state.start.number {
             return;

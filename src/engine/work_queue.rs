@@ -268,13 +268,7 @@ impl WorkQueue {
     /// tells the ends of tasks that have waited for those of their hosts for a minute. To be called now and then, such
     /// as every second.
     pub fn end_surplus(&self, engine: &Engine) {
-        let mut state = self.state();
-        let mut surplus = std::mem::take(&mut state.returned);
-        let now = engine.clock().now();
-        state.follow_settings(now);
-        state.tell_decided(now);
-        surplus.extend(state.hosts.iter_mut().flat_map(|hosts| hosts.end_idle(now)));
-        drop(state);
+        let surplus = self.take_surplus(engine.clock().now());
         let ids = surplus.iter().filter_map(|executor| engine.kernel().executor_id(executor));
         let ids: Vec<ExecutorId> = ids.collect();
         if !ids.is_empty() {
@@ -282,11 +276,22 @@ impl WorkQueue {
         }
     }
 
+    /// Tells the ends that are decided by now. Returns the executors that are to end.
+    pub(crate) fn take_surplus(&self, now: Timestamp) -> Vec<String> {
+        let mut state = self.state();
+        let mut surplus = std::mem::take(&mut state.returned);
+        state.follow_settings(now);
+        state.tell_decided(now);
+        surplus.extend(state.hosts.iter_mut().flat_map(|hosts| hosts.end_idle(now)));
+        surplus
+    }
+
     pub(super) fn state(&self) -> MutexGuard<'_, WorkState> {
         lock(&self.state)
     }
 
-    pub(super) fn noticed(&self, at: Timestamp, notice: &Notice) {
+    /// Follows a notice of the engine.
+    pub(crate) fn noticed(&self, at: Timestamp, notice: &Notice) {
         let mut state = self.state();
         state.now = at.max(state.now);
         let (end, decided) = state.noticed(at, notice);

@@ -10,13 +10,17 @@ fn traces(scenario: Scenario, checks: Checks) -> String {
 }
 
 /// Goal: equal scenarios give equal simulations, bit for bit, and checks don't change them. Method: harsh scenarios,
-/// twice with all checks, with fewer, without, and once more from their text; by
-/// default three scenarios, otherwise twelve.
+/// of executors and of tasks in hosts, twice with all checks, with fewer, without, and once more from their text; by
+/// default three scenarios of each, otherwise twelve.
 #[test]
 fn a_scenario_has_one_run() {
     let count = if seeds() >= 60 { 12 } else { 3 };
-    for seed in 0..count {
-        let scenario = Scenario::generate(seed, Severity::Harsh);
+    let of_tasks = |seed| {
+        let scenario = Scenario::generate(seed, Severity::Harsh).with_hosts();
+        if seed % 2 == 0 { scenario } else { scenario.with_work_queue() }
+    };
+    let plain = (0..count).map(|seed| Scenario::generate(seed, Severity::Harsh));
+    for scenario in plain.chain((0..count).map(of_tasks)) {
         // Without checks a simulation doesn't verify all conditions of recovery; its course must be the same.
         let checked = traces(scenario.clone(), Checks::EachStep);
         assert_eq!(traces(scenario.clone(), Checks::EachStep), checked);

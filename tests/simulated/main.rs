@@ -9,6 +9,7 @@ mod determinism;
 mod late;
 mod regressions;
 mod size;
+mod work_queues;
 mod worlds;
 
 use offermill::cluster::simulated::{Checks, InvariantViolation, Scenario, Simulation, shorten};

@@ -89,6 +89,38 @@ fn random_worlds_of_tasks_are_sound() {
     assert!(seeds() < CI_SEEDS || missed.is_empty(), "never reached: {missed:?}");
 }
 
+/// Goal: the same with tasks in a work queue: each attempt has one end, which is told once, and a task waits again only
+/// if nothing of it has begun. Method: random scenarios of each severity; tasks run alone, in hosts, in queues, and in
+/// both, in turn. (That corner cases are reached is seen by other tests.)
+#[test]
+fn random_worlds_of_work_queues_are_sound() {
+    let first = number_from_environment("OFFERMILL_SEED", 1);
+    let mut placed = 0;
+    let mut corners = BTreeMap::new();
+    for severity in [Severity::None, Severity::Mild, Severity::Harsh] {
+        for seed in first..first + seeds() {
+            let scenario = Scenario::generate(seed, severity).with_work_queue();
+            let scenario = match seed % 4 {
+                0 => scenario,
+                1 => scenario.with_hosts(),
+                2 => scenario.with_queues(),
+                _ => scenario.with_hosts().with_queues(),
+            };
+            let has_hosts = scenario.hosts;
+            let report = expect_sound(scenario).report();
+            placed += report.placed;
+            for (corner, times) in report.corners.into_iter().filter(|_| has_hosts) {
+                *corners.entry(corner).or_insert(0) += times;
+            }
+        }
+    }
+    println!("simulator: {} seeds from {first} of each severity, {placed} tasks", seeds());
+    assert!(placed > seeds(), "the worlds have to be worth something");
+    for (corner, times) in &corners {
+        println!("corner: {times:>8} times {corner}");
+    }
+}
+
 /// Goal: a shutdown is orderly at any time. Method: one harsh scenario, shut down at each of 60 times (by default, of
 /// 20).
 #[test]

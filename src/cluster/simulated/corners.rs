@@ -5,7 +5,7 @@ use std::time::Duration;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use super::framework::HostFate;
+use super::framework::WorkFate;
 use super::scenario::Scenario;
 use crate::engine::Notice;
 use crate::engine::cluster_manager::Call;
@@ -46,10 +46,14 @@ corners! {
     HostIdle = "a host is ended because it is idle",
     HostGivenUp = "a host is given up",
     HostedBack = "a host, or a task in one, is back after it was given up",
+    PutBack = "a task waits again because nothing of it has begun",
+    Undecided = "the end of a task waits for that of its host",
 }
 
 /// Corner cases from this one on are those of hosts.
 const FIRST_OF_HOSTS: usize = Corner::HostLost as usize;
+/// Corner cases from this one on are those of work queues with hosts.
+const FIRST_OF_WORK_QUEUES: usize = Corner::PutBack as usize;
 
 /// Counts of the events that may occur between the steps of an answer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,6 +82,7 @@ pub(super) struct Corners {
     release_after: u64,
     forget_after: u64,
     has_hosts: bool,
+    has_work_queue: bool,
 }
 
 impl Corners {
@@ -90,21 +95,28 @@ impl Corners {
             release_after: millis(scenario.release_after),
             forget_after: millis(scenario.forget_after()),
             has_hosts: scenario.has_hosts(),
+            has_work_queue: scenario.has_work_queue(),
         }
     }
 
     /// The corner cases, and how often the simulation has reached each. With hosts, these are those of hosts.
     pub(super) fn reached(&self) -> Vec<(&'static str, u64)> {
-        let own = if self.has_hosts { FIRST_OF_HOSTS..TEXTS.len() } else { 0..FIRST_OF_HOSTS };
+        let own = match (self.has_hosts, self.has_work_queue) {
+            (false, _) => 0..FIRST_OF_HOSTS,
+            (true, false) => FIRST_OF_HOSTS..FIRST_OF_WORK_QUEUES,
+            (true, true) => FIRST_OF_HOSTS..TEXTS.len(),
+        };
         TEXTS[own.clone()].iter().copied().zip(self.reached[own].iter().copied()).collect()
     }
 
-    /// Something becomes of a host.
-    pub(super) fn host(&mut self, event: HostFate) {
-        let corner = match event {
-            HostFate::LostWithTasks => Corner::HostLost,
-            HostFate::GivenUp => Corner::HostGivenUp,
-            HostFate::Returned => Corner::HostedBack,
+    /// Something becomes of a task or a host.
+    pub(super) fn work(&mut self, fate: WorkFate) {
+        let corner = match fate {
+            WorkFate::HostLost => Corner::HostLost,
+            WorkFate::HostGivenUp => Corner::HostGivenUp,
+            WorkFate::HostedBack => Corner::HostedBack,
+            WorkFate::PutBack => Corner::PutBack,
+            WorkFate::Undecided => Corner::Undecided,
         };
         self.record(corner, true);
     }

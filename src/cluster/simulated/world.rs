@@ -4,7 +4,7 @@ use super::checker::Checker;
 use super::cluster::Cluster;
 use super::corners::Corners;
 use super::event_queue::EventQueue;
-use super::framework::SimulatedTasks;
+use super::framework::SimulatedWork;
 use super::recorder::Recorder;
 
 /// Virtual time, the cluster, and the observers of a simulation.
@@ -15,5 +15,5 @@ pub(super) struct World<'a> {
     pub(super) recorder: &'a mut Recorder,
     pub(super) corners: &'a mut Corners,
     /// What the framework places, if it isn't equal executors.
-    pub(super) tasks: Option<&'a SimulatedTasks>,
+    pub(super) tasks: Option<&'a dyn SimulatedWork>,
 }

@@ -20,10 +20,10 @@ mod reconciliation;
 mod rule;
 mod tasks;
 mod updates;
+mod work;
 
 use std::time::Duration;
 
-use super::framework::HostView;
 use super::scenario::Scenario;
 use super::settings::FrameworkSettings;
 use super::wire::{AgentRef, SimOffer};
@@ -46,6 +46,7 @@ use reconciliation::ReconcileChecker;
 pub(super) use rule::RuleViolation;
 use tasks::TaskChecker;
 use updates::UpdateChecker;
+use work::WorkChecker;
 
 /// The least virtual time between two pictures of the capacity that are checked, in milliseconds, besides those of
 /// samples: they cost much more than the other checks of a step.
@@ -66,6 +67,7 @@ pub(super) struct Checker {
     batches: OpenBatches,
     tasks: TaskChecker,
     hosts: HostChecker,
+    work: WorkChecker,
     queues: QueueChecker,
     capacity: CapacityChecker,
     capacity_checked_at: u64,
@@ -92,8 +94,9 @@ impl Checker {
             kills: KillChecker::default(),
             reconciliation: ReconcileChecker::default(),
             batches: OpenBatches::default(),
-            tasks: TaskChecker::default(),
+            tasks: TaskChecker::new(scenario),
             hosts: HostChecker::new(scenario),
+            work: WorkChecker::new(scenario),
             queues: QueueChecker::new(scenario),
             capacity: CapacityChecker::new(scenario),
             capacity_checked_at: 0,
@@ -204,7 +207,8 @@ impl Checker {
         let checked = match call {
             Call::Accept(accept) => {
                 let current = self.open_offers.answered_under(accept.epoch, stale);
-                current.and_then(|()| self.answers[handler].accepted(accept))
+                let answered = current.and_then(|()| self.answers[handler].accepted(accept));
+                answered.and_then(|()| self.launched(accept))
             }
             Call::Decline { epoch, offers, .. } => {
                 let Checker { open_offers, answers, .. } = self;
@@ -297,7 +301,7 @@ impl Checker {
         }
         let checked = self.expected_cluster.apply(notice, now, self.closed, self.settings);
         self.record(checked);
-        let checked = self.hosts.noticed(notice);
+        let checked = self.hosts.noticed(notice).and_then(|()| self.work.noticed(notice, now));
         self.record(checked);
         self.queues.noticed(notice);
     }
@@ -333,19 +337,6 @@ impl Checker {
                 self.kills.wanted(&executor, self.batches.contains(&executor), now);
             }
         }
-    }
-
-    /// The framework ends these hosts because they have no tasks.
-    pub(super) fn ends_idle_hosts(&mut self, executors: &[String]) {
-        if self.is_enabled {
-            let checked = self.hosts.end_idle(executors);
-            self.record(checked);
-        }
-    }
-
-    /// A task whose host is gone, or a task or host that was given up, that has not ended.
-    pub(super) fn task_without_host(&self) -> Option<&str> {
-        self.hosts.orphan()
     }
 
     /// A subscription begins.
@@ -449,14 +440,6 @@ impl Checker {
         }
         self.record(checked);
         self.record(in_queues);
-    }
-
-    /// Checks what the framework knows of its hosts.
-    pub(super) fn check_hosts(&mut self, hosts: &[HostView]) {
-        if self.is_enabled {
-            let checked = self.hosts.agrees_with(hosts);
-            self.record(checked);
-        }
     }
 
     /// Checks a picture of the capacity that was returned for `now`.

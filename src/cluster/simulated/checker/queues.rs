@@ -4,12 +4,12 @@
 use super::Checker;
 use super::expected_cluster::FixedMap;
 use super::rule::RuleViolation;
-use crate::cluster::simulated::framework::HOST_TAGS;
 use crate::cluster::simulated::queues::SimQueues;
 use crate::cluster::simulated::scenario::Scenario;
 use crate::cluster::simulated::settings::FrameworkSettings;
 use crate::config::QueueId;
 use crate::engine::Notice;
+use crate::engine::WorkQueue;
 use crate::kernel::{Change, QueueUse};
 use crate::resources::ExecutorResources;
 
@@ -47,9 +47,12 @@ impl QueueChecker {
         }
         match notice {
             Notice::Placed(placed) => {
-                let tag = placed.tag.unwrap_or(HOST_TAGS);
-                let queue =
-                    if tag >= HOST_TAGS { QueueId::DEFAULT } else { self.queues.of_tag(tag) };
+                let tag = placed.tag.unwrap_or(WorkQueue::HOST_TAGS);
+                let queue = if tag >= WorkQueue::HOST_TAGS {
+                    QueueId::DEFAULT
+                } else {
+                    self.queues.of_tag(tag)
+                };
                 let ExecutorResources { cores, memory, .. } = placed.resources;
                 let amounts = [cores.millis(), memory.get()];
                 let executor = QueuedExecutor { queue, amounts, is_counted: false };

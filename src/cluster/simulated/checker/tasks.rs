@@ -6,12 +6,14 @@ use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 
 use super::rule::RuleViolation;
+use crate::cluster::simulated::scenario::Scenario;
 use crate::kernel::{Decisions, Task};
 use crate::resources::ExecutorResources;
 
 /// Verifies that each task that a framework picks is placed once and as it is, or comes back.
-#[derive(Default)]
 pub(super) struct TaskChecker {
+    /// Whether a task may be placed again, once it has ended.
+    may_repeat: bool,
     /// The tags of all tasks that were placed so far.
     placed: HashSet<u64, FixedState>,
 }
@@ -25,6 +27,10 @@ enum PickOutcome {
 }
 
 impl TaskChecker {
+    pub(super) fn new(scenario: &Scenario) -> TaskChecker {
+        TaskChecker { may_repeat: scenario.has_work_queue(), placed: HashSet::default() }
+    }
+
     /// A batch was decided, for which these tasks had been picked; the members of a gang are together.
     pub(super) fn decided(
         &mut self,
@@ -48,7 +54,7 @@ impl TaskChecker {
         for accepted in decisions.accepts() {
             for (tag, placed) in accepted.tasks() {
                 let Task { cores, memory, gpus, .. } = end(tag, PickOutcome::Placed)?;
-                if !self.placed.insert(tag) {
+                if !self.placed.insert(tag) && !self.may_repeat {
                     return Err(format!("task {tag} is placed again"));
                 }
                 let asked = ExecutorResources { cores, memory, gpus, ..ExecutorResources::NONE };

@@ -1,13 +1,17 @@
 //! Hosts of tasks on their agents, as the agent's executors with several tasks are: a task in a host starts once its
-//! host runs, and ends with it. A task that arrives when its host has ended is dropped.
+//! host runs, and ends with it. A task that arrives when its host has ended is dropped. That a task has begun is
+//! reported a while after its host has started it, and never if the host ends before; of a host and its tasks, either's
+//! end may be reported first.
 
 use super::{Cluster, SimTask, TaskPhase};
 use crate::cluster::simulated::event_queue::{EventQueue, SimEvent, TaskRef};
 use crate::launch::Hosting;
 use crate::status::TaskState;
 
-/// The longest time until a task starts that has waited for its host, in milliseconds.
-const START_WITHIN_MS: u64 = 50;
+/// The time until a task that has waited for its host, and is started by it, is reported as running, in milliseconds:
+/// usual, and longest.
+const REPORTED_WITHIN_MS: u64 = 50;
+const LONGEST_MS: u64 = 3_000;
 
 impl SimTask {
     /// Whether it is a task in the host with this executor id.
@@ -32,13 +36,16 @@ impl Cluster {
         for cell in self.machines[machine].tasks.clone() {
             let task = &self.tasks[cell as usize];
             if task.is_in(&name) && task.phase == TaskPhase::Starting && !task.hung {
-                let soon = self.rng.between(1, START_WITHIN_MS);
+                let name = task.name.clone();
+                self.begins(name);
+                let longest = if self.rng.percent(10) { LONGEST_MS } else { REPORTED_WITHIN_MS };
+                let soon = self.rng.between(1, longest);
                 events.after(soon, SimEvent::TaskRuns(self.reference(cell)));
             }
         }
     }
 
-    /// An executor on this machine has ended. If it was a host, the tasks that have arrived in it end.
+    /// A host on this machine has ended. The tasks that have arrived in it end.
     pub(super) fn end_hosted(&mut self, events: &mut EventQueue, machine: u32, host: &str) {
         for cell in self.machines[machine as usize].tasks.clone() {
             let task = &self.tasks[cell as usize];

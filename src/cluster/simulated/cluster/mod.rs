@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::event_queue::{EventQueue, SimEvent, TaskRef};
 use super::network::{FaultWindow, SimNetwork};
@@ -47,6 +47,8 @@ pub(super) struct Cluster {
     tasks: Vec<SimTask>,
     vacant: Vec<u32>,
     names: HashMap<Box<str>, u32, FixedState>,
+    /// The executors that have begun, if that is asked for.
+    begun: Option<HashSet<Box<str>, FixedState>>,
     offers: OutstandingOffers,
     next_uuid: u64,
     /// Whether a master leads.
@@ -166,6 +168,7 @@ impl Cluster {
             tasks: Vec::new(),
             vacant: Vec::new(),
             names: HashMap::default(),
+            begun: scenario.has_work_queue().then(HashSet::default),
             offers: OutstandingOffers::default(),
             next_uuid: 1,
             leads: true,

@@ -97,6 +97,8 @@ impl Cluster {
             return;
         }
         found.phase = TaskPhase::Running;
+        let name = found.name.clone();
+        self.begins(name);
         self.report(events, task, TaskState::Running);
         self.start_hosted(events, task);
         if self.lifetime > 0 && !self.faults_over {
@@ -104,6 +106,18 @@ impl Cluster {
             let fails = self.rng.percent(self.failures_percent);
             events.after(lives, SimEvent::TaskEnds(task, fails));
         }
+    }
+
+    /// An executor begins to run.
+    pub(super) fn begins(&mut self, executor: Box<str>) {
+        if let Some(begun) = &mut self.begun {
+            begun.insert(executor);
+        }
+    }
+
+    /// Whether an executor has run, told or not.
+    pub(in super::super) fn has_begun(&self, executor: &str) -> bool {
+        self.begun.as_ref().is_some_and(|begun| begun.contains(executor))
     }
 
     pub(super) fn task_ends(&mut self, events: &mut EventQueue, task: TaskRef, fails: bool) {
@@ -129,10 +143,13 @@ impl Cluster {
         found.phase = TaskPhase::Ended;
         let host = (found.hosting == Hosting::Host).then(|| found.name.clone());
         let machine = found.agent.machine;
-        self.report(events, task, state);
-        if let Some(host) = host {
+        let Some(host) = host else { return self.report(events, task, state) };
+        if self.rng.percent(50) {
             self.end_hosted(events, machine, &host);
+            return self.report(events, task, state);
         }
+        self.report(events, task, state);
+        self.end_hosted(events, machine, &host);
     }
 
     /// The master forwards a kill to the agent, if the agent can be reached.

@@ -85,9 +85,8 @@ impl CallSink for SimulatedCalls<'_, '_> {
         self.world.checker.noticed(&notice, self.now);
         self.world.recorder.noticed(&notice, self.world.events.now);
         self.world.corners.noticed(&notice, self.world.events.now);
-        if let Some(event) = self.world.tasks.and_then(|tasks| tasks.noticed(&notice)) {
-            self.world.corners.host(event);
-        }
+        let fates = self.world.tasks.map(|tasks| tasks.noticed(self.now, &notice));
+        fates.into_iter().flatten().for_each(|fate| self.world.corners.work(fate));
     }
 }
 

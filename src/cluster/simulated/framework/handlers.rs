@@ -109,6 +109,7 @@ impl Framework {
         world.corners.batch_answered();
         if let Some(tasks) = &self.tasks {
             world.checker.tasks_decided(&tasks.take_picked(), answerer.decisions());
+            world.checker.tasks_joined(&tasks.take_joined());
         }
         world.checker.batch_answered(handler, answerer.decisions());
         world.checker.batch_ends(handler, answerer.decisions(), now);
@@ -123,6 +124,7 @@ impl Framework {
         let (answered, batch) = answerer.decide(&offers, now);
         if let Some(tasks) = &self.tasks {
             world.checker.tasks_decided(&tasks.take_picked(), answerer.decisions());
+            world.checker.tasks_joined(&tasks.take_joined());
         }
         let placed = answerer.placed(&offers);
         world.recorder.answered(answerer.decisions(), placed.len() as u32);

@@ -9,7 +9,11 @@ use std::time::Duration;
 mod calls;
 mod handlers;
 mod hosts;
+mod queued_work;
+mod task_kinds;
 mod tasks;
+mod work;
+mod work_fate;
 
 use super::event_queue::{EventQueue, SimEvent};
 use super::network::FaultWindow;
@@ -36,8 +40,11 @@ use crate::resources::{Gpus, MilliCpus};
 use crate::time::Timestamp;
 use calls::SimulatedCalls;
 use handlers::SimHandler;
-pub(super) use hosts::{HOST_TAGS, HostFate, HostView};
-pub(super) use tasks::SimulatedTasks;
+pub(super) use hosts::IDLE_TIMEOUT;
+use queued_work::QueuedWork;
+use tasks::SimulatedTasks;
+pub(super) use work::SimulatedWork;
+pub(super) use work_fate::WorkFate;
 
 /// The stream of random numbers that the framework uses.
 const FRAMEWORK_STREAM: u64 = 5;
@@ -54,7 +61,7 @@ pub(super) struct Framework {
     pub(super) batch: Vec<SimOffer>,
     pub(super) buffer: OfferBuffer,
     /// What is placed, if it isn't equal executors.
-    pub(super) tasks: Option<Arc<SimulatedTasks>>,
+    pub(super) tasks: Option<Arc<dyn SimulatedWork>>,
     pub(super) controller: Controller,
     pub(super) options: EngineOptions,
     /// The number of the subscription's stream, if there is a subscription; then the number of subscriptions so far.
@@ -97,8 +104,12 @@ impl Framework {
             ..EngineOptions::default()
         };
         let recorded_kernel = RecordedKernel::from(kernel.clone());
-        let tasks = scenario.tasks.then(|| SimulatedTasks::new(kernel.clone(), scenario));
-        let tasks = tasks.map(Arc::new);
+        let tasks = scenario.tasks.then(|| -> Arc<dyn SimulatedWork> {
+            match scenario.work_queue {
+                true => Arc::new(QueuedWork::new(kernel.clone(), scenario)),
+                false => Arc::new(SimulatedTasks::new(kernel.clone(), scenario)),
+            }
+        });
         let handler = |_| {
             let chooser = tasks.clone().map(|tasks| tasks as Arc<dyn TaskChooser>);
             let launcher: Arc<dyn Launcher> = match tasks.clone() {
@@ -225,7 +236,8 @@ impl Framework {
     fn end_hosts(&mut self, now: Timestamp, world: &mut World<'_>) {
         let Some(tasks) = self.tasks.as_ref().filter(|_| !self.is_closed) else { return };
         let (returned, idle) = tasks.take_to_end(now);
-        world.checker.ends_idle_hosts(&idle);
+        world.checker.ends_idle_hosts(&idle, now);
+        world.checker.looks_for_ends(now);
         world.corners.hosts_idle(idle.len());
         let names = returned.iter().chain(&idle);
         let executors: Vec<ExecutorId> =

@@ -66,6 +66,7 @@ impl Scenario {
             binds_late: false,
             tasks: false,
             hosts: false,
+            work_queue: false,
             queues: 0,
             exclude_after: 2,
             exclude_for: Duration::from_secs(120),

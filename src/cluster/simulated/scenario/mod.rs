@@ -65,6 +65,9 @@ pub struct Scenario {
     /// Whether its tasks run in [hosts](crate::Hosts), at most one on each agent; then there are no other gangs than a
     /// host with its first tasks. Without [tasks](Scenario::tasks) it means nothing.
     pub hosts: bool,
+    /// Whether it has its tasks in a [`WorkQueue`](crate::engine::WorkQueue); then none are in gangs, except hosts with
+    /// their first tasks. Without [tasks](Scenario::tasks) it means nothing.
+    pub work_queue: bool,
     /// The number of [queues](crate::ConfigBuilder::queue) that its tasks are in, besides the default one; 0 is none at
     /// all. Their bounds follow from the seed. Without [tasks](Scenario::tasks) it means nothing.
     pub queues: u32,
@@ -110,6 +113,18 @@ impl Scenario {
     #[must_use]
     pub fn with_hosts(self) -> Scenario {
         Scenario { hosts: true, ..self.with_tasks() }
+    }
+
+    /// The same scenario with a framework that has its [tasks](Scenario::with_tasks) in a
+    /// [work queue](Scenario::work_queue).
+    #[must_use]
+    pub fn with_work_queue(self) -> Scenario {
+        Scenario { work_queue: true, ..self.with_tasks() }
+    }
+
+    /// Whether tasks are in a work queue.
+    pub(super) fn has_work_queue(&self) -> bool {
+        self.tasks && self.work_queue
     }
 
     /// Whether tasks run in hosts.

@@ -319,6 +319,13 @@ const SETTINGS: &[Setting<Scenario>] = &[
         set: |it, value| it.hosts = value == 1,
     },
     Setting {
+        name: "work-queue",
+        unit: NumberFormat::Plain,
+        range: (0, 1),
+        get: |it| it.work_queue.into(),
+        set: |it, value| it.work_queue = value == 1,
+    },
+    Setting {
         name: "queues",
         unit: NumberFormat::Plain,
         range: (0, limits::QUEUES_MAX as u64 - 1),
@@ -441,7 +448,9 @@ mod tests {
         for seed in 0..300 {
             let severity = [Severity::None, Severity::Mild, Severity::Harsh][seed as usize % 3];
             let scenario = Scenario::generate(seed, severity);
-            for scenario in [scenario.clone().with_hosts().with_queues(), scenario] {
+            for scenario in
+                [scenario.clone().with_hosts().with_queues().with_work_queue(), scenario]
+            {
                 let text = scenario.to_string();
                 assert_eq!(text.parse::<Scenario>().unwrap(), scenario, "{text}");
             }

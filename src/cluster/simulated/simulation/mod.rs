@@ -11,7 +11,7 @@ use super::checker::Checker;
 use super::cluster::Cluster;
 use super::corners::Corners;
 use super::event_queue::{EventQueue, SimEvent};
-use super::framework::{Framework, SimulatedTasks};
+use super::framework::{Framework, SimulatedWork};
 use super::recorder::Recorder;
 use super::report::{DrainSummary, Report, Sample};
 use super::scenario::Scenario;
@@ -96,7 +96,7 @@ pub struct Simulation {
     cluster: Cluster,
     framework: Framework,
     /// Those of the framework.
-    tasks: Option<Arc<SimulatedTasks>>,
+    tasks: Option<Arc<dyn SimulatedWork>>,
     checker: Checker,
     recorder: Recorder,
     corners: Corners,
@@ -281,6 +281,7 @@ impl Simulation {
                 }
                 if self.over_at.is_some_and(|at| now >= at) {
                     self.stage = Stage::Over;
+                    self.tasks.iter().for_each(|tasks| tasks.close());
                 }
             }
             Stage::Recovering if self.checks == Checks::Off && now >= self.recovery_deadline => {
@@ -356,8 +357,12 @@ impl Simulation {
             self.checked_at = now;
             let framework_now = self.framework.now(&self.events);
             self.checker.check_all(&self.framework.kernel, framework_now, now);
-            if let Some(hosts) = self.tasks.as_ref().and_then(|tasks| tasks.hosts()) {
-                self.checker.check_hosts(&hosts);
+            if let Some(tasks) = &self.tasks {
+                tasks.with_hosts(&mut |hosts| self.checker.check_hosts(hosts));
+                if let Some((view, ends)) = tasks.take_told() {
+                    let has_begun = |name: &str| self.cluster.has_begun(name);
+                    self.checker.check_work(&view, &ends, has_begun);
+                }
             }
         }
         let Some((invariant, what)) = self.checker.take_violation() else { return Ok(()) };
