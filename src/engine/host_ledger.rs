@@ -129,6 +129,9 @@ impl HostLedger {
     /// If hosts leave nothing of what was picked, it is called again: with the rooms of hosts that are up alone, and
     /// then with what queues and caps leave beside a host. So a task that the caps admit where a host is, or one that
     /// they admit with its host, isn't held up by one that they don't.
+    ///
+    /// Gangs are not kept together: of one that `choose` picks some tasks may be left out, of which
+    /// [`Gang::settle`](crate::choosers::Gang::settle) knows nothing. A framework with both has [`Hosts`] of its own.
     pub fn pick(
         &mut self,
         rooms: &Rooms<'_>,

@@ -178,10 +178,11 @@ impl Actor {
                 exit if is_asked || is_stopping && is_host_asked => {
                     (TaskState::Killed, self.on_request(exit))
                 }
-                Exit::Code(0) => (TaskState::Finished, exit.to_string()),
+                // However it ends then, it may not have done its work.
                 exit if is_host_asked => {
                     (TaskState::Gone, format!("its host {host} was asked to end: {exit}"))
                 }
+                Exit::Code(0) => (TaskState::Finished, exit.to_string()),
                 exit => (TaskState::Failed, exit.to_string()),
             },
             HostedEnd::HostGone { why, is_asked, is_sent } => {

@@ -179,11 +179,12 @@ impl HostedTasks {
                 let state = self.tasks.remove(&task)?;
                 let (state, reason) = match exit {
                     _ if state.is_asked_to_end => (TaskState::Killed, None),
-                    Exit::Code(0) => (TaskState::Finished, None),
-                    // The end of the host is no failure of its tasks.
+                    // The end of the host is no failure of its tasks, and however they end, they may not have done
+                    // their work.
                     _ if self.is_finishing => {
                         (TaskState::Failed, Some(Reason::ExecutorTerminated.into()))
                     }
+                    Exit::Code(0) => (TaskState::Finished, None),
                     _ => (TaskState::Failed, None),
                 };
                 let mut status = self.status(&task, state, exit.as_mesos_says());
@@ -338,9 +339,12 @@ mod tests {
         started(&mut tasks, "c");
         started(&mut tasks, "d");
         tasks.finish(Duration::ZERO);
-        let lost = ended(&mut tasks, "c", Exit::Signal(15));
-        assert_eq!((lost.state(), lost.reason()), (TaskState::Failed, Reason::ExecutorTerminated));
-        assert_eq!(ended(&mut tasks, "d", Exit::Code(0)).state(), TaskState::Finished);
+        // However it ends then, it may not have done its work.
+        for (id, exit) in [("c", Exit::Signal(15)), ("d", Exit::Code(0))] {
+            let lost = ended(&mut tasks, id, exit);
+            let expected = (TaskState::Failed, Reason::ExecutorTerminated);
+            assert_eq!((lost.state(), lost.reason()), expected, "{id}");
+        }
     }
 
     /// Goal: kills have the grace of the call, else the task's, else Mesos' default; that of the anchor ends the host;

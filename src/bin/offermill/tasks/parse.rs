@@ -1,6 +1,7 @@
 //! Parsing one line of a file of tasks: a JSON object, or a shell command.
 
 use std::fmt::{self, Formatter};
+use std::str::Utf8Error;
 
 use offermill::config::QueueId;
 use offermill::config::text::{parse_cores, parse_memory};
@@ -31,12 +32,9 @@ pub(crate) fn parse_line(
     line: u64,
     defaults: &TaskDefaults,
 ) -> Result<Option<TaskSpec>, String> {
-    let text = std::str::from_utf8(bytes).map_err(|error| {
+    let text = line_text(bytes, line).map_err(|error| {
         format!("is not text in UTF-8, from byte {} on", error.valid_up_to() + 1)
     })?;
-    // Some editors put a byte order mark at the begin of a file.
-    let text = if line == 1 { text.trim_start_matches('\u{feff}') } else { text };
-    let text = text.trim();
     if text.is_empty() || text.starts_with('#') {
         return Ok(None);
     }
@@ -57,6 +55,17 @@ pub(crate) fn parse_line(
         return Err(format!("has a command of {bytes} bytes; at most {ARGUMENT_BYTES_MAX} start"));
     }
     Ok(Some(task))
+}
+
+/// A line without the blanks around it.
+///
+/// # Errors
+/// If it is no text in UTF-8.
+pub(super) fn line_text(bytes: &[u8], line: u64) -> Result<&str, Utf8Error> {
+    let text = std::str::from_utf8(bytes)?;
+    // Some editors put a byte order mark at the begin of a file.
+    let text = if line == 1 { text.trim_start_matches('\u{feff}') } else { text };
+    Ok(text.trim())
 }
 
 /// Whether a line is a JSON object, and not a group of shell commands in braces.

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use crate::tasks::order::TaskList;
-use crate::tasks::parse::{is_object, parse_line};
+use crate::tasks::parse::{is_object, line_text, parse_line};
 use crate::tasks::task::{TaskDefaults, TaskSpec};
 
 /// The longest line, in bytes.
@@ -103,7 +103,7 @@ fn read_lines(
         let Some(task) = task.map_err(|why| format!("{name}, line {line}: it {why}"))? else {
             continue;
         };
-        if source == LineSource::Pipe && is_cut_command(&bytes) {
+        if source == LineSource::Pipe && is_cut_command(&bytes, line) {
             return Err(format!(
                 "{name}, line {line}: it has no newline at its end, so it may be part of a command; end the last \
                  line with one"
@@ -125,8 +125,8 @@ fn read_lines(
 }
 
 /// Whether a line with a task may be the beginning of a longer shell command. An object has an end of its own.
-fn is_cut_command(bytes: &[u8]) -> bool {
-    !bytes.ends_with(b"\n") && !std::str::from_utf8(bytes).is_ok_and(|text| is_object(text.trim()))
+fn is_cut_command(bytes: &[u8], line: u64) -> bool {
+    !bytes.ends_with(b"\n") && !line_text(bytes, line).is_ok_and(is_object)
 }
 
 #[cfg(test)]
@@ -194,6 +194,9 @@ mod tests {
         assert!(why.starts_with("f, line 2: it has no newline at its end"), "{why}");
         let why = read(&object[..20], LineSource::Pipe).unwrap_err();
         assert!(why.contains("line 2: it is no JSON object: it ends too early"), "{why}");
+        // A byte order mark before an object cuts nothing off.
+        assert_eq!(read("\u{feff}{\"command\": \"false\"}", LineSource::Pipe), Ok(1));
+        assert!(read("\u{feff}false", LineSource::Pipe).is_err());
     }
 
     /// Goal: the ids in `after` of all tasks are bounded, since each takes memory. Method: lines that have as many as

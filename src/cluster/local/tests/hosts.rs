@@ -144,6 +144,29 @@ fn tasks_for_a_host_that_ends_are_not_started() {
     bench.offer_of(4000);
 }
 
+/// Goal: a task that ends well because its host was asked to end hasn't done its work: it is lost, and none that
+/// was asked itself before its host is. Method: tasks that end with exit code 0 on SIGTERM; kills of their host and of
+/// one of them, in both orders.
+#[test]
+fn tasks_that_end_well_with_their_host_are_lost() {
+    let line = "trap 'exit 0' TERM; echo ready; while :; do sleep 0.05; done";
+    for asked in [["h", "a"], ["a", "h"]] {
+        let bench = Bench::new(&format!("hosts-well-{}", asked[0]), "local-cluster[1,4,1024]");
+        let offer = bench.offer();
+        let [a, b] = ["a", "b"].map(|name| task(name, "h", line));
+        bench.accept(&offer, &[host("h"), a, b], Duration::ZERO);
+        ["a", "b"].iter().for_each(|name| bench.wait_until_ready(&offer, name));
+        asked.iter().for_each(|name| bench.kill(name, LONG));
+        let message = bench.update("b", TaskState::Gone).message;
+        assert_eq!(message, "its host h was asked to end: exit code 0");
+        if asked[0] == "a" {
+            bench.update("a", TaskState::Killed);
+        }
+        bench.update("h", TaskState::Killed);
+        assert_eq!((ends(&bench, "b"), ends(&bench, "h")), (0, 0), "ended twice");
+    }
+}
+
 /// Goal: a host that is killed takes its tasks with it, whatever they did to their groups; each is reported once, as
 /// lost, and only when it is gone. Method: a task with a child in a session of its own, one whose settings have another
 /// mark, too, and one without a variable; the host gets SIGKILL.

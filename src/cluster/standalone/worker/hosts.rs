@@ -162,15 +162,14 @@ fn hosted_end(key: ExecutorKey, host: &str, end: HostedEnd) -> WorkerInput {
         HostedEnd::Exited { exit, is_asked: true, .. } => {
             (ReportedState::Killed, exit.as_mesos_says())
         }
-        HostedEnd::Exited { exit: exit @ Exit::Code(0), .. } => {
-            (ReportedState::Finished, exit.as_mesos_says())
-        }
-        HostedEnd::Exited { exit, is_host_asked: false, .. } => {
-            (ReportedState::Failed, exit.as_mesos_says())
-        }
+        // However it ends then, it may not have done its work.
         HostedEnd::Exited { exit, is_host_asked: true, .. } => {
             return lost(key, format!("its host {host} was asked to end: {exit}"));
         }
+        HostedEnd::Exited { exit: exit @ Exit::Code(0), .. } => {
+            (ReportedState::Finished, exit.as_mesos_says())
+        }
+        HostedEnd::Exited { exit, .. } => (ReportedState::Failed, exit.as_mesos_says()),
         HostedEnd::HostGone { why, is_asked: true, .. } => {
             (ReportedState::Killed, format!("its host {host} is gone: {why}"))
         }
@@ -186,4 +185,33 @@ fn hosted_end(key: ExecutorKey, host: &str, end: HostedEnd) -> WorkerInput {
 
 fn lost(key: ExecutorKey, message: String) -> WorkerInput {
     WorkerInput::Ended { key, state: ReportedState::Failed, message, is_lost: true }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: what ends because its host was asked to end is lost, however it ends, and killed if it was asked itself.
+    /// Method: ends with exit codes 0 and 3, with each combination of requests.
+    #[test]
+    fn what_ends_with_its_host_is_lost() {
+        use ReportedState::{Failed, Finished, Killed};
+        for (is_asked, is_host_asked, expected, is_loss) in [
+            (false, false, [Finished, Failed], false),
+            (false, true, [Failed, Failed], true),
+            (true, false, [Killed, Killed], false),
+            (true, true, [Killed, Killed], false),
+        ] {
+            for (code, expected) in [0, 3].into_iter().zip(expected) {
+                let end = HostedEnd::Exited { exit: Exit::Code(code), is_asked, is_host_asked };
+                let ended = hosted_end(ExecutorKey::new("F", "a"), "h", end);
+                let WorkerInput::Ended { state, is_lost, .. } = ended else { panic!("no end") };
+                assert_eq!(
+                    (state, is_lost),
+                    (expected, is_loss),
+                    "{is_asked} {is_host_asked} {code}"
+                );
+            }
+        }
+    }
 }

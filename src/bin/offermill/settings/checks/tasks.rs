@@ -357,6 +357,7 @@ pub(crate) fn open_results(
     remark(in_flight.len(), what, &in_flight);
     let what = "had succeeded before, but with another command or env, and will run again";
     remark(changed.len(), what, &changed);
-    remark(unknown as usize, "of the results file are not in the tasks' file", &[]);
+    let are = if unknown == 1 { "is" } else { "are" };
+    remark(unknown as usize, &format!("of the results file {are} not in the tasks' file"), &[]);
     Some(())
 }
