@@ -60,31 +60,7 @@ fn random_worlds_are_sound() {
 /// queues, and in both, in turn. With as many scenarios as in CI each corner case of hosts must be reached.
 #[test]
 fn random_worlds_of_tasks_are_sound() {
-    let first = number_from_environment("OFFERMILL_SEED", 1);
-    let mut placed = 0;
-    let mut corners = BTreeMap::new();
-    for severity in [Severity::None, Severity::Mild, Severity::Harsh] {
-        for seed in first..first + seeds() {
-            let scenario = Scenario::generate(seed, severity);
-            let scenario = match seed % 4 {
-                0 => scenario.with_tasks(),
-                1 => scenario.with_hosts(),
-                2 => scenario.with_queues(),
-                _ => scenario.with_hosts().with_queues(),
-            };
-            let has_hosts = scenario.hosts;
-            let report = expect_sound(scenario).report();
-            placed += report.placed;
-            for (corner, times) in report.corners.into_iter().filter(|_| has_hosts) {
-                *corners.entry(corner).or_insert(0) += times;
-            }
-        }
-    }
-    println!("simulator: {} seeds from {first} of each severity, {placed} tasks", seeds());
-    assert!(placed > seeds(), "the worlds have to be worth something");
-    for (corner, times) in &corners {
-        println!("corner: {times:>8} times {corner}");
-    }
+    let corners = play_tasks(Scenario::with_tasks);
     let missed: Vec<_> = corners.iter().filter(|(_, times)| **times == 0).collect();
     assert!(seeds() < CI_SEEDS || missed.is_empty(), "never reached: {missed:?}");
 }
@@ -94,12 +70,18 @@ fn random_worlds_of_tasks_are_sound() {
 /// both, in turn. (That corner cases are reached is seen by other tests.)
 #[test]
 fn random_worlds_of_work_queues_are_sound() {
+    play_tasks(Scenario::with_work_queue);
+}
+
+/// Plays random scenarios of each severity, made ones of tasks by `with_tasks`, with hosts, queues and both in turn.
+/// Returns how often each corner case was reached in those with hosts.
+fn play_tasks(with_tasks: fn(Scenario) -> Scenario) -> BTreeMap<&'static str, u64> {
     let first = number_from_environment("OFFERMILL_SEED", 1);
     let mut placed = 0;
     let mut corners = BTreeMap::new();
     for severity in [Severity::None, Severity::Mild, Severity::Harsh] {
         for seed in first..first + seeds() {
-            let scenario = Scenario::generate(seed, severity).with_work_queue();
+            let scenario = with_tasks(Scenario::generate(seed, severity));
             let scenario = match seed % 4 {
                 0 => scenario,
                 1 => scenario.with_hosts(),
@@ -119,6 +101,7 @@ fn random_worlds_of_work_queues_are_sound() {
     for (corner, times) in &corners {
         println!("corner: {times:>8} times {corner}");
     }
+    corners
 }
 
 /// Goal: a shutdown is orderly at any time. Method: one harsh scenario, shut down at each of 60 times (by default, of
