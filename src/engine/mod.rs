@@ -448,9 +448,14 @@ impl Engine {
     }
 
     /// Kills executors, with the [grace](EngineOptions::kill_grace) of the options. The kills are repeated until the
-    /// executors' ends are reported, or they are forgotten. They precede updates that wait to be applied. Never waits,
-    /// and may be called in an [`Observer`].
+    /// executors' ends are reported, or they are forgotten. They precede updates that wait to be applied. Never waits
+    /// but for a [`TaskChooser`], which is told of its own first ([`killing`](TaskChooser::killing)); may be called in
+    /// an [`Observer`], and with no lock held that the chooser takes.
     pub fn kill(&self, executors: Vec<ExecutorId>) {
+        if let Some(chooser) = &self.shared.chooser {
+            let tags = executors.iter().filter_map(|id| self.kernel().task_tag(*id));
+            tags.for_each(|tag| chooser.killing(tag));
+        }
         let terms = KillTerms::of(&self.shared.options);
         self.shared.inbox.send_urgent(ControlMessage::Kill { executors, terms });
     }

@@ -39,4 +39,10 @@ pub trait TaskChooser: Send + Sync {
 
     /// Takes back picks that were not placed. Called on the same thread after the commit, unless there are none.
     fn unplaced(&self, unplaced: &[Unplaced]);
+
+    /// An executor with this tag is about to be [killed](super::Engine::kill), by whatever thread does so; its end is
+    /// reported later. If it is a host of tasks, no more tasks should join it. The default does nothing.
+    fn killing(&self, tag: u64) {
+        let _unused = tag;
+    }
 }

@@ -440,6 +440,10 @@ impl TaskChooser for WorkQueue {
         unplaced.iter().for_each(|it| state.take_back(it.tag));
         state.fail_if_refused();
     }
+
+    fn killing(&self, tag: u64) {
+        self.state().hosts.iter().for_each(|hosts| hosts.ending(tag));
+    }
 }
 
 impl Launcher for WorkQueue {
@@ -1447,6 +1451,8 @@ mod tests {
         Gone(u8),
         /// A host ends, as one of [`HOST_ENDS`], or is given up.
         EndHost(u8, Option<u8>),
+        /// The user has a host killed, which goes on until its end.
+        KillHost(u8),
         LoseAgent(u8),
         Sleep(u8),
         /// The end of one that was given up.
@@ -1472,6 +1478,7 @@ mod tests {
                 1 => any::<u8>().prop_map(WorkStep::Reject),
                 3 => any::<u8>().prop_map(WorkStep::Gone),
                 2 => (any::<u8>(), how).prop_map(|(at, how)| WorkStep::EndHost(at, how)),
+                1 => any::<u8>().prop_map(WorkStep::KillHost),
                 1 => (0u8..3).prop_map(WorkStep::LoseAgent),
                 1 => (0u8..50).prop_map(WorkStep::Sleep),
                 1 => any::<u8>().prop_map(WorkStep::LateEnd),
@@ -1508,6 +1515,8 @@ mod tests {
         undecided: Vec<(ModelTask, Timestamp)>,
         /// Executors and agents.
         hosts: Vec<(String, u8, ModelHost)>,
+        /// Hosts that are killed, by their executors.
+        killed: BTreeSet<String>,
         given_up: Vec<String>,
         /// How often tasks were put back because they were rejected.
         rejections: BTreeMap<u64, u32>,
@@ -1527,6 +1536,7 @@ mod tests {
                 in_flight: Vec::new(),
                 undecided: Vec::new(),
                 hosts: Vec::new(),
+                killed: BTreeSet::new(),
                 given_up: Vec::new(),
                 rejections: BTreeMap::new(),
                 due: Vec::new(),
@@ -1569,6 +1579,10 @@ mod tests {
             self.hosts.extend(new);
             let host = self.hosts.iter().rposition(|(_, its_agent, _)| *its_agent == agent);
             let has_joined = host.is_some() && !is_new;
+            if let Some(host) = host.filter(|_| !placed.is_empty()) {
+                let executor = &self.hosts[host].0;
+                assert!(!self.killed.contains(executor), "tasks join {executor}, which is killed");
+            }
             for (tag, executor) in placed {
                 assert!(self.waiting.remove(&tag), "{tag} didn't wait");
                 self.in_flight.push(ModelTask { tag, executor, host, has_joined });
@@ -1603,6 +1617,27 @@ mod tests {
             let is_unstarted = never_ran && before == ModelHost::Starting;
             host.2 = if is_unstarted { ModelHost::NeverRan } else { ModelHost::Ended };
             self.queued.told(&executor, state, Change::Ended(fate), reason);
+        }
+
+        fn kill_host(&mut self, at: u8) {
+            let Some((executor, ..)) = self.live_host(at).cloned() else { return };
+            let queue = &self.queued.queue;
+            let (tag, _) = queue.state().hosts.as_ref().unwrap().host(&executor).unwrap();
+            queue.killing(tag);
+            self.killed.insert(executor);
+        }
+
+        /// All hosts that are killed end.
+        fn end_killed(&mut self) {
+            for executor in std::mem::take(&mut self.killed) {
+                let host = self.hosts.iter_mut().find(|(name, ..)| *name == executor).unwrap();
+                if let ModelHost::Starting | ModelHost::Runs = host.2 {
+                    host.2 = ModelHost::Ended;
+                    let killed = Change::Ended(Fate::Killed);
+                    self.queued.update_as(&executor, TaskState::Killed, killed);
+                }
+            }
+            self.decide(None);
         }
 
         /// Has idle hosts end, in which no task may be, and none be waited for.
@@ -1657,6 +1692,7 @@ mod tests {
                     self.end_host(at, how);
                     self.decide(None);
                 }
+                WorkStep::KillHost(at) => self.kill_host(at),
                 WorkStep::LoseAgent(agent) => {
                     self.queued.noticed(Notice::AgentLost { agent_id: format!("S{agent}") });
                     self.decide(Some(agent));
@@ -1741,9 +1777,9 @@ mod tests {
         /// flight or isn't in the queue, as a plain list of tasks says; one that was never started waits again, one
         /// that is rejected in a host that it has joined does so three times, and of one that is gone with its host,
         /// the host says whether it was started, and isn't ended as idle before; what is said of an attempt that was
-        /// given up says nothing of later ones.
-        /// Method: random pushes, offers, ends and losses of tasks and hosts in any order, with hosts and without, with
-        /// a cap and without; in the end all that waits starts.
+        /// given up says nothing of later ones; no task joins a host that is killed.
+        /// Method: random pushes, offers, ends and losses of tasks and hosts in any order, and kills of hosts, with
+        /// hosts and without, with a cap and without; in the end all that waits starts.
         #[test]
         fn each_attempt_has_one_end(steps in steps(), hosts: bool, capped: bool) {
             let mut model = WorkModel::new(hosts, capped);
@@ -1751,6 +1787,8 @@ mod tests {
                 model.step(step);
                 model.check();
             }
+            model.end_killed();
+            model.check();
             for round in 0..60 {
                 let offer = WorkStep::Offer { agent: round % 3, cores: 4 };
                 let steps = [WorkStep::Sleep(60), offer, WorkStep::Run(round), WorkStep::End(0, true)];

@@ -21,8 +21,8 @@ use crate::time::Timestamp;
 pub(super) struct HostChecker {
     /// Whether tasks run in hosts.
     is_enabled: bool,
-    /// Whether the framework is a work queue: it isn't told who is killed, tasks may join hosts and leave them unseen,
-    /// and hosts that haven't run may have to wait before they count as idle.
+    /// Whether the framework is a work queue: tasks may join hosts and leave them unseen, and hosts that haven't run may
+    /// have to wait before they count as idle.
     is_work_queue: bool,
     /// The number of batches so far.
     batch: u64,
@@ -204,9 +204,6 @@ impl HostChecker {
 
     /// The framework ends an executor.
     pub(super) fn ending(&mut self, executor: &str) {
-        if self.is_work_queue {
-            return;
-        }
         if let Some(host) = self.hosts.get_mut(executor) {
             host.stage = TaskHostStage::Ending;
         }
@@ -242,7 +239,6 @@ impl HostChecker {
                 false if must_end => {
                     return Err((49, format!("host {name} is idle for long, and isn't ended")));
                 }
-                // A work queue knows it, though it isn't told of other kills.
                 true => host.stage = TaskHostStage::Ending,
                 false => {}
             }

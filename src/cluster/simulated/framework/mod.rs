@@ -288,7 +288,7 @@ impl Framework {
         world.checker.kills(&self.kernel, &executors, now);
         if let Some(tasks) = &self.tasks {
             let tags = executors.iter().filter_map(|id| self.kernel.task_tag(*id));
-            tags.for_each(|tag| tasks.ending(tag));
+            tags.for_each(|tag| tasks.killing(tag));
         }
         let mut calls = SimulatedCalls::new(&self.kernel, self.stream, now, world);
         self.controller.kill(executors, terms, now, &mut calls);

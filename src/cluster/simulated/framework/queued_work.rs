@@ -126,9 +126,6 @@ impl SimulatedWork for QueuedWork {
         [fate, put_back, undecided].into_iter().flatten().collect()
     }
 
-    /// It isn't told who is killed.
-    fn ending(&self, _tag: u64) {}
-
     fn take_to_end(&self, now: Timestamp) -> (Vec<String>, Vec<String>) {
         let surplus = self.queue.take_surplus(now);
         let is_host =
@@ -166,6 +163,10 @@ impl TaskChooser for QueuedWork {
 
     fn unplaced(&self, unplaced: &[Unplaced]) {
         self.queue.unplaced(unplaced);
+    }
+
+    fn killing(&self, tag: u64) {
+        self.queue.killing(tag);
     }
 }
 

@@ -277,11 +277,6 @@ impl SimulatedWork for SimulatedTasks {
         fate.into_iter().collect()
     }
 
-    fn ending(&self, tag: u64) {
-        let supply = self.supply();
-        supply.hosts.iter().for_each(|hosts| hosts.ending(tag));
-    }
-
     fn take_to_end(&self, now: Timestamp) -> (Vec<String>, Vec<String>) {
         let mut supply = self.supply();
         let surplus = std::mem::take(&mut supply.surplus);
@@ -331,6 +326,10 @@ impl TaskChooser for SimulatedTasks {
                 supply.returned.push_back(task);
             }
         }
+    }
+
+    fn killing(&self, tag: u64) {
+        self.supply().hosts.iter().for_each(|hosts| hosts.ending(tag));
     }
 }
 

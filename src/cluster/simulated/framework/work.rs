@@ -25,9 +25,6 @@ pub(in super::super) trait SimulatedWork: TaskChooser + Launcher {
     /// Follows a notice. Returns what it means.
     fn noticed(&self, at: Timestamp, notice: &Notice) -> Vec<WorkFate>;
 
-    /// An executor with this tag is asked to end.
-    fn ending(&self, tag: u64);
-
     /// Takes the executors that are to end: those that came back after they had been given up, and hosts that were idle
     /// for long enough.
     fn take_to_end(&self, now: Timestamp) -> (Vec<String>, Vec<String>);
