@@ -46,6 +46,12 @@ pub(crate) fn parse_line(
         if let Some(key) = object.twice {
             return Err(format!("has the key {key:?} twice"));
         }
+        if object.values.get("env").is_some_and(Value::is_object) {
+            let WithEnv { env } = serde_json::from_str(text).map_err(|error| no_object(&error))?;
+            if let Some(name) = env.twice {
+                return Err(format!("has {name:?} twice in \"env\""));
+            }
+        }
         from_object(&object.values, line, defaults)?
     } else {
         plain(shell(text), line, defaults)
@@ -80,6 +86,12 @@ struct TaskObject {
     values: Map<String, Value>,
     /// The last key that stands twice, of which the first value would be lost.
     twice: Option<String>,
+}
+
+/// A task's object, of which only the variables are looked at: the map that they are read into has each name once.
+#[derive(Deserialize)]
+struct WithEnv {
+    env: TaskObject,
 }
 
 impl<'de> Deserialize<'de> for TaskObject {
@@ -329,6 +341,7 @@ mod tests {
             (r#"{"id": "a"}"#, "no \"command\""),
             (r#"{"command": "x", "id": ""}"#, "\"id\""),
             (r#"{"command": "x", "env": {"A": 1}}"#, "\"A\""),
+            (r#"{"command": "x", "env": {"A": "1", "A": "2"}}"#, "\"A\" twice in \"env\""),
             (r#"{"command": "x""#, "no JSON object"),
             ("echo \0", "zero byte"),
         ] {
