@@ -105,6 +105,18 @@ fn a_failed_task_costs_its_executor() {
     assert_eq!(calls(&text, 6), ["decline o4 null", "shown []"]);
 }
 
+/// Goal: an executor's own cores are read as Java reads a number. Method: forms that Java has beside Rust's.
+#[test]
+fn cores_are_numbers_of_java() {
+    for (value, cores) in
+        [("1.5d", 1.5), ("2F", 2.0), (" 5e-1 ", 0.5), ("+1.", 1.0), (".25D", 0.25)]
+    {
+        let conf = json!({"spark.mesos.mesosExecutor.cores": value});
+        let init = replay(&["--compat", "spark-3.5"], &fine_grained(&conf, &[])).events().remove(0);
+        assert_eq!((&init["init"], &init["mesos_executor_cores"]), (&json!("ok"), &json!(cores)));
+    }
+}
+
 /// Goal: what only the other backend does has no effect. Method: a core cap, an executor limit, a kill, a stop.
 #[test]
 fn caps_mean_nothing() {
@@ -133,6 +145,8 @@ fn what_cannot_be_played_is_told() {
         ("spark.mesos.mesosExecutor.cores", "-0.5", "must be a number of 0 or more"),
         ("spark.mesos.mesosExecutor.cores", "NaN", "must be a number of 0 or more"),
         ("spark.mesos.mesosExecutor.cores", "one", "must be a number of 0 or more"),
+        ("spark.mesos.mesosExecutor.cores", "d", "must be a number of 0 or more"),
+        ("spark.mesos.mesosExecutor.cores", "Infinity", "must be a number of 0 or more"),
         ("spark.task.cpus", "0", "must be a whole number from 1"),
         ("spark.task.maxFailures", "0", "must be a whole number from 1"),
         ("spark.mesos.constraints", "zone", "Bad constraint string: zone"),

@@ -17,7 +17,9 @@ const THEMES: [&Theme; 8] = [
     &Theme::Failures,
     &Theme::SameAgent,
 ];
-const EXECUTOR_CORES: &[&str] = &["0", "0.1", "0.3", "0.5", "1", "1.5", "2", "2.25"];
+/// With forms that only Java's numbers have.
+const EXECUTOR_CORES: &[&str] =
+    &["0", "0.1", "0.3", "0.5", "1", "1.5", "2", "2.25", "1.5d", "+2F", " 5e-1 "];
 
 /// Returns the lines of a draft, including its head.
 pub(crate) fn draft(name: &str, seed: u64) -> Vec<String> {

@@ -114,12 +114,17 @@ pub(crate) fn fine_grained(head: &ScenarioHead) -> Result<FineGrainedStart, Box<
 /// Reads the cores of an executor itself.
 fn executor_cores(head: &ScenarioHead, draft: &mut SettingsDraft) -> f64 {
     let Some(text) = head.conf.get(EXECUTOR_CORES) else { return 1.0 };
-    let cores = text.trim().parse::<f64>().ok();
-    cores.filter(|cores| cores.is_finite() && *cores >= 0.0).unwrap_or_else(|| {
+    java_double(text).filter(|cores| cores.is_finite() && *cores >= 0.0).unwrap_or_else(|| {
         let problem = format!("{EXECUTOR_CORES} is {text:?}, but must be a number of 0 or more");
         draft.problems.push(problem);
         0.0
     })
+}
+
+/// Reads a decimal number as `java.lang.Double.parseDouble` does: with a `d` or an `f` at its end, too.
+fn java_double(text: &str) -> Option<f64> {
+    let text = text.trim();
+    text.strip_suffix(['d', 'D', 'f', 'F']).unwrap_or(text).parse().ok()
 }
 
 /// Reads the failures of one task after which its stage is given up.
