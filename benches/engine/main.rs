@@ -19,7 +19,7 @@ use criterion::{Criterion, Throughput};
 
 use schedulers::{Engined, System, Threads};
 use support::fleet::Fleet;
-use support::in_turn::{Compared, in_turn};
+use support::in_turn::{Compared, in_turn_by};
 use support::{MET, UNMET};
 use traffic::{Ends, Traffic};
 
@@ -28,6 +28,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const AGENTS: usize = 10_000;
 pub(crate) const BATCH: usize = 100;
+
+/// How long a sample takes at least that is timed in turn with others. A sample begins and ends with nothing under way;
+/// what may be under way in between, [`traffic::WINDOW`] offers, takes up to 4 ms.
+const SAMPLE_MIN: Duration = Duration::from_millis(30);
 
 /// Handler threads of the engine, and as many of the baseline.
 const HANDLERS: [usize; 2] = [1, 2];
@@ -60,7 +64,7 @@ fn all(criterion: &mut Criterion, fleet: &Fleet, what: &str, constraint: &str, w
             compared.push(("plain", &mut plain));
         }
         compared.push(("mutex", &mut mutex));
-        in_turn(&mut group, (&name, threads), &mut compared);
+        in_turn_by(&mut group, (&name, threads), &mut compared, SAMPLE_MIN);
     }
     group.finish();
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 use offermill::engine::cluster_manager::{
-    Accept, Call, EncodedOffers, Event, Launch, TakenResource,
+    Accept, Call, EncodedOffers, Event, EventSink, Launch, TakenResource,
 };
 use offermill::engine::{Engine, EngineOptions, Unobserved};
 use offermill::launch::{CommandTemplate, LaunchContext, Launcher as _};
@@ -38,7 +38,7 @@ fn launcher() -> CommandTemplate {
 
 /// The engine.
 pub(crate) struct Engined {
-    cluster: Shared,
+    events: EventSink,
     _engine: Engine,
 }
 
@@ -52,18 +52,19 @@ impl Engined {
         let engine = Engine::start(kernel, manager, launcher, options, Box::new(Unobserved))
             .expect("an engine");
         let framework_id = "bench".to_owned();
-        cluster.events().send(Event::Registered { framework_id, again: false });
-        Engined { cluster, _engine: engine }
+        let events = cluster.events();
+        events.send(Event::Registered { framework_id, again: false });
+        Engined { events, _engine: engine }
     }
 }
 
 impl System for Engined {
     fn offers(&self, encoded: &EncodedOffers, _batch: Batch) {
-        self.cluster.events().send(Event::Encoded(encoded.clone()));
+        self.events.send(Event::Encoded(encoded.clone()));
     }
 
     fn ended(&self, launched: Launched) {
-        self.cluster.events().send(ended(launched));
+        self.events.send(ended(launched));
     }
 }
 

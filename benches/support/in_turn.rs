@@ -16,7 +16,7 @@ use super::figures::{self, Extent};
 
 /// How many ratios are taken of two.
 const ROUNDS: usize = 101;
-/// How long a sample takes at least, its preparation included.
+/// How long a sample takes at least, its preparation included, of what is done at once.
 const SAMPLE_MIN: Duration = Duration::from_millis(4);
 
 /// One of those that are compared: its name, and what times a number of its turns.
@@ -26,8 +26,18 @@ pub(crate) type Compared<'a> = (&'a str, &'a mut dyn FnMut(u64) -> Duration);
 /// for. `group_name` and `value` are those of the benches.
 pub(crate) fn in_turn(
     group: &mut BenchmarkGroup<'_, WallTime>,
+    bench: (&str, usize),
+    compared: &mut [Compared<'_>],
+) {
+    in_turn_by(group, bench, compared, SAMPLE_MIN);
+}
+
+/// [`in_turn`], with samples that take this long at least.
+pub(crate) fn in_turn_by(
+    group: &mut BenchmarkGroup<'_, WallTime>,
     (group_name, value): (&str, usize),
     compared: &mut [Compared<'_>],
+    sample_min: Duration,
 ) {
     let mut are_all_asked = true;
     for (name, time) in &mut *compared {
@@ -39,13 +49,14 @@ pub(crate) fn in_turn(
         are_all_asked &= is_asked;
     }
     if are_all_asked && figures::extent() == Extent::Full {
-        compare(group_name, value, compared);
+        compare(group_name, value, compared, sample_min);
     }
 }
 
 /// Prints the ratios, and keeps them for `benches/figures`.
-fn compare(group: &str, value: usize, compared: &mut [Compared<'_>]) {
-    let turns: Vec<u64> = compared.iter_mut().map(|(_, time)| turns_of_a_sample(time)).collect();
+fn compare(group: &str, value: usize, compared: &mut [Compared<'_>], sample_min: Duration) {
+    let turns = compared.iter_mut().map(|(_, time)| turns_of_a_sample(time, sample_min));
+    let turns: Vec<u64> = turns.collect();
     let mut lines = String::new();
     for one in 0..compared.len() {
         for other in one + 1..compared.len() {
@@ -71,12 +82,12 @@ fn compare(group: &str, value: usize, compared: &mut [Compared<'_>]) {
 }
 
 /// The least number of turns that takes long enough, also a second time: the first may have been interrupted.
-fn turns_of_a_sample(time: &mut dyn FnMut(u64) -> Duration) -> u64 {
+fn turns_of_a_sample(time: &mut dyn FnMut(u64) -> Duration, sample_min: Duration) -> u64 {
     let mut turns = 1;
     let mut is_long = |turns| {
         let start = Instant::now();
         time(turns);
-        start.elapsed() >= SAMPLE_MIN
+        start.elapsed() >= sample_min
     };
     while !(is_long(turns) && is_long(turns)) {
         turns *= 2;
