@@ -19,6 +19,7 @@ use super::sinks::CallSink;
 use super::state::EngineState;
 use super::sync::catch;
 use super::trace;
+use crate::kernel::EXPECTED_MAX;
 use crate::time::Timestamp;
 
 /// The control thread's state.
@@ -113,14 +114,31 @@ impl ControlThread {
                 let failure = shared.recorded_kernel.finish(self.calls.now);
                 return self.calls.report_journal_end(failure);
             }
-            while let Some(message) = self.next_message() {
-                self.handle(message);
-            }
+            self.handle_taken();
             if self.is_started {
                 self.controller.run_timers(self.calls.now, &mut self.calls);
             }
             let failure = self.calls.shared.recorded_kernel.journal_failure();
             self.calls.report_journal_end(failure);
+        }
+    }
+
+    /// Handles the messages that were taken. What the next ones look at is asked for some messages ahead: it was
+    /// written last by other threads, and would be waited for.
+    fn handle_taken(&mut self) {
+        let mut ahead = 0;
+        while let Some(message) = self.next_message() {
+            if ahead == 0 {
+                ahead = EXPECTED_MAX;
+                let events =
+                    self.taken.iter().take(EXPECTED_MAX).filter_map(|message| match message {
+                        ControlMessage::Event(event) => Some(event),
+                        _ => None,
+                    });
+                self.controller.expect(events);
+            }
+            ahead -= 1;
+            self.handle(message);
         }
     }
 

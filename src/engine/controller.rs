@@ -184,6 +184,16 @@ impl Controller {
         }
     }
 
+    /// Prefetches what the next updates will look at, if these events are about to be handled.
+    pub(crate) fn expect<'e>(&self, events: impl Iterator<Item = &'e ControllerEvent> + Clone) {
+        self.updater.expect(events.filter_map(|event| match event {
+            ControllerEvent::Update(update) => {
+                Some((&*update.executor, update.named_agent().unwrap_or_default()))
+            }
+            _ => None,
+        }));
+    }
+
     /// Applies a status update and acknowledges it. Before, it binds the executor if that has no agent yet. Afterwards,
     /// if the executor lives, it is killed if its agent doesn't take it, and in doubt if its agent was reported lost.
     /// An update of an agent that doesn't have the executor is only acknowledged, so that the cluster doesn't send it

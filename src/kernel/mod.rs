@@ -40,6 +40,7 @@ pub use lifecycle::doubt::Scope;
 pub use lifecycle::drain::{DrainFuture, DrainReport, Drained};
 pub use lifecycle::expiry::{GivenUp, Ticked};
 pub use lifecycle::outcome::{Change, Exclusion, LimitRule, Outcome};
+pub(crate) use lifecycle::updater::EXPECTED_MAX;
 pub use lifecycle::updater::Updater;
 pub use offers::decision::{Accepted, Decisions, Placed};
 pub use offers::handler::Handler;

@@ -100,3 +100,12 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
         Err(std::sync::TryLockError::WouldBlock) => None,
     }
 }
+
+/// Asks memory for the beginning of a text. If an `Arc` holds it, the count of its owners is 16 bytes before, mostly in
+/// the same line.
+#[inline]
+pub(crate) fn prefetch_text(text: &str) {
+    if let Some(first) = text.as_bytes().first() {
+        prefetch(first);
+    }
+}

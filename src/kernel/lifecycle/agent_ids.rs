@@ -5,6 +5,7 @@
 
 use crate::kernel::state::agents::AgentTable;
 use crate::kernel::state::inline_id::InlineId;
+use crate::sync::prefetch;
 
 /// The most ids that are kept: 1 MiB of them. Beyond that, agents whose cells are so far apart replace each other.
 const KEEP: usize = 1 << 14;
@@ -34,6 +35,14 @@ impl AgentIds {
                 Some(known.id.as_bytes() == id.as_bytes())
             }
             _ => self.learn(agents, index, generation, id),
+        }
+    }
+
+    /// Asks memory for the copy of an agent's id.
+    #[inline]
+    pub(super) fn prefetch(&self, index: u32) {
+        if let Some(known) = self.ids.get(self.position(index)) {
+            prefetch(known);
         }
     }
 

@@ -10,7 +10,11 @@ use crate::kernel::state::admission::ReleaseCounter;
 use crate::kernel::state::slab::FreedChain;
 use crate::kernel::{Core, Kernel};
 use crate::status::StatusUpdate;
+use crate::sync::prefetch_text;
 use crate::time::Timestamp;
+
+/// How many updates are [expected](Updater::expect) at a time at the most.
+pub(crate) const EXPECTED_MAX: usize = 16;
 
 /// Applies status updates one by one, for one thread, from [`Kernel::updater`].
 ///
@@ -87,6 +91,26 @@ impl Updater {
         let (found, page) = core.find_with_number(update.executor);
         let mut releases = KeptCells { page, counter: *counter, freed };
         core.apply(update, found, limit, now, &mut releases, ReturnedOutcome)
+    }
+
+    /// Prefetches what the next updates will look at, if these are their executors and agents: up to [`EXPECTED_MAX`]
+    /// of them. First the texts, which other threads have written, then the executors' cells, to which these lead, and
+    /// then what is found there.
+    pub(crate) fn expect<'u>(&self, updates: impl Iterator<Item = (&'u str, &'u str)> + Clone) {
+        let core = &*self.core;
+        for (executor, agent_id) in updates.clone().take(EXPECTED_MAX) {
+            prefetch_text(executor);
+            prefetch_text(agent_id);
+        }
+        let mut located = [None; EXPECTED_MAX];
+        for (located, (executor, _)) in located.iter_mut().zip(updates) {
+            *located = core.locate_one(executor);
+        }
+        for (_, executor) in located.into_iter().flatten() {
+            let agent = executor.agent();
+            core.agents.prefetch(agent);
+            self.agent_ids.prefetch(agent);
+        }
     }
 
     /// Returns the agent of an executor, if the executor is on another one than `agent_id`. Returns none if it is

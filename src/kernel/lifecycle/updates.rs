@@ -130,23 +130,8 @@ impl Core {
     /// executor.
     fn locate(&self, updates: &[StatusUpdate<'_>]) -> [Option<Found<'_>>; UPDATES_AHEAD] {
         let mut located = [None; UPDATES_AHEAD];
-        let marks = self.tags.get();
         for (located, update) in located.iter_mut().zip(updates) {
-            match self.ids.parse(update.executor) {
-                Some(Parsed::Id(id)) => {
-                    if let Some(id) = self.unless_adopted(id) {
-                        *located = self.executors.get(id.slot).map(|cell| (id, cell));
-                    }
-                }
-                Some(Parsed::Sequence(sequence)) => *located = self.locate_by_number(sequence),
-                None => {}
-            }
-            if let Some((id, executor)) = located {
-                prefetch(*executor);
-                if let Some(marks) = marks {
-                    marks.prefetch(id.slot);
-                }
-            }
+            *located = self.locate_one(update.executor);
         }
         for (found, update) in located.iter().zip(updates) {
             // Only updates that end an executor change its agent's word.
@@ -154,6 +139,22 @@ impl Core {
                 (found, update.state.meaning(update.reason))
             {
                 self.agents.prefetch(executor.agent());
+            }
+        }
+        located
+    }
+
+    /// Finds the cell of an executor, unless it is adopted, and prefetches it.
+    #[inline]
+    pub(in crate::kernel::lifecycle) fn locate_one(&self, text: &str) -> Option<Found<'_>> {
+        let located = match self.ids.parse(text)? {
+            Parsed::Id(id) => self.unless_adopted(id).and_then(|id| self.cell(id)),
+            Parsed::Sequence(sequence) => self.locate_by_number(sequence),
+        };
+        if let Some((id, executor)) = located {
+            prefetch(executor);
+            if let Some(marks) = self.tags.get() {
+                marks.prefetch(id.slot);
             }
         }
         located

@@ -8,7 +8,7 @@ use super::agent_state::AgentState;
 use crate::kernel::state::agent::AgentCell;
 use crate::kernel::state::agent_binding::NO_AGENT;
 use crate::kernel::state::agents::AgentTable;
-use crate::sync::{Mutex, lock, prefetch};
+use crate::sync::{Mutex, lock, prefetch_text};
 use crate::time::Timestamp;
 
 /// The number of agents whose texts are asked for ahead: to count an owner of a text is a read-modify-write, which
@@ -22,14 +22,6 @@ struct KnownName {
     generation: u64,
     /// The id and the host name; none if no agent is there.
     names: Option<(Arc<str>, Arc<str>)>,
-}
-
-/// Asks memory for a text, and with it mostly for the count of its owners, which is 16 bytes before.
-#[inline]
-fn prefetch_text(text: &str) {
-    if let Some(first) = text.as_bytes().first() {
-        prefetch(first);
-    }
 }
 
 impl KnownName {
