@@ -106,7 +106,6 @@ use control_message::ControlMessage;
 use handler_thread::HandlerThread;
 use journal::Journal;
 use journal::recording::Recording;
-use kill_retry::KillTerms;
 use recorded_kernel::RecordedKernel;
 use shutdown::ShutdownSequence;
 use state::EngineState;
@@ -448,16 +447,11 @@ impl Engine {
     }
 
     /// Kills executors, with the [grace](EngineOptions::kill_grace) of the options. The kills are repeated until the
-    /// executors' ends are reported, or they are forgotten. They precede updates that wait to be applied. Never waits
-    /// but for a [`TaskChooser`], which is told of its own first ([`killing`](TaskChooser::killing)); may be called in
-    /// an [`Observer`], and with no lock held that the chooser takes.
+    /// executors' ends are reported, or they are forgotten. They precede updates that wait to be applied. A chooser is
+    /// told of its tasks and hosts first ([`TaskChooser::killing`]), so no lock may be held that it takes. Otherwise it
+    /// never waits, and may be called in an [`Observer`].
     pub fn kill(&self, executors: Vec<ExecutorId>) {
-        if let Some(chooser) = &self.shared.chooser {
-            let tags = executors.iter().filter_map(|id| self.kernel().task_tag(*id));
-            tags.for_each(|tag| chooser.killing(tag));
-        }
-        let terms = KillTerms::of(&self.shared.options);
-        self.shared.inbox.send_urgent(ControlMessage::Kill { executors, terms });
+        self.shared.kill(executors);
     }
 
     /// The message of the control thread's panic, in the observer or in a call to the cluster manager; `None` if it

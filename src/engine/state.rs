@@ -10,6 +10,7 @@ use super::control_message::ControlMessage;
 use super::controller::ControllerEvent;
 use super::gate::{Gate, Open};
 use super::inbox::Inbox;
+use super::kill_retry::KillTerms;
 use super::notice::PlacedExecutor;
 use super::offer_queue::{OfferQueue, QueuedOffer};
 use super::owned::{LONG_TEXT, WITHOUT_ID};
@@ -19,6 +20,7 @@ use super::sync::{Deadline, Mutex, lock};
 use super::task_chooser::TaskChooser;
 use super::unreadable_offers::RefusedOffer;
 use crate::foreign_text::{self, cut_message, length_problem};
+use crate::ids::ExecutorId;
 use crate::kernel::Target;
 use crate::launch::Launcher;
 use crate::limits::FOREIGN_ID_BYTES_MAX;
@@ -103,6 +105,17 @@ impl EngineState {
     /// Closes the kernel; returns the executors to be killed.
     pub(super) fn close(&self) -> Vec<Target> {
         self.recorded_kernel.close(self.clock.now())
+    }
+
+    /// Kills executors, of which the chooser is told first.
+    pub(super) fn kill(&self, executors: Vec<ExecutorId>) {
+        if let Some(chooser) = &self.chooser {
+            let kernel = self.recorded_kernel.kernel();
+            let tags = executors.iter().filter_map(|id| kernel.task_tag(*id));
+            tags.for_each(|tag| chooser.killing(tag));
+        }
+        let terms = KillTerms::of(&self.options);
+        self.inbox.send_urgent(ControlMessage::Kill { executors, terms });
     }
 
     /// Marks the engine as broken: the control thread has panicked.

@@ -21,8 +21,8 @@ use crate::time::Timestamp;
 pub(super) struct HostChecker {
     /// Whether tasks run in hosts.
     is_enabled: bool,
-    /// Whether the framework is a work queue: tasks may join hosts and leave them unseen, and hosts that haven't run may
-    /// have to wait before they count as idle.
+    /// Whether the framework is a work queue: tasks may join hosts and leave them unseen, and hosts that haven't run
+    /// may have to wait before they count as idle.
     is_work_queue: bool,
     /// The number of batches so far.
     batch: u64,
