@@ -25,8 +25,8 @@ use super::sync::{Condvar, Mutex, MutexGuard, let_others_run, lock, wait};
 /// The number of empty places, or of stale entries in the index, up to which none are removed.
 const LEFTOVERS_MIN: usize = 64;
 
-/// How often a handler lets others run and looks again before it waits for offers: if nobody else runs, for some tens of
-/// microseconds, about what it takes to wake it on an idle core.
+/// How often a handler lets others run and looks again before it waits for offers: if nobody else runs, for some tens
+/// of microseconds, about what it takes to wake it on an idle core.
 const TURNS_MAX: u32 = if cfg!(shuttle) { 1 } else { 100 };
 
 /// An offer that can be queued.
