@@ -28,6 +28,7 @@ pub use super::host_terms::HostTerms;
 /// |---|---|
 /// | `choose` | [`pick`](HostLedger::pick), with a [chooser](crate::choosers) or an order of its own: hosts are added to the picks where there are none |
 /// | `unplaced` | [`take_back`](HostLedger::take_back) of each tag |
+/// | `killing` | [`ending`](HostLedger::ending): no more tasks join a host that is killed |
 /// | `command` | [`command`](HostLedger::command), which is the command of a host; that of a task has [`hosting`](HostLedger::hosting) |
 /// | `notice` | [`noticed`](HostLedger::noticed); what hosts that never run mean for it is known to [`AgentPauses`](super::AgentPauses) |
 /// | now and then | [`end_idle`](HostLedger::end_idle): the engine is to [kill](super::Engine::kill) these; so it is with hosts and tasks that come back after they were given up ([`Change::Readmitted`]) |
@@ -396,7 +397,7 @@ impl HostLedger {
         self.members.get(&tag).is_some_and(|member| member.has_joined)
     }
 
-    /// A host was asked to end: no more tasks join it.
+    /// A host is about to be killed: no more tasks join it. Nothing if the tag is that of a task.
     pub fn ending(&self, tag: u64) {
         let _is_first = self.live.get(&tag).map(|host| host.host.end());
     }
