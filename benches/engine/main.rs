@@ -31,7 +31,7 @@ pub(crate) const BATCH: usize = 100;
 
 /// How long a sample takes at least that is timed in turn with others. A sample begins and ends with nothing under way;
 /// what may be under way in between, [`traffic::WINDOW`] offers, takes up to 4 ms.
-const SAMPLE_MIN: Duration = Duration::from_millis(30);
+const ENGINE_SAMPLE_MIN: Duration = Duration::from_millis(30);
 
 /// Handler threads of the engine, and as many of the baseline.
 const HANDLERS: [usize; 2] = [1, 2];
@@ -64,7 +64,7 @@ fn all(criterion: &mut Criterion, fleet: &Fleet, what: &str, constraint: &str, w
             compared.push(("plain", &mut plain));
         }
         compared.push(("mutex", &mut mutex));
-        in_turn_by(&mut group, (&name, threads), &mut compared, SAMPLE_MIN);
+        in_turn_by(&mut group, (&name, threads), &mut compared, ENGINE_SAMPLE_MIN);
     }
     group.finish();
 }

@@ -16,7 +16,7 @@ use super::figures::{self, Extent};
 
 /// How many ratios are taken of two.
 const ROUNDS: usize = 101;
-/// How long a sample takes at least, its preparation included, of what is done at once.
+/// How long a sample takes at least, its preparation included, of what leaves nothing under way between its turns.
 const SAMPLE_MIN: Duration = Duration::from_millis(4);
 
 /// One of those that are compared: its name, and what times a number of its turns.

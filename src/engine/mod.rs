@@ -261,7 +261,7 @@ impl Default for EngineOptions {
 ///   the observer, the journal) are left running, and [named](Shutdown::unfinished).
 /// * On the control thread, that is, in an [`Observer`], neither waits: the shutdown continues on its own thread, and
 ///   is complete when the observer and then the manager's stop have returned.
-/// * [`Engine::kill`] never waits, and may be called in an observer.
+/// * [`Engine::kill`] never waits but for a chooser, and may be called in an observer.
 /// * All other methods wait for short locks; with a journal, for up to ten seconds while it is written too slowly.
 ///
 /// # Panics in foreign code
@@ -447,9 +447,9 @@ impl Engine {
     }
 
     /// Kills executors, with the [grace](EngineOptions::kill_grace) of the options. The kills are repeated until the
-    /// executors' ends are reported, or they are forgotten. They precede updates that wait to be applied. A chooser is
-    /// told of its tasks and hosts first ([`TaskChooser::killing`]), so no lock may be held that it takes. Otherwise it
-    /// never waits, and may be called in an [`Observer`].
+    /// executors' ends are reported, or they are forgotten. They precede updates that wait to be applied. If there is a
+    /// chooser, it is told first ([`TaskChooser::killing`]), so no lock may be held that it takes; without one this never
+    /// waits. May be called in an [`Observer`].
     pub fn kill(&self, executors: Vec<ExecutorId>) {
         self.shared.kill(executors);
     }

@@ -16,7 +16,7 @@ use super::offer_queue::{OfferQueue, QueuedOffer};
 use super::owned::{LONG_TEXT, WITHOUT_ID};
 use super::recorded_kernel::RecordedKernel;
 use super::recovered::find_queues;
-use super::sync::{Deadline, Mutex, lock};
+use super::sync::{Deadline, Mutex, catch, lock};
 use super::task_chooser::TaskChooser;
 use super::unreadable_offers::RefusedOffer;
 use crate::foreign_text::{self, cut_message, length_problem};
@@ -107,12 +107,13 @@ impl EngineState {
         self.recorded_kernel.close(self.clock.now())
     }
 
-    /// Kills executors, of which the chooser is told first.
+    /// Kills executors, of which the chooser is told first; also if it panics then.
     pub(super) fn kill(&self, executors: Vec<ExecutorId>) {
         if let Some(chooser) = &self.chooser {
             let kernel = self.recorded_kernel.kernel();
-            let tags = executors.iter().filter_map(|id| kernel.task_tag(*id));
-            tags.for_each(|tag| chooser.killing(tag));
+            for tag in executors.iter().filter_map(|id| kernel.task_tag(*id)) {
+                let _panicked = catch(|| chooser.killing(tag));
+            }
         }
         let terms = KillTerms::of(&self.options);
         self.inbox.send_urgent(ControlMessage::Kill { executors, terms });

@@ -40,8 +40,11 @@ pub trait TaskChooser: Send + Sync {
     /// Takes back picks that were not placed. Called on the same thread after the commit, unless there are none.
     fn unplaced(&self, unplaced: &[Unplaced]);
 
-    /// An executor with this tag is about to be [killed](super::Engine::kill), by whatever thread does so; its end is
-    /// reported later. If it is a host of tasks, no more tasks should join it. The default does nothing.
+    /// An executor with this tag is about to be [killed](super::Engine::kill). Called on the thread that has it killed,
+    /// which may be the control thread; not for what a shutdown kills. If it is a host of tasks, no more tasks should
+    /// join it; those that were picked already may still be launched in it. The tag may be that of an attempt that was
+    /// given up and has come back, while another one has it, too. If this panics, the executor is killed all the same.
+    /// The default does nothing.
     fn killing(&self, tag: u64) {
         let _unused = tag;
     }

@@ -18,6 +18,7 @@ struct Wanted {
     cores: Mutex<Vec<u64>>,
     panics: bool,
     unplaced: Mutex<Vec<u64>>,
+    killed: Mutex<Vec<u64>>,
 }
 
 impl TaskChooser for Wanted {
@@ -31,6 +32,11 @@ impl TaskChooser for Wanted {
 
     fn unplaced(&self, unplaced: &[Unplaced]) {
         self.unplaced.lock().unwrap().extend(unplaced.iter().map(|it| it.tag));
+    }
+
+    fn killing(&self, tag: u64) {
+        self.killed.lock().unwrap().push(tag);
+        panic!("a mistake");
     }
 }
 
@@ -64,7 +70,7 @@ fn start_with(
 
 fn wanted(cores: &[u64], panics: bool) -> Arc<Wanted> {
     let cores = Mutex::new(cores.to_vec());
-    Arc::new(Wanted { cores, panics, unplaced: Mutex::default() })
+    Arc::new(Wanted { cores, panics, unplaced: Mutex::default(), killed: Mutex::default() })
 }
 
 /// Goal: picked tasks are launched with the commands of their tags and reported with their tags, and what has no room
@@ -107,6 +113,31 @@ fn a_chooser_that_panics_gets_its_picks_back() {
     cluster.send(Event::Offers(vec![offer("o2", "S2", 3)]));
     assert_eq!(cluster.declined_when(2)[1].0, "o2");
     assert!(cluster.accepted().is_empty());
+    drop(engine);
+}
+
+/// Goal: a chooser knows which of its tasks are killed before the cluster does, and they are killed also if it panics
+/// then. Method: two of three tasks are killed; the chooser's list at each call, and at the end.
+#[test]
+fn a_chooser_hears_of_a_kill_first() {
+    let wanted = wanted(&[1, 1, 1], false);
+    let told = Arc::clone(&wanted);
+    let on_kill = move |_| assert_eq!(*told.killed.lock().unwrap(), [2, 0]);
+    let mut cluster = Recorder::default();
+    cluster.on_kill = Some(Box::new(on_kill));
+    let (cluster, notices) = (Arc::new(cluster), Notices::default());
+    let engine = start(&cluster, &wanted, &notices);
+    cluster.send(Event::Offers(vec![offer("o1", "S1", 3)]));
+    let placed = notices.wait_for_many(3, |notice| match notice {
+        Notice::Placed(placed) => Some((placed.tag.unwrap(), placed.id, placed.executor.clone())),
+        _ => None,
+    });
+    let killed = [2, 0].map(|tag| placed.iter().find(|it| it.0 == tag).unwrap());
+    engine.kill(killed.iter().map(|it| it.1).collect());
+    assert_eq!(*wanted.killed.lock().unwrap(), [2, 0]);
+    for (_, _, executor) in killed {
+        cluster.wait_for(|call| matches!(call, Call::Kill(name) if name == executor).then_some(()));
+    }
     drop(engine);
 }
 

@@ -17,8 +17,8 @@ all files *.jsonl are played in the order of their names; - is standard input.
 Without --compat the scenario is decided by Offermill's own rules. With --compat
 spark-3.5 it is decided as by Spark 3.5's backend for Mesos, including the order of
 calls; if its settings have spark.mesos.coarse=false, by the fine-grained one, for
-which {\"tasks\":5} is an event: tasks wait; there spark.mesos.mesosExecutor.cores are
-what an executor takes for itself (1.0). Except for these defects:";
+which {\"tasks\":5} is an event (tasks wait) and spark.mesos.mesosExecutor.cores
+(default 1.0) is what an executor takes for itself. Except for these defects:";
 
 const EXPECT_NOTES: &str = "\
 --expect compares Spark's answers, in their order, up to the first event in which

@@ -88,6 +88,10 @@ impl TaskChooser for TaskQueue {
         }
         state.write(&lines);
     }
+
+    fn killing(&self, tag: u64) {
+        self.lock().hosts.iter().for_each(|hosts| hosts.ending(tag));
+    }
 }
 
 impl TaskQueue {

@@ -49,7 +49,7 @@ pub(crate) fn parse_line(
         if object.values.get("env").is_some_and(Value::is_object) {
             let WithEnv { env } = serde_json::from_str(text).map_err(|error| no_object(&error))?;
             if let Some(name) = env.twice {
-                return Err(format!("has {name:?} twice in \"env\""));
+                return Err(format!("has the variable {name:?} twice in \"env\""));
             }
         }
         from_object(&object.values, line, defaults)?
@@ -341,7 +341,10 @@ mod tests {
             (r#"{"id": "a"}"#, "no \"command\""),
             (r#"{"command": "x", "id": ""}"#, "\"id\""),
             (r#"{"command": "x", "env": {"A": 1}}"#, "\"A\""),
-            (r#"{"command": "x", "env": {"A": "1", "A": "2"}}"#, "\"A\" twice in \"env\""),
+            (
+                r#"{"command": "x", "env": {"A": "1", "A": "2"}}"#,
+                "the variable \"A\" twice in \"env\"",
+            ),
             (r#"{"command": "x""#, "no JSON object"),
             ("echo \0", "zero byte"),
         ] {

@@ -1097,6 +1097,21 @@ mod tests {
         assert_eq!(changes, [TaskChange::NotStarted]);
     }
 
+    /// Goal: no task joins a host that a command kills, before any report of that has come. Method: the host of a task
+    /// is killed; another task waits for its end, and brings another host.
+    #[test]
+    fn no_task_joins_a_host_that_is_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = queue_of(folder.path(), Some(host_terms()), &["true", "true"]);
+        assert_eq!(pick(&queue), [2, 0], "the host and the first task");
+        host_runs(&queue, "h", 2);
+        ended_in(&queue, 0);
+        queue.killing(2);
+        assert_eq!(pick(&queue), [] as [u64; 0]);
+        queue.host_changed(&tagged("h", 2, ExecutorState::Killed));
+        assert_eq!(pick(&queue), [3, 1]);
+    }
+
     /// A host that was picked is launched and runs.
     fn host_runs(queue: &TaskQueue, executor: &str, tag: u64) {
         host_launched(queue, executor, tag);

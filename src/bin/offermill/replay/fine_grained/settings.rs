@@ -121,9 +121,10 @@ fn executor_cores(head: &ScenarioHead, draft: &mut SettingsDraft) -> f64 {
     })
 }
 
-/// Reads a decimal number as `java.lang.Double.parseDouble` does: with a `d` or an `f` at its end, too.
+/// Reads a decimal number as `java.lang.Double.parseDouble` does: with a `d` or an `f` at its end, too. Hexadecimal
+/// numbers aren't read.
 fn java_double(text: &str) -> Option<f64> {
-    let text = text.trim();
+    let text = text.trim_matches(|letter| letter <= ' ');
     text.strip_suffix(['d', 'D', 'f', 'F']).unwrap_or(text).parse().ok()
 }
 
