@@ -448,8 +448,8 @@ impl Engine {
 
     /// Kills executors, with the [grace](EngineOptions::kill_grace) of the options. The kills are repeated until the
     /// executors' ends are reported, or they are forgotten. They precede updates that wait to be applied. If there is a
-    /// chooser, it is told first ([`TaskChooser::killing`]), so no lock may be held that it takes; without one this never
-    /// waits. May be called in an [`Observer`].
+    /// chooser, it is told first ([`TaskChooser::killing`]), so no lock may be held that it takes; without one this
+    /// never waits. May be called in an [`Observer`].
     pub fn kill(&self, executors: Vec<ExecutorId>) {
         self.shared.kill(executors);
     }
