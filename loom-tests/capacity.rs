@@ -34,7 +34,7 @@ fn a_record_is_its_own_agents() {
             },
         );
         let mut records = agents.records().flatten();
-        let record = records.find_map(|(_, record)| copy(record, new.generation()).unwrap().1);
+        let record = records.find_map(|(_, _, record)| copy(record, new.generation()).unwrap().1);
         assert!(record.is_none_or(|numbers| numbers.executors == 2), "{record:?}");
         let offered = agents.capacity(new, NOW).unwrap().offered;
         assert!(offered != 8 || record.is_some(), "it isn't recorded, and never will be");
@@ -76,7 +76,7 @@ fn a_view_is_of_one_agent() {
     explore("capacity/view-reuse", Some(3), || {
         let (old, views) = look_at_a_reused_cell(|agents| {
             let cells = agents.records().flatten();
-            cells.filter_map(|(cell, _)| cell.view(NOW)).collect::<Vec<_>>()
+            cells.filter_map(|(cell, ends, _)| cell.view(NOW, ends)).collect::<Vec<_>>()
         });
         let views = views.iter().filter(|view| view.generation == old);
         views.for_each(|view| assert_eq!(view.suspect_until, Some(LATER), "{view:?}"));
@@ -111,7 +111,7 @@ fn a_fingerprint_is_of_the_record() {
         let (one, other) = race(move || record(&here, 7), move || record(&there, 9));
         assert!(one || other, "the first that has the lock records");
         let mut records = agents.records().flatten();
-        let record = records.find_map(|(_, record)| copy(record, agent.generation()).unwrap().1);
+        let record = records.find_map(|(_, _, record)| copy(record, agent.generation()).unwrap().1);
         let recorded = record.unwrap().executors;
         assert_eq!(agents.capacity(agent, NOW).unwrap().offered, recorded.into());
         assert!(if recorded == 7 { one } else { other }, "which is not recorded will be");
@@ -133,7 +133,7 @@ fn shown(capacity: &ClusterCapacity) -> Vec<MilliCpus> {
 fn recorded(kernel: &Kernel) -> Vec<MilliCpus> {
     let agent = kernel.0.agents.find("S0").unwrap();
     let records = kernel.0.agents.records().flatten();
-    let records = records.filter_map(|(_, record)| copy(record, agent.generation()).unwrap().1);
+    let records = records.filter_map(|(_, _, record)| copy(record, agent.generation()).unwrap().1);
     records.map(|numbers| numbers.offered.cores).collect()
 }
 
@@ -226,7 +226,7 @@ fn numbers_have_their_own_details() {
             agents.record_offered(agent, details.into(), write)
         };
         let check = move |agents: &AgentTable| {
-            let (_, record) = agents.records().flatten().next().unwrap();
+            let (_, _, record) = agents.records().flatten().next().unwrap();
             let mut executors = None;
             record.read(agent.generation(), |record, _| {
                 let (numbers, details) = record.unwrap();
@@ -316,7 +316,7 @@ fn what_is_due_is_recorded_in_the_end() {
                 handler
             },
             move || {
-                let (cell, record) = there.0.agents.records().flatten().next().unwrap();
+                let (cell, _, record) = there.0.agents.records().flatten().next().unwrap();
                 // A word that the handler writes, or loom wouldn't switch threads under the lock.
                 let look = |_: &mut OfferedNumbers, _: &mut OfferedDetails| {
                     cell.record_seen(NOW);

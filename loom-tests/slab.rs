@@ -11,6 +11,7 @@ struct Plain;
 
 impl SlabCell for Plain {
     type Hint = ();
+    type Beside = ();
 }
 
 fn claim(slab: &Slab<Plain>) -> u32 {

@@ -15,6 +15,8 @@ pub(crate) struct Writes {
     pub(crate) stack: u64,
     /// Agents' cells.
     pub(crate) agents: u64,
+    /// An updater's counts of agents' ends, which no other updater writes that has a counter of its own.
+    pub(crate) ended: u64,
     /// Executors' cells …
     pub(crate) executors: u64,
     /// … and the words written in them.
@@ -34,6 +36,7 @@ pub(crate) const DECLINED: Writes = Writes {
     sequence: 0,
     stack: 0,
     agents: 0,
+    ended: 0,
     executors: 0,
     words: 0,
     hints: 0,
@@ -50,6 +53,7 @@ pub(crate) const fn launched(agents: u64, executors: u64) -> Writes {
         sequence: 1,
         stack: 1,
         agents,
+        ended: 0,
         executors,
         // Six words of what it holds, the state, and the state again.
         words: 7 * executors,
@@ -68,6 +72,7 @@ pub(crate) const ENDED: Writes = Writes {
     sequence: 0,
     stack: 1,
     agents: 1,
+    ended: 0,
     executors: 1,
     // The state, and how it ended wiped out.
     words: 2,
@@ -78,7 +83,8 @@ pub(crate) const ENDED: Writes = Writes {
 };
 
 /// An update by an updater that ends an executor: the first of 64 whose cells it frees together with the last one.
-pub(crate) const ENDED_BY_UPDATER: Writes = Writes { stack: 0, links: 0, ..ENDED };
+pub(crate) const ENDED_BY_UPDATER: Writes =
+    Writes { stack: 0, links: 0, agents: 0, ended: 1, ..ENDED };
 
 /// The number of updaters that have a counter of their own.
 pub(crate) const OWN_COUNTERS: u64 = 3;
@@ -95,6 +101,7 @@ pub(crate) const fn ended(executors: u64) -> Writes {
         sequence: 0,
         stack: settled,
         agents: executors,
+        ended: 0,
         executors,
         words: 2 * executors,
         hints: 0,
@@ -110,6 +117,7 @@ pub(crate) const RUNNING: Writes = Writes {
     sequence: 0,
     stack: 0,
     agents: 0,
+    ended: 0,
     executors: 1,
     words: 1,
     hints: 0,

@@ -3,7 +3,7 @@
 //! | threads that may write it | words |
 //! |---|---|
 //! | all that launch or end executors, whichever these are: the contended lines | [`SharedWord::Admission`], [`SharedWord::Sequence`], [`SharedWord::Demand`], [`SharedWord::Gpus`], [`SharedWord::Unreachable`], [`SharedWord::Maps`], [`SharedWord::Policy`] |
-//! | all that end executors by the same counter | [`SharedWord::Released`] |
+//! | all that end executors by the same counter | [`SharedWord::Released`], [`SharedWord::EndedCounts`]: 32 of these share a line |
 //! | all that launch, or end, executors whose numbers are in the same page, with plain ids | [`SharedWord::Numbers`] |
 //! | the handlers that prefer the same stack, and threads that end what they launched | [`SharedWord::Stack`] |
 //! | handlers that launch executors in neighbouring cells; 32 hints share a line | [`SharedWord::Hints`] |
@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::offers::handler::Handler;
+use super::state::ended_counts::EndedCounts;
 use super::{Core, Kernel};
 use crate::sync::counting::Write;
 
@@ -48,6 +49,8 @@ pub(crate) enum SharedWord {
     /// The same of agents' cells, and the next agent's generation.
     AgentSlab,
     Agent,
+    /// The ends on agents that updaters have counted, apart from the cells.
+    EndedCounts,
     Executor,
     /// The agents of executors, apart from their cells. Which of them share a line depends on the allocator.
     Hints,
@@ -135,6 +138,8 @@ impl WordAddresses {
         self.add(SharedWord::AgentSlab, next_generation);
         self.add(SharedWord::Maps, by_id);
         cells.iter().for_each(|(_, cell)| self.add(SharedWord::Agent, cell));
+        let ended = cells.beside().flat_map(EndedCounts::words);
+        ended.for_each(|word| self.add(SharedWord::EndedCounts, word));
         cells.hints().for_each(|offered| self.add(SharedWord::Offered, offered));
         let (pieces, numbers) = core.agents.offered.words();
         self.add(SharedWord::Settings, pieces);

@@ -180,6 +180,7 @@ pub(super) fn expected(writes: Writes) -> Counts {
     put(&mut counts, SharedWord::Sequence, writes.sequence, 1);
     put(&mut counts, SharedWord::Stack, writes.stack, 1);
     put(&mut counts, SharedWord::Agent, writes.agents, writes.agents);
+    put(&mut counts, SharedWord::EndedCounts, writes.ended, 1);
     put(&mut counts, SharedWord::Executor, writes.words, writes.executors);
     put(&mut counts, SharedWord::Hints, writes.hints, 1);
     put(&mut counts, SharedWord::Links, writes.links, 1);

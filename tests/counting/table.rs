@@ -113,5 +113,7 @@ fn print() {
         row(&format!("an update: ended, told again{name}"), &scene, &told(TaskState::Finished));
         let failed = scene.update(started[1], TaskState::Failed);
         row(&format!("an update: failed{name}"), &scene, &failed);
+        let by_updater = scene.update_by_updater(started[2], TaskState::Finished);
+        row(&format!("an update by an updater: ended{name}"), &scene, &by_updater);
     }
 }

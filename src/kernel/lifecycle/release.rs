@@ -74,8 +74,8 @@ impl<'k> Ended<'k> {
 
 /// When the resources of ended executors are released.
 pub(crate) trait Release {
-    /// Whether an end asks memory for the line of its agent. In a batch that was done before.
-    const PREFETCHES_AGENT: bool;
+    /// Asks memory for what the release of an executor on this agent will change of the agent.
+    fn prefetch_agent(&self, core: &Core, agent: u32);
 
     /// Releases what an executor held, or records it until [`Release::flush`]. Only the thread that moved the executor
     /// to `Vacant` may call this, and it has to flush afterwards.
@@ -92,12 +92,16 @@ pub(crate) struct AtOnce<'k> {
 }
 
 impl Release for AtOnce<'_> {
-    const PREFETCHES_AGENT: bool = true;
+    #[inline]
+    fn prefetch_agent(&self, core: &Core, agent: u32) {
+        core.agents.prefetch(agent);
+    }
 
     #[inline(always)]
     fn release(&mut self, core: &Core, ended: Ended<'_>) {
         let free_cell = || core.executors.free_cell(ended.cell, ended.id.slot);
         core.release_alone(&ended, ReleaseCounter::SHARED, self.page, free_cell);
+        core.agents.release(ended.allocation.agent, 1);
     }
 
     #[inline]
@@ -118,7 +122,9 @@ pub(crate) struct KeptCells<'k, 'f> {
 }
 
 impl Release for KeptCells<'_, '_> {
-    const PREFETCHES_AGENT: bool = true;
+    /// An updater's count of the agent's ends is near: 32 agents share a line.
+    #[inline]
+    fn prefetch_agent(&self, _: &Core, _: u32) {}
 
     #[inline(always)]
     fn release(&mut self, core: &Core, ended: Ended<'_>) {
@@ -129,6 +135,7 @@ impl Release for KeptCells<'_, '_> {
                 core.executors.free_chain(freed);
             }
         });
+        core.agents.count_ended(ended.allocation.agent, *counter);
     }
 
     #[inline]
@@ -148,7 +155,9 @@ impl<const N: usize> ReleaseBatch<N> {
 }
 
 impl<const N: usize> Release for ReleaseBatch<N> {
-    const PREFETCHES_AGENT: bool = false;
+    /// It was done before, for the whole batch.
+    #[inline]
+    fn prefetch_agent(&self, _: &Core, _: u32) {}
 
     #[inline(always)]
     fn release(&mut self, core: &Core, ended: Ended<'_>) {
@@ -173,8 +182,10 @@ impl<const N: usize> Release for ReleaseBatch<N> {
                     numbers.retire_all(&self.numbers);
                 }
             };
-            let counter = ReleaseCounter::SHARED;
-            core.release(&self.sums, counter, free_cells, retire_numbers, &self.agents[..self.len]);
+            core.release(&self.sums, ReleaseCounter::SHARED, free_cells, retire_numbers);
+            for agent in &self.agents[..self.len] {
+                core.agents.release(*agent, 1);
+            }
             *self = ReleaseBatch::new();
         }
     }
@@ -210,7 +221,7 @@ impl Sums {
 }
 
 impl Core {
-    /// Releases one executor. `page` is that of its number, if it is known.
+    /// Releases one executor, as [`Core::release`] does. `page` is that of its number, if it is known.
     #[inline(always)]
     fn release_alone(
         &self,
@@ -225,12 +236,15 @@ impl Core {
             (Some(numbers), Some(page)) => numbers.retire_in(page, ended.id.sequence, 1),
             _ => self.retire_number(ended.id.sequence),
         };
-        self.release(&sums, counter, free_cell, retire_number, &[ended.allocation.agent]);
+        self.release(&sums, counter, free_cell, retire_number);
     }
 
-    /// Takes executors out of the shared sums, frees their cells and numbers, and counts them off their agents. The
-    /// executor limit is lowered first: a thread that sees the freed capacity must see the new limit, or it would fill
-    /// it.
+    /// Takes executors out of the shared sums, and frees their cells and numbers. The executor limit is lowered first: a
+    /// thread that sees the freed capacity must see the new limit, or it would fill it.
+    ///
+    /// The caller counts them off their agents afterwards: a thread that finds an agent without executors and forgets it
+    /// knows that no drain of a kernel that is still open lists any of them. They are not counted, and their cells don't
+    /// say how they ended.
     #[inline(always)]
     fn release(
         &self,
@@ -238,7 +252,6 @@ impl Core {
         counter: ReleaseCounter,
         free_cells: impl FnOnce(),
         retire_numbers: impl FnOnce(),
-        agents: &[u32],
     ) {
         if sums.invalidates_plans {
             self.policy.invalidate_plans(&self.admission);
@@ -256,11 +269,6 @@ impl Core {
             free_cells();
         }
         retire_numbers();
-        // This is last: a thread that finds the agent without executors and forgets it knows that no drain of a kernel
-        // that is still open lists any of them. They are not counted, and their cells don't say how they ended.
-        for agent in agents {
-            self.agents.release(*agent, 1);
-        }
     }
 
     /// A number that was handed out is of no use any more: its executor has ended, or was not admitted.

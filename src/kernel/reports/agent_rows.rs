@@ -70,7 +70,7 @@ impl AgentRows {
         states.clear();
         states.reserve(agents.len());
         let mut end = 0;
-        for (index, cell) in agents.cells() {
+        for (index, cell, ends) in agents.cells() {
             let at = index as usize;
             if known.len() <= at {
                 known.resize(at + 1, KnownName::default());
@@ -82,7 +82,7 @@ impl AgentRows {
                 prefetch_text(hostname);
             }
             let Some(known) = known.get_mut(at) else { continue };
-            let Some(view) = cell.view(now) else {
+            let Some(view) = cell.view(now, ends) else {
                 *known = KnownName::default();
                 continue;
             };

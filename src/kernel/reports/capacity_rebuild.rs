@@ -154,8 +154,8 @@ impl Core {
             let mut draft = ShardDraft::new(last.get(shards.len()).unwrap_or(&none), spare);
             for (at, cell) in (0..SHARD).zip(&mut cells) {
                 // None: its segment is being allocated, so no agent is there yet.
-                if let Some((cell, record)) = cell {
-                    draft.read(at, cell, record, now);
+                if let Some(agent) = cell {
+                    draft.read(at, agent, now);
                 }
             }
             is_any_new |= draft.is_any_new;
@@ -177,7 +177,7 @@ impl Core {
                 // The load is after those of the other cells, which are Acquire: if this agent is in one of them again,
                 // it was forgotten here before.
                 let is_there =
-                    |generation: &u64| cell.is_some_and(|(cell, _)| cell.is_current(*generation));
+                    |generation: &u64| cell.is_some_and(|(cell, ..)| cell.is_current(*generation));
                 if !generation.as_ref().is_none_or(is_there) {
                     draft.leave_out(at);
                 }

@@ -6,6 +6,7 @@ use super::capacity_shard::{
     AgentDetails, AgentRow, AgentShard, RecordRow, RolePart, SHARD, UNREAD, Withheld,
 };
 use crate::kernel::state::agent::{AgentCell, AgentView};
+use crate::kernel::state::agents::AgentAndRecord;
 use crate::kernel::state::offered::OfferedRecord;
 use crate::kernel::state::offered_amounts::{AmountKind, ResourceSums};
 use crate::kernel::state::offered_details::OfferedDetails;
@@ -72,12 +73,11 @@ impl<'a> ShardDraft<'a> {
     pub(super) fn read(
         &mut self,
         at: usize,
-        cell: &AgentCell,
-        record: OfferedRecord<'_>,
+        (cell, ends, record): AgentAndRecord<'_>,
         now: Timestamp,
     ) {
         let last = self.last.rows.get(at).unwrap_or(&AgentRow::EMPTY);
-        let Some(view) = cell.view(now) else {
+        let Some(view) = cell.view(now, ends) else {
             if last.generation().is_some() {
                 self.leave_out(at);
             }
@@ -263,8 +263,8 @@ mod tests {
     fn read(agents: &AgentTable, last: &Arc<AgentShard>) -> (Arc<AgentShard>, bool) {
         let mut spare = SpareShards::default();
         let mut draft = ShardDraft::new(last, &mut spare);
-        for (at, (cell, record)) in agents.records().flatten().enumerate() {
-            draft.read(at, cell, record, Timestamp::ORIGIN);
+        for (at, agent) in agents.records().flatten().enumerate() {
+            draft.read(at, agent, Timestamp::ORIGIN);
         }
         let is_any_new = draft.is_any_new;
         (draft.finish(), is_any_new)

@@ -88,7 +88,7 @@ const SUM_MASK: u64 = CLOSED - 1;
 const ONE_ORDER: Ordering = Ordering::SeqCst;
 
 /// The number of counters of what was released. Each load reads all.
-const COUNTERS: usize = if cfg!(all(loom, test)) { 2 } else { 3 };
+pub(super) const COUNTERS: usize = if cfg!(all(loom, test)) { 2 } else { 3 };
 
 const VERSIONS: u32 = 1 << VERSION_BITS;
 /// The maximum number of pins that stay set after their batch: half of the versions, so that others stay free.
@@ -149,7 +149,13 @@ pub(crate) struct ReleaseCounter(u32);
 
 impl ReleaseCounter {
     /// The one of all threads without an [`Updater`](crate::kernel::Updater), and of each third updater.
-    pub(crate) const SHARED: ReleaseCounter = ReleaseCounter(0);
+    pub(crate) const SHARED: ReleaseCounter = ReleaseCounter(COUNTERS as u32 - 1);
+
+    /// Less than [`COUNTERS`]; that of the updater that was made first is 0.
+    #[inline]
+    pub(super) fn index(self) -> usize {
+        self.0 as usize % COUNTERS
+    }
 }
 
 #[derive(Debug)]
@@ -202,7 +208,7 @@ impl Admission {
     /// Returns the counter that a new updater should use: they take them in turn, and the shared one last.
     pub(crate) fn assign_counter(&self) -> ReleaseCounter {
         let before = self.next_counter.fetch_add(1, Ordering::Relaxed);
-        ReleaseCounter(before.wrapping_add(1) % COUNTERS as u32)
+        ReleaseCounter(before % COUNTERS as u32)
     }
 
     /// Registers a pin for a new handler.
@@ -313,7 +319,7 @@ impl Admission {
         executors: u32,
         cores: MilliCpus,
     ) -> bool {
-        let counter = &self.released[counter.0 as usize % COUNTERS];
+        let counter = &self.released[counter.index()];
         // SeqCst: before the loads of the word and of other counters that follow, in the order of all of them. As a
         // Release: everything that was done with the executor happens before a thread sees the sum without it.
         counter.fetch_add(sum(executors, cores), ONE_ORDER);
@@ -418,7 +424,7 @@ mod tests {
         let counters: Vec<ReleaseCounter> =
             (0..2 * COUNTERS).map(|_| admission.assign_counter()).collect();
         let assigned: Vec<u32> = counters.iter().map(|counter| counter.0).collect();
-        assert_eq!(assigned, [1, 2, 0, 1, 2, 0]);
+        assert_eq!(assigned, [0, 1, 2, 0, 1, 2]);
         admission.bump_version();
         let version = admission.load().version();
         let mut random = 1_u64;

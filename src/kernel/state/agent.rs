@@ -6,19 +6,19 @@
 //! | 25 | live | the cell belongs to an agent |
 //! | 24 | excluded | until the time in `excluded_until` |
 //! | 16–23 | revision | grows with each exclusion, suspicion and readmission, so that a compare-exchange that didn't see it fails |
-//! | 0–15 | executors | the number of executors on the agent |
+//! | 0–15 | started | the executors that were started on the agent, less those that ended without an updater, modulo 2¹⁶; see [`ended_counts`](super::ended_counts) |
 //!
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
 //! | handler | [`AgentCell::reserve`]: compare-exchange | AcqRel | `exclude`: after it, no reserve succeeds |
 //! | update that binds an executor | [`AgentCell::reserve_bound`]: compare-exchange, then binds, then [`AgentCell::is_suspect`]: fetch-add of 0 | AcqRel | `exclude`, as above; `suspect`: the thread that reports the loss finds the executor bound, or this one finds the suspicion |
-//! | any that ends an executor | [`AgentCell::release`]: fetch-sub | Release | `retire` |
+//! | any that ends an executor without an updater, or takes back a reservation | [`AgentCell::release`]: compare-exchange | Release | `retire` |
 //! | the thread that inserts the agent | [`AgentCell::prepare`]: a fence, the other words; then [`AgentCell::activate`]: store | Release | all others: the cell is initialised before it belongs to the agent; the fence: `view` |
 //! | any that counts a failure | `excluded_until`, then `exclude`: compare-exchange | Release | the load of `reserve` |
 //! | any that reports a loss | `suspect_until`, then [`AgentCell::suspect`]: compare-exchange | AcqRel | the load of `reserve`; `is_suspect` |
 //! | any that readmits the agent | `excluded_until`, `suspect_until`, then [`AgentCell::readmit`]: compare-exchange | Release | the load of `reserve` |
 //! | tick | [`AgentCell::retire`]: compare-exchange | AcqRel | `reserve`: fails from now on |
-//! | a sweep, a report, the setter of wanted hosts | [`AgentCell::stale`], [`AgentCell::executors`], [`AgentCell::holder`], [`AgentCell::exclusion`]: load | Acquire | `activate`, `release` and the changes above |
+//! | a sweep, a report, the setter of wanted hosts | [`AgentCell::count`], [`AgentCell::exclusion`]: load | Acquire | `activate`, `release` and the changes above |
 //! | a report | [`AgentCell::view`]: load, loads of the other words, [`AgentCell::is_current`] | Acquire, with a fence before the last | the fences in `prepare` and `readmit`: no word of the cell's next agent is taken for this one's |
 //!
 //! Rarely used fields (the name, the times of failures) are behind a lock that the offer path doesn't take. Failures,
@@ -34,13 +34,14 @@ use std::sync::Arc;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, fence, lock};
 
 pub(crate) use super::agent_view::{AgentCapacity, AgentName, AgentRefusal, AgentView};
+use super::ended_counts::{AgentEnds, EndedCounts};
 use super::offered::{NOT_RECORDED, OfferedCell};
 use super::slab::SlabCell;
 use crate::config::ExclusionRule;
 use crate::limits::EXECUTORS_PER_AGENT_MAX;
 use crate::time::Timestamp;
 
-const EXECUTORS_MASK: u64 = 0xffff;
+const STARTED_MASK: u64 = 0xffff;
 const REVISION_ONE: u64 = 1 << 16;
 const REVISION_MASK: u64 = 0xff << 16;
 const EXCLUDED: u64 = 1 << 24;
@@ -104,6 +105,7 @@ impl Default for AgentCell {
 
 impl SlabCell for AgentCell {
     type Hint = OfferedCell;
+    type Beside = EndedCounts;
 }
 
 impl AgentCell {
@@ -120,9 +122,10 @@ impl AgentCell {
         self.seen.store(seconds(now), Ordering::Relaxed);
     }
 
-    pub(crate) fn activate(&self, generation: u64) {
+    pub(crate) fn activate(&self, generation: u64, ends: AgentEnds<'_>) {
+        let word = LIVE | generation << GENERATION_SHIFT | u64::from(ends.base());
         // Release: the cell is initialised before it belongs to the agent.
-        self.word.store(LIVE | generation << GENERATION_SHIFT, Ordering::Release);
+        self.word.store(word, Ordering::Release);
     }
 
     /// Undoes [`AgentCell::prepare`]: another thread inserted the agent first.
@@ -159,16 +162,41 @@ impl AgentCell {
     }
 
     /// Returns what the agent takes, or why nothing. For planning; only `reserve` decides.
+    #[inline(always)]
     pub(crate) fn capacity(
         &self,
         generation: u64,
         now: Timestamp,
+        ends: AgentEnds<'_>,
     ) -> Result<AgentCapacity, AgentRefusal> {
+        let ended = ends.sum();
         // Acquire: pairs with the Release of `exclude`.
-        let executors = self.remaining(self.word.load(Ordering::Acquire), generation, now)? as u16;
+        let word = self.word.load(Ordering::Acquire);
+        self.check_usable(word, generation, now)?;
+        let executors = room(word, ended);
+        if executors == 0 {
+            return Err(AgentRefusal::Full);
+        }
         // Relaxed: a hint; see `offered`.
         let offered = self.offered.load(Ordering::Relaxed);
         Ok(AgentCapacity { executors, failed: self.failed_lately(now), offered })
+    }
+
+    /// The word, and the number of executors on the agent in the cell at that moment. Reads again while others change
+    /// the word.
+    #[inline]
+    fn count(&self, ends: AgentEnds<'_>) -> (u64, u16) {
+        let mut word = self.word.load(Ordering::Acquire);
+        loop {
+            let ended = ends.sum();
+            let again = self.word.load(Ordering::Acquire);
+            if again == word {
+                // A cell without an agent counts nothing: its word is 0, the ends of its last agent are not.
+                let executors = if word & LIVE == 0 { 0 } else { executors(word, ended) };
+                return (word, executors);
+            }
+            word = again;
+        }
     }
 
     /// Stores the fingerprint of what is recorded of the agent's offers, unless it is there; see
@@ -193,13 +221,17 @@ impl AgentCell {
         generation: u64,
         executors: u32,
         now: Timestamp,
+        ends: AgentEnds<'_>,
     ) -> Result<bool, AgentRefusal> {
+        // Before the word: if that is still the same, there is at least as much room.
+        let ended = ends.sum();
         let mut word = self.word.load(Ordering::Acquire);
         loop {
-            if self.remaining(word, generation, now)? < executors {
+            self.check_usable(word, generation, now)?;
+            if u32::from(room(word, ended)) < executors {
                 return Err(AgentRefusal::Full);
             }
-            let next = (word & !EXCLUDED) + u64::from(executors);
+            let next = with_started(word & !EXCLUDED, executors);
             // AcqRel: nothing is reserved after an exclusion in this word's order.
             match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Ok(self.failed.load(Ordering::Relaxed) != 0),
@@ -214,17 +246,19 @@ impl AgentCell {
         &self,
         generation: u64,
         now: Timestamp,
+        ends: AgentEnds<'_>,
     ) -> Result<(), AgentRefusal> {
+        let ended = ends.sum();
         let mut word = self.word.load(Ordering::Acquire);
         loop {
-            match self.remaining(word, generation, now) {
-                Err(AgentRefusal::Suspect(_)) if word & EXECUTORS_MASK == EXECUTORS_MASK => {
-                    return Err(AgentRefusal::Full);
-                }
-                Ok(_) | Err(AgentRefusal::Suspect(_)) => {}
+            match self.check_usable(word, generation, now) {
+                Ok(()) | Err(AgentRefusal::Suspect(_)) => {}
                 Err(refusal) => return Err(refusal),
             }
-            let next = (word & !EXCLUDED) + 1;
+            if room(word, ended) == 0 {
+                return Err(AgentRefusal::Full);
+            }
+            let next = with_started(word & !EXCLUDED, 1);
             // AcqRel: as in `reserve`.
             match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Ok(()),
@@ -249,8 +283,16 @@ impl AgentCell {
 
     /// Counts `executors` fewer. The caller holds them, so the cell is still the agent's.
     pub(crate) fn release(&self, executors: u32) {
-        let before = self.word.fetch_sub(u64::from(executors), Ordering::Release);
-        debug_assert!(before & EXECUTORS_MASK >= u64::from(executors), "released too many");
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            let next = with_started(word, executors.wrapping_neg());
+            let swapped =
+                self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed);
+            match swapped {
+                Ok(_) => return,
+                Err(current) => word = current,
+            }
+        }
     }
 
     /// Records the failure of an executor that the caller still holds: for a while other agents are used first, until
@@ -280,14 +322,14 @@ impl AgentCell {
     }
 
     /// The number of executors on the agent in the cell.
-    pub(crate) fn executors_now(&self) -> u32 {
-        (self.word.load(Ordering::Acquire) & EXECUTORS_MASK) as u32
+    pub(crate) fn executors_now(&self, ends: AgentEnds<'_>) -> u32 {
+        self.count(ends).1.into()
     }
 
     /// The number of executors on the agent; 0 if the cell is another's.
-    pub(crate) fn executors(&self, generation: u64) -> u32 {
-        let word = self.word.load(Ordering::Acquire);
-        if word >> GENERATION_SHIFT == generation { (word & EXECUTORS_MASK) as u32 } else { 0 }
+    pub(crate) fn executors(&self, generation: u64, ends: AgentEnds<'_>) -> u32 {
+        let (word, count) = self.count(ends);
+        if word >> GENERATION_SHIFT == generation { count.into() } else { 0 }
     }
 
     /// Whether the cell still belongs to the agent.
@@ -296,13 +338,9 @@ impl AgentCell {
     }
 
     /// The generation and name of the agent in the cell, if it holds executors.
-    pub(crate) fn holder(&self) -> Option<(u64, Arc<AgentName>)> {
-        let word = self.word.load(Ordering::Acquire);
-        if word & EXECUTORS_MASK != 0 {
-            Some((word >> GENERATION_SHIFT, self.name()?))
-        } else {
-            None
-        }
+    pub(crate) fn holder(&self, ends: AgentEnds<'_>) -> Option<(u64, Arc<AgentName>)> {
+        let (word, count) = self.count(ends);
+        if count > 0 { Some((word >> GENERATION_SHIFT, self.name()?)) } else { None }
     }
 
     /// Prevents executors from starting on the agent before `until`: after this no `reserve` succeeds at an earlier
@@ -323,7 +361,7 @@ impl AgentCell {
         // Held until the word is changed, as for an exclusion.
         let mut cold = lock(&self.cold);
         let word = self.word.load(Ordering::Acquire);
-        let refusal = self.remaining(word, generation, now).err();
+        let refusal = self.check_usable(word, generation, now).err();
         if refusal == Some(AgentRefusal::Retired) {
             return false;
         }
@@ -335,7 +373,7 @@ impl AgentCell {
         self.excluded_until.store(0, Ordering::Relaxed);
         self.suspect_until.store(0, Ordering::Relaxed);
         self.bump_revision(generation, EXCLUDED, 0);
-        refusal.is_some_and(|refusal| refusal != AgentRefusal::Full)
+        refusal.is_some()
     }
 
     /// Records that the agent was seen. If the clock goes back, the agent is not forgotten earlier.
@@ -345,15 +383,19 @@ impl AgentCell {
 
     /// Removes the agent from the cell, unless it holds executors, was seen since `before`, is excluded or suspect, or
     /// has failures that may still count. The caller that succeeds frees the cell.
-    pub(crate) fn retire(&self, generation: u64, before: Timestamp, now: Timestamp) -> bool {
+    pub(crate) fn retire(
+        &self,
+        generation: u64,
+        before: Timestamp,
+        now: Timestamp,
+        ends: AgentEnds<'_>,
+    ) -> bool {
         // Held until after the exchange, so that no failure or suspicion is recorded between the check and the
         // exchange. The word alone would not show a failure: its executor may have come and gone.
         let cold = lock(&self.cold);
+        let ended = ends.sum();
         let word = self.word.load(Ordering::Acquire);
-        let refusal = self.remaining(word, generation, now).err();
-        if word & EXECUTORS_MASK != 0
-            || refusal.is_some_and(|refusal| refusal != AgentRefusal::Full)
-        {
+        if executors(word, ended) != 0 || self.check_usable(word, generation, now).is_err() {
             return false;
         }
         let counting = cold.failures.as_ref().is_some_and(|failures| now <= failures.until);
@@ -374,23 +416,24 @@ impl AgentCell {
     }
 
     /// The generation of an agent without executors that was not seen since `before`.
-    pub(crate) fn stale(&self, before: Timestamp) -> Option<u64> {
-        let word = self.word.load(Ordering::Acquire);
-        let idle = word & LIVE != 0 && word & EXECUTORS_MASK == 0;
+    pub(crate) fn stale(&self, before: Timestamp, ends: AgentEnds<'_>) -> Option<u64> {
+        let (word, count) = self.count(ends);
+        let idle = word & LIVE != 0 && count == 0;
         (idle && self.unseen_since(before)).then_some(word >> GENERATION_SHIFT)
     }
 
     /// The agent in the cell, for reports. None if the cell ceases to be the agent's meanwhile.
-    pub(crate) fn view(&self, now: Timestamp) -> Option<AgentView> {
-        let word = self.word.load(Ordering::Acquire);
+    #[inline]
+    pub(crate) fn view(&self, now: Timestamp, ends: AgentEnds<'_>) -> Option<AgentView> {
+        let (word, count) = self.count(ends);
         if word & LIVE == 0 {
             return None;
         }
-        // Relaxed: as in `remaining`.
+        // Relaxed: as in `check_usable`.
         let suspect_until = Timestamp::from_millis(self.suspect_until.load(Ordering::Relaxed));
         let view = AgentView {
             generation: word >> GENERATION_SHIFT,
-            executors: (word & EXECUTORS_MASK) as u16,
+            executors: count,
             excluded_until: self.excluded_until(word, now),
             suspect_until: (now < suspect_until).then_some(suspect_until),
             seen: self.seen.load(Ordering::Relaxed),
@@ -427,9 +470,9 @@ impl AgentCell {
         (word & EXCLUDED != 0 && now < until).then_some(until)
     }
 
-    /// The number of executors that `word` has room for, or why there is no room. Always inlined: each offer asks.
+    /// Why the agent takes no executor, unless it does or is merely full. Always inlined: each offer asks.
     #[inline(always)]
-    fn remaining(&self, word: u64, generation: u64, now: Timestamp) -> Result<u32, AgentRefusal> {
+    fn check_usable(&self, word: u64, generation: u64, now: Timestamp) -> Result<(), AgentRefusal> {
         if word & LIVE == 0 || word >> GENERATION_SHIFT != generation {
             return Err(AgentRefusal::Retired);
         }
@@ -446,10 +489,7 @@ impl AgentCell {
         if now < suspect {
             return Err(AgentRefusal::Suspect(suspect));
         }
-        match EXECUTORS_PER_AGENT_MAX - (word & EXECUTORS_MASK) as u32 {
-            0 => Err(AgentRefusal::Full),
-            room => Ok(room),
-        }
+        Ok(())
     }
 
     /// Whether an executor failed here recently and none was placed since.
@@ -483,10 +523,40 @@ impl AgentCell {
     }
 }
 
+/// The executors that live on the agent.
+#[inline]
+fn executors(word: u64, ended: u16) -> u16 {
+    (word as u16).wrapping_sub(ended)
+}
+
+/// How many more the agent takes.
+#[inline]
+fn room(word: u64, ended: u16) -> u16 {
+    EXECUTORS_PER_AGENT_MAX as u16 - executors(word, ended)
+}
+
+/// The word with so many more executors, modulo 2¹⁶.
+#[inline]
+fn with_started(word: u64, more: u32) -> u64 {
+    word & !STARTED_MASK | word.wrapping_add(more.into()) & STARTED_MASK
+}
+
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
     use super::*;
+    use crate::kernel::state::admission::Admission;
+    use crate::kernel::state::ended_counts::UsedCounters;
+    use crate::kernel::state::slab::Beside;
+
+    /// No ends beside a cell, because no updater counts any.
+    fn none() -> EndedCounts {
+        EndedCounts::new(1)
+    }
+
+    fn unused() -> UsedCounters {
+        UsedCounters::default()
+    }
 
     /// Goal: a cell is one cache line. Method: ask the compiler.
     #[test]
@@ -500,14 +570,15 @@ mod tests {
     fn a_holder_has_executors() {
         let cell = AgentCell::default();
         let holder = |cell: &AgentCell| {
-            cell.holder().map(|(generation, name)| (generation, name.id.clone()))
+            cell.holder(none().at(0, &unused()))
+                .map(|(generation, name)| (generation, name.id.clone()))
         };
         let name = AgentName { id: "S1".into(), hostname: "host".into() };
         cell.prepare(Arc::new(name), Timestamp::ORIGIN);
         assert_eq!(holder(&cell), None, "not yet an agent's");
-        cell.activate(7);
+        cell.activate(7, none().at(0, &unused()));
         assert_eq!(holder(&cell), None);
-        cell.reserve(7, 2, Timestamp::ORIGIN).unwrap();
+        cell.reserve(7, 2, Timestamp::ORIGIN, none().at(0, &unused())).unwrap();
         assert_eq!(holder(&cell), Some((7, "S1".into())));
         cell.release(1);
         assert_eq!(holder(&cell), Some((7, "S1".into())));
@@ -522,7 +593,7 @@ mod tests {
     fn cell(generation: u64) -> AgentCell {
         let cell = AgentCell::default();
         cell.prepare(Arc::new(AgentName { id: "S1".into(), hostname: "host".into() }), at(0));
-        cell.activate(generation);
+        cell.activate(generation, none().at(0, &unused()));
         cell
     }
 
@@ -533,7 +604,7 @@ mod tests {
         for (generation, executors) in [(0, 0), (1, 1), (5, EXECUTORS_PER_AGENT_MAX)] {
             let cell = cell(generation);
             if executors > 0 {
-                cell.reserve(generation, executors, at(0)).unwrap();
+                cell.reserve(generation, executors, at(0), none().at(0, &unused())).unwrap();
             }
             let changes = [(0, 0), (0, EXCLUDED), (0, EXCLUDED), (EXCLUDED, 0), (EXCLUDED, 0)];
             for (clear, set) in changes.into_iter().cycle().take(600) {
@@ -546,7 +617,7 @@ mod tests {
                 assert_eq!(after & !(0xff << 16), before & !(0xff << 16) & !clear | set);
             }
             cell.release(executors);
-            assert!(cell.retire(generation, at(10_000), at(10_000)));
+            assert!(cell.retire(generation, at(10_000), at(10_000), none().at(0, &unused())));
             cell.bump_revision(0, 0, EXCLUDED);
             assert_eq!(cell.word.load(Ordering::Relaxed), 0);
         }
@@ -559,13 +630,25 @@ mod tests {
         for generation in [0, 1, 2] {
             let cell = cell(generation);
             assert!(cell.is_current(generation) && !cell.is_current(generation + 1));
-            assert_eq!((cell.stale(at(1)), cell.stale(at(0))), (Some(generation), None));
-            cell.reserve(generation, 1, at(0)).unwrap();
-            assert_eq!(cell.stale(at(1)), None);
+            assert_eq!(
+                (
+                    cell.stale(at(1), none().at(0, &unused())),
+                    cell.stale(at(0), none().at(0, &unused()))
+                ),
+                (Some(generation), None)
+            );
+            cell.reserve(generation, 1, at(0), none().at(0, &unused())).unwrap();
+            assert_eq!(cell.stale(at(1), none().at(0, &unused())), None);
             cell.release(1);
-            assert!(cell.retire(generation, at(1), at(1)));
+            assert!(cell.retire(generation, at(1), at(1), none().at(0, &unused())));
             assert_eq!([0, 1, 2].map(|other| cell.is_current(other)), [false; 3]);
-            assert_eq!((cell.stale(at(1)), cell.view(at(1)).is_some()), (None, false));
+            assert_eq!(
+                (
+                    cell.stale(at(1), none().at(0, &unused())),
+                    cell.view(at(1), none().at(0, &unused())).is_some()
+                ),
+                (None, false)
+            );
         }
     }
 
@@ -575,10 +658,13 @@ mod tests {
     fn a_full_agent_takes_no_bound_executor() {
         for suspect in [false, true] {
             let cell = cell(1);
-            cell.reserve(1, EXECUTORS_PER_AGENT_MAX - 1, at(0)).unwrap();
+            cell.reserve(1, EXECUTORS_PER_AGENT_MAX - 1, at(0), none().at(0, &unused())).unwrap();
             assert!(!suspect || cell.suspect(1, at(1000)));
-            assert_eq!(cell.reserve_bound(1, at(1)), Ok(()));
-            assert_eq!(cell.reserve_bound(1, at(1)), Err(AgentRefusal::Full));
+            assert_eq!(cell.reserve_bound(1, at(1), none().at(0, &unused())), Ok(()));
+            assert_eq!(
+                cell.reserve_bound(1, at(1), none().at(0, &unused())),
+                Err(AgentRefusal::Full)
+            );
         }
     }
 
@@ -595,7 +681,61 @@ mod tests {
         assert_eq!(cell.record_failure(Some(&rule), at(1_000_000)), Some(until));
         let exclusion = |now| cell.exclusion(at(now));
         assert_eq!([1_000_999, 1_001_000].map(exclusion), [Some(until), None]);
-        let failed = |now| cell.capacity(1, at(now)).map(|capacity| capacity.failed);
+        let failed = |now| {
+            cell.capacity(1, at(now), none().at(0, &unused())).map(|capacity| capacity.failed)
+        };
         assert_eq!([1_300_999, 1_301_000].map(failed), [Ok(true), Ok(false)]);
+    }
+
+    /// Goal: executors that have ended beside the cell aren't on the agent any more, in whatever is asked; they leave
+    /// room for others, the agent can be forgotten, and the next one in the cell begins with none. Method: agents that
+    /// are filled, one after the other in one cell, whose executors end by each counter and without one.
+    #[test]
+    fn ends_beside_the_cell_count() {
+        let (cell, ended) = (AgentCell::default(), EndedCounts::new(3));
+        let admission = Admission::new();
+        let counters: Vec<_> = (0..6).map(|_| admission.assign_counter()).collect();
+        let used = UsedCounters::default();
+        counters.iter().for_each(|counter| used.add(*counter));
+        let [ends, neighbour] = [1, 2].map(|offset| ended.at(offset, &used));
+        let now = at(1);
+        for generation in 1..4 {
+            let name = AgentName { id: "S1".into(), hostname: "host".into() };
+            cell.prepare(Arc::new(name), at(0));
+            cell.activate(generation, ends);
+            assert_eq!(cell.executors_now(ends), 0, "the next agent's");
+            let capacity = |ends| cell.capacity(generation, now, ends).map(|it| it.executors);
+            let full = AgentRefusal::Full;
+            cell.reserve(generation, EXECUTORS_PER_AGENT_MAX, now, ends).unwrap();
+            assert_eq!(capacity(ends), Err(full));
+            for (counter, count) in counters.iter().zip(1u16..) {
+                ends.add(*counter);
+                assert_eq!(capacity(ends), Ok(count));
+                let left = EXECUTORS_PER_AGENT_MAX - u32::from(count);
+                assert_eq!(cell.executors(generation, ends), left);
+            }
+            assert_ne!(capacity(neighbour), capacity(ends), "each agent has its own");
+            assert_eq!(cell.reserve(generation, 7, now, ends), Err(full), "six have ended");
+            cell.reserve(generation, 5, now, ends).unwrap();
+            cell.reserve_bound(generation, now, ends).unwrap();
+            assert_eq!(cell.reserve_bound(generation, now, ends), Err(full));
+            cell.release(1);
+            cell.reserve_bound(generation, now, ends).unwrap();
+            assert_eq!(cell.executors_now(ends), EXECUTORS_PER_AGENT_MAX);
+            (0..1000).for_each(|_| cell.release(1));
+            for _ in 1..EXECUTORS_PER_AGENT_MAX - 1000 {
+                ends.add(counters[1]);
+            }
+            assert_eq!(cell.holder(ends).map(|(generation, _)| generation), Some(generation));
+            assert!(!cell.retire(generation, at(2000), now, ends), "one is left");
+            assert_eq!((cell.stale(at(2000), ends), cell.executors_now(ends)), (None, 1));
+            ends.add(counters[2]);
+            assert_eq!(cell.stale(at(2000), ends), Some(generation));
+            assert!(cell.holder(ends).is_none());
+            assert_eq!(cell.view(now, ends).map(|view| view.executors), Some(0));
+            assert!(cell.retire(generation, at(2000), now, ends));
+            assert_eq!((cell.generation(), cell.executors_now(ends)), (None, 0));
+            assert!(cell.holder(ends).is_none());
+        }
     }
 }

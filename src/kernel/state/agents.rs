@@ -11,10 +11,12 @@ use std::sync::Arc;
 
 use crate::sync::{AtomicU64, Map, Ordering, prefetch};
 
+use super::admission::ReleaseCounter;
 pub(crate) use super::agent::{AgentCapacity, AgentRefusal};
 use super::agent::{AgentCell, AgentName, AgentView};
 use super::agent_binding::AGENT_INDEX_MAX;
 pub(crate) use super::agent_key::AgentKey;
+use super::ended_counts::{AgentEnds, UsedCounters};
 use super::offered::OfferedRecord;
 use super::offered_details::OfferedDetails;
 use super::offered_numbers::{NumberLine, NumberLines, OfferedNumbers, PIECE};
@@ -47,6 +49,9 @@ impl Hash for ById {
     }
 }
 
+/// An agent's cell, the ends that are counted beside it, and what is recorded of the agent's offers.
+pub(crate) type AgentAndRecord<'a> = (&'a AgentCell, AgentEnds<'a>, OfferedRecord<'a>);
+
 /// All agents that were candidates for placement or reported lost, until they are forgotten.
 #[derive(Debug)]
 pub(crate) struct AgentTable {
@@ -54,6 +59,8 @@ pub(crate) struct AgentTable {
     /// By the indices of the cells.
     pub(crate) offered: NumberLines,
     by_id: Map<ById, AgentKey>,
+    /// By which counters executors end.
+    pub(crate) ending: UsedCounters,
     /// The next agent's generation. Relaxed: it only hands out numbers.
     next_generation: AtomicU64,
 }
@@ -64,6 +71,7 @@ impl AgentTable {
             cells: Slab::new(),
             offered: NumberLines::new(),
             by_id: Map::new(),
+            ending: UsedCounters::default(),
             next_generation: AtomicU64::new(0),
         }
     }
@@ -120,6 +128,7 @@ impl AgentTable {
             return None;
         }
         let (cell, record) = self.cells.get_with_hint(index)?;
+        let (_, ends) = self.cell(index)?;
         let key = AgentKey::new(index, self.next_generation.fetch_add(1, Ordering::Relaxed));
         let name = Arc::new(AgentName { id: id.into(), hostname: hostname.into() });
         record.unnamed.store(u32::from(hostname.is_empty()), Ordering::Relaxed);
@@ -127,7 +136,7 @@ impl AgentTable {
         let winner = self.by_id.get_or_insert_with(ById(name), || {
             // Under the entry's lock: a thread that retires the agent at once finds an entry to remove, and a thread
             // that finds the entry doesn't take the agent for a forgotten one.
-            cell.activate(key.generation());
+            cell.activate(key.generation(), ends);
             key
         });
         if winner != key {
@@ -137,15 +146,22 @@ impl AgentTable {
         Some(winner)
     }
 
-    /// See [`AgentCell::capacity`].
+    /// The cell with this index, and the ends that are counted beside it.
     #[inline]
+    fn cell(&self, index: u32) -> Option<(&AgentCell, AgentEnds<'_>)> {
+        let (cell, ended, offset) = self.cells.get_with_beside(index)?;
+        Some((cell, ended.at(offset, &self.ending)))
+    }
+
+    /// See [`AgentCell::capacity`]. Always inlined: each candidate asks.
+    #[inline(always)]
     pub(crate) fn capacity(
         &self,
         key: AgentKey,
         now: Timestamp,
     ) -> Result<AgentCapacity, AgentRefusal> {
-        let cell = self.cells.get(key.index()).ok_or(AgentRefusal::Retired)?;
-        cell.capacity(key.generation(), now)
+        let (cell, ends) = self.cell(key.index()).ok_or(AgentRefusal::Retired)?;
+        cell.capacity(key.generation(), now, ends)
     }
 
     /// Records other numbers of what the agent offers, with the details that are recorded, unless the agent was
@@ -207,18 +223,20 @@ impl AgentTable {
         }
     }
 
-    /// All cells that were ever in use, with what is recorded of their agents' offers, in the order of their indices.
-    /// None for a cell whose segment is being allocated: no agent is there yet.
-    pub(crate) fn records(&self) -> impl Iterator<Item = Option<(&AgentCell, OfferedRecord<'_>)>> {
+    /// All cells that were ever in use, with the ends that are counted beside them, and with what is recorded of their
+    /// agents' offers, in the order of their indices. None for a cell whose segment is being allocated: no agent is
+    /// there yet.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Option<AgentAndRecord<'_>>> {
         let mut piece = None;
-        self.cells.iter_with_hints().zip(0usize..).map(move |(found, index)| {
+        self.cells.iter_whole().zip(0usize..).map(move |(found, index)| {
             let at = index % PIECE;
             if at == 0 {
                 piece = self.offered.piece(index / PIECE);
             }
-            let (cell, offered) = found?;
+            let (cell, offered, ended, offset) = found?;
             let numbers = piece.and_then(|lines| lines.get(at));
-            Some((cell, OfferedRecord::new(offered, numbers)))
+            let ends = ended.at(offset, &self.ending);
+            Some((cell, ends, OfferedRecord::new(offered, numbers)))
         })
     }
 
@@ -230,14 +248,14 @@ impl AgentTable {
         executors: u32,
         now: Timestamp,
     ) -> Result<bool, AgentRefusal> {
-        let cell = self.cells.get(key.index()).ok_or(AgentRefusal::Retired)?;
-        cell.reserve(key.generation(), executors, now)
+        let (cell, ends) = self.cell(key.index()).ok_or(AgentRefusal::Retired)?;
+        cell.reserve(key.generation(), executors, now, ends)
     }
 
     /// See [`AgentCell::reserve_bound`].
     pub(crate) fn reserve_bound(&self, key: AgentKey, now: Timestamp) -> Result<(), AgentRefusal> {
-        let cell = self.cells.get(key.index()).ok_or(AgentRefusal::Retired)?;
-        cell.reserve_bound(key.generation(), now)
+        let (cell, ends) = self.cell(key.index()).ok_or(AgentRefusal::Retired)?;
+        cell.reserve_bound(key.generation(), now, ends)
     }
 
     /// See [`AgentCell::is_suspect`].
@@ -266,6 +284,14 @@ impl AgentTable {
         }
     }
 
+    /// Counts an executor of an updater with this counter as ended; see [`ended_counts`](super::ended_counts).
+    #[inline]
+    pub(crate) fn count_ended(&self, index: u32, counter: ReleaseCounter) {
+        if let Some((_, ends)) = self.cell(index) {
+            ends.add(counter);
+        }
+    }
+
     /// Asks memory for the agent's cell.
     #[inline]
     pub(crate) fn prefetch(&self, index: u32) {
@@ -286,12 +312,12 @@ impl AgentTable {
 
     /// The number of executors on the agent in the cell.
     pub(crate) fn executors_at(&self, index: u32) -> u32 {
-        self.cells.get(index).map_or(0, AgentCell::executors_now)
+        self.cell(index).map_or(0, |(cell, ends)| cell.executors_now(ends))
     }
 
     /// The number of executors on the agent.
     pub(crate) fn executors(&self, key: AgentKey) -> u32 {
-        self.cells.get(key.index()).map_or(0, |cell| cell.executors(key.generation()))
+        self.cell(key.index()).map_or(0, |(cell, ends)| cell.executors(key.generation(), ends))
     }
 
     /// Whether the key is still its agent's: the agent was not forgotten.
@@ -301,8 +327,8 @@ impl AgentTable {
 
     /// The agents that hold executors, each as it is when the iterator reaches it.
     pub(crate) fn holders(&self) -> impl Iterator<Item = (AgentKey, Arc<AgentName>)> {
-        self.cells.iter().filter_map(|(index, cell)| {
-            cell.holder().map(|(generation, name)| (AgentKey::new(index, generation), name))
+        self.cells().filter_map(|(index, cell, ends)| {
+            cell.holder(ends).map(|(generation, name)| (AgentKey::new(index, generation), name))
         })
     }
 
@@ -347,8 +373,8 @@ impl AgentTable {
         now: Timestamp,
         names_stay: &dyn Fn() -> bool,
     ) -> bool {
-        let Some(cell) = self.cells.get(key.index()) else { return false };
-        if !cell.retire(key.generation(), before, now) {
+        let Some((cell, ends)) = self.cell(key.index()) else { return false };
+        if !cell.retire(key.generation(), before, now, ends) {
             return false;
         }
         let stays = names_stay();
@@ -372,8 +398,8 @@ impl AgentTable {
         now: Timestamp,
         names_stay: &dyn Fn() -> bool,
     ) -> usize {
-        let stale = self.cells.iter().filter_map(|(index, cell)| {
-            cell.stale(before).map(|generation| AgentKey::new(index, generation))
+        let stale = self.cells().filter_map(|(index, cell, ends)| {
+            cell.stale(before, ends).map(|generation| AgentKey::new(index, generation))
         });
         stale.filter(|key| self.forget(*key, before, now, names_stay)).count()
     }
@@ -399,15 +425,17 @@ impl AgentTable {
         &self,
         now: Timestamp,
     ) -> impl Iterator<Item = (u32, AgentView, Arc<AgentName>)> {
-        self.cells.iter().filter_map(move |(index, cell)| {
-            let view = cell.view(now)?;
+        self.cells().filter_map(move |(index, cell, ends)| {
+            let view = cell.view(now, ends)?;
             Some((index, view, cell.name_of(view.generation)?))
         })
     }
 
-    /// All cells that were ever in use, with their indices.
-    pub(crate) fn cells(&self) -> impl Iterator<Item = (u32, &AgentCell)> {
-        self.cells.iter()
+    /// All cells that were ever in use, with their indices and the ends that are counted beside them.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (u32, &AgentCell, AgentEnds<'_>)> {
+        self.cells
+            .iter_with_beside()
+            .map(|(index, (cell, ended, offset))| (index, cell, ended.at(offset, &self.ending)))
     }
 
     /// The ends of all exclusions in force.
@@ -417,9 +445,9 @@ impl AgentTable {
 
     /// The ids of all agents that are excluded, and until when.
     pub(crate) fn excluded(&self, now: Timestamp) -> impl Iterator<Item = (Arc<str>, Timestamp)> {
-        self.cells.iter().filter_map(move |(_, cell)| {
+        self.cells().filter_map(move |(_, cell, ends)| {
             let until = cell.exclusion(now)?;
-            let view = cell.view(now)?;
+            let view = cell.view(now, ends)?;
             let name = cell.name_of(view.generation)?;
             Some((Arc::clone(&name.id), view.excluded_until.unwrap_or(until)))
         })

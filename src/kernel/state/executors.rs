@@ -93,6 +93,7 @@ impl Default for ExecutorCell {
 
 impl SlabCell for ExecutorCell {
     type Hint = AgentHint;
+    type Beside = ();
 
     /// Clears how the executor ended. A vacant cell that still has a fate is one that was kept.
     fn reset(&self) {

@@ -15,6 +15,7 @@ pub(crate) mod claim_returns;
 pub(crate) mod counters;
 pub(crate) mod demand;
 pub(crate) mod drain;
+pub(crate) mod ended_counts;
 pub(crate) mod executor_state;
 pub(crate) mod executors;
 pub(crate) mod host_state;

@@ -72,6 +72,7 @@ impl Default for Page {
 
 impl SlabCell for Page {
     type Hint = ();
+    type Beside = ();
 
     /// Four bytes an entry, and the line of what is retired.
     const LINES_BITS: u32 = PAGE_BITS.saturating_sub(3);

@@ -57,11 +57,24 @@ pub(crate) trait SlabCell: Default {
     /// there is nothing.
     type Hint: Default;
 
+    /// What else lies beside the cells of a segment, at the same offsets; `()` if there is nothing.
+    type Beside: Beside;
+
     /// The size of a cell in cache lines, as a power of two, rounded up.
     const LINES_BITS: u32 = 0;
 
     /// Called before the cell is freed: clears what its last user left.
     fn reset(&self) {}
+}
+
+/// Memory beside the cells of a segment.
+pub(crate) trait Beside {
+    /// Makes it for this number of cells.
+    fn new(cells: usize) -> Self;
+}
+
+impl Beside for () {
+    fn new(_: usize) {}
 }
 
 /// The cells of a segment and, at the same offsets, their hints and links.
@@ -70,6 +83,7 @@ pub(super) struct Cells<T: SlabCell> {
     pub(super) hints: Box<[T::Hint]>,
     /// The index of the next free cell or, while the cell is in use, the stack that it returns to.
     pub(super) links: Box<[AtomicU32]>,
+    beside: T::Beside,
 }
 
 type Segment<T> = UntrackedOnceLock<Cells<T>>;
@@ -134,6 +148,14 @@ impl<T: SlabCell> Slab<T> {
         let (segment, offset) = place::<T>(index);
         let segment = self.segment(segment)?;
         Some((segment.cells.get(offset)?, segment.hints.get(offset)?))
+    }
+
+    /// Returns the cell at `index`, what lies beside its segment, and its offset there, if the segment is allocated.
+    #[inline]
+    pub(crate) fn get_with_beside(&self, index: u32) -> Option<(&T, &T::Beside, usize)> {
+        let (segment, offset) = place::<T>(index);
+        let segment = self.segment(segment)?;
+        Some((segment.cells.get(offset)?, &segment.beside, offset))
     }
 
     /// Returns the cell at `index` and its link, if their segment is allocated.
@@ -215,25 +237,53 @@ impl<T: SlabCell> Slab<T> {
         segments.flat_map(|segment| &segment.hints)
     }
 
+    /// What lies beside all segments.
+    #[cfg(all(counting, test))]
+    pub(crate) fn beside(&self) -> impl Iterator<Item = &T::Beside> {
+        let segments = (0..).map_while(|segment| self.segment(segment));
+        segments.map(|segment| &segment.beside)
+    }
+
     /// All cells that were ever in use, with their indices.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        self.iter_segments().flat_map(|(indices, Cells { cells, .. })| indices.zip(cells))
+    }
+
+    /// All segments, with the indices of their cells that were ever in use and of those that follow.
+    fn iter_segments(&self) -> impl Iterator<Item = (std::ops::Range<u32>, &Cells<T>)> {
         // Relaxed: cells that come into use meanwhile may be missed; a cell's words say whether it is in use.
         let cell_count = self.cell_count.load(Ordering::Relaxed);
         let last = place::<T>(cell_count.saturating_sub(1)).0;
-        (0..=last).filter_map(|segment| Some((segment, self.segment(segment)?))).flat_map(
-            move |(segment, Cells { cells, .. })| {
-                let start = first::<T>(segment);
-                (start..cell_count).zip(cells)
-            },
-        )
+        (0..=last).filter_map(move |segment| {
+            Some((first::<T>(segment)..cell_count, self.segment(segment)?))
+        })
     }
 
-    /// All cells that were ever in use, with their hints, in the order of their indices. None for a cell whose segment
-    /// is being allocated.
-    pub(crate) fn iter_with_hints(&self) -> impl Iterator<Item = Option<(&T, &T::Hint)>> {
+    /// [`Slab::iter`], with what [`Slab::get_with_beside`] returns.
+    pub(crate) fn iter_with_beside(&self) -> impl Iterator<Item = (u32, (&T, &T::Beside, usize))> {
+        self.iter_segments().flat_map(|(indices, Cells { cells, beside, .. })| {
+            let cells = cells.iter().enumerate();
+            indices.zip(cells).map(move |(index, (offset, cell))| (index, (cell, beside, offset)))
+        })
+    }
+
+    /// All cells that were ever in use, with their hints and what [`Slab::get_with_beside`] returns, in the order of
+    /// their indices. None for a cell whose segment is being allocated.
+    pub(crate) fn iter_whole(
+        &self,
+    ) -> impl Iterator<Item = Option<(&T, &T::Hint, &T::Beside, usize)>> {
         // Relaxed: as in `iter`.
         let cell_count = self.cell_count.load(Ordering::Relaxed);
-        (0..cell_count).map(|index| self.get_with_hint(index))
+        let (mut segment, mut start, mut end) = (None, 0, 0);
+        (0..cell_count).map(move |index| {
+            if index == end {
+                let (number, _) = place::<T>(index);
+                (segment, start, end) = (self.segment(number), index, first::<T>(number + 1));
+            }
+            let Cells { cells, hints, beside, .. } = segment?;
+            let offset = (index - start) as usize;
+            Some((cells.get(offset)?, hints.get(offset)?, beside, offset))
+        })
     }
 
     /// Frees a cell.
@@ -357,6 +407,7 @@ impl<T: SlabCell> Slab<T> {
                 cells: std::iter::repeat_with(T::default).take(length).collect(),
                 hints: std::iter::repeat_with(T::Hint::default).take(length).collect(),
                 links: std::iter::repeat_with(|| AtomicU32::new(0)).take(length).collect(),
+                beside: T::Beside::new(length),
             });
         }
     }
@@ -411,6 +462,7 @@ mod tests {
 
     impl SlabCell for Plain {
         type Hint = ();
+        type Beside = ();
     }
 
     /// Goal: the next segment is allocated before it is needed. Method: claim cells one by one and call `grow_ahead`
@@ -447,6 +499,7 @@ mod tests {
 
     impl SlabCell for Large {
         type Hint = ();
+        type Beside = ();
         const LINES_BITS: u32 = 5;
     }
 

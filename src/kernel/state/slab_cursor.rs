@@ -146,7 +146,7 @@ impl<'a, T: SlabCell> SlabCursor<'a, T> {
     #[inline(never)]
     fn find(&mut self, index: u32) -> Option<usize> {
         let (segment, offset) = place::<T>(index);
-        let Cells { cells, hints, links } = self.slab.segment(segment)?;
+        let Cells { cells, hints, links, .. } = self.slab.segment(segment)?;
         (self.first, self.cells, self.hints, self.links) =
             (first::<T>(segment), cells, hints, links);
         Some(offset)

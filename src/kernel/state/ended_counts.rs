@@ -1,0 +1,128 @@
+//! How many executors have ended on each agent, as updaters count them, beside the agents' cells.
+//!
+//! An agent's cell counts the executors that were started there. A thread with an
+//! [`Updater`](crate::kernel::Updater) counts those that end in a word of its own for each agent, 32 of which lie in a
+//! line, and so writes no line that handlers or other updaters write. What lives on the agent is the difference, modulo
+//! 2¹⁶. No word is ever reset: the next agent in the cell begins with the sum that it finds.
+//!
+//! | thread | operation | ordering | pairs with |
+//! |---|---|---|---|
+//! | updater that ends an executor | [`AgentEnds::add`]: fetch-add to the word of its [`ReleaseCounter`] | Release | `sum` |
+//! | handler, report, tick | [`AgentEnds::sum`], then the cell's word | Acquire | `add`: who sees an end sees its executor counted in the cell; a thread that finds the agent without executors sees what was done before their ends |
+//! | the thread that inserts the agent | [`AgentEnds::base`] | Acquire | the same; all executors of the cell's last agent have ended |
+//!
+//! The words only grow. So if they are read before the cell's word, the difference is never less than the executors
+//! that live; it may be more by those that have ended since. If the cell's word was the same before, it is what lived
+//! at some moment in between.
+
+use super::admission::{COUNTERS, ReleaseCounter};
+use super::slab::Beside;
+use crate::sync::{AtomicU16, AtomicU32, Ordering};
+
+/// As many words as a line has follow each list, so that no word of another list is in a line with one of this.
+const APART: usize = if cfg!(any(shuttle, all(loom, test))) { 0 } else { 32 };
+
+type Words = Box<[AtomicU16]>;
+
+/// Executors that have ended on the agents of a segment.
+#[derive(Debug)]
+pub(crate) struct EndedCounts {
+    /// By the counter of the first updater: mostly there is one.
+    first: Words,
+    /// By the others.
+    others: [Words; COUNTERS - 1],
+}
+
+impl Beside for EndedCounts {
+    fn new(cells: usize) -> EndedCounts {
+        let words = || std::iter::repeat_with(|| AtomicU16::new(0)).take(cells + APART).collect();
+        EndedCounts { first: words(), others: std::array::from_fn(|_| words()) }
+    }
+}
+
+impl EndedCounts {
+    /// Those of the agent whose cell is at this offset of the segment, as far as counters are `used`.
+    #[inline]
+    pub(super) fn at(&self, offset: usize, used: &UsedCounters) -> AgentEnds<'_> {
+        AgentEnds { counts: self, offset, has_others: used.has_others() }
+    }
+
+    /// All words.
+    #[cfg(all(counting, test))]
+    pub(crate) fn words(&self) -> impl Iterator<Item = &AtomicU16> {
+        self.first.iter().chain(self.others.iter().flatten())
+    }
+}
+
+/// Whether updaters have more than the first counter. Nobody looks at the words of the others before.
+#[derive(Debug, Default)]
+pub(crate) struct UsedCounters(AtomicU32);
+
+impl UsedCounters {
+    /// An updater uses this counter from now on.
+    pub(crate) fn add(&self, counter: ReleaseCounter) {
+        // Relaxed: a thread that doesn't see it doesn't see the ends that follow, and takes agents for fuller than they
+        // are. One that learns of such an end learns of this as well.
+        self.0.fetch_max(counter.index() as u32, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn has_others(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// The executors that have ended on one agent, as updaters have counted them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AgentEnds<'a> {
+    counts: &'a EndedCounts,
+    offset: usize,
+    has_others: bool,
+}
+
+impl<'a> AgentEnds<'a> {
+    #[inline]
+    fn word(self, counter: ReleaseCounter) -> Option<&'a AtomicU16> {
+        match counter.index().checked_sub(1) {
+            None => self.first(),
+            Some(other) => self.counts.others.get(other)?.get(self.offset),
+        }
+    }
+
+    #[inline]
+    fn first(self) -> Option<&'a AtomicU16> {
+        self.counts.first.get(self.offset)
+    }
+
+    fn others(self) -> impl Iterator<Item = &'a AtomicU16> {
+        let words = self.counts.others.iter().filter(move |_| self.has_others);
+        words.filter_map(move |words| words.get(self.offset))
+    }
+
+    /// Counts an executor that has ended. Only an updater with this counter may call this, once for each executor.
+    #[inline]
+    pub(crate) fn add(self, counter: ReleaseCounter) {
+        if let Some(word) = self.word(counter) {
+            // Release: the executor was counted in the cell, and has left its own.
+            word.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// How many have ended, modulo 2¹⁶.
+    #[inline]
+    pub(super) fn sum(self) -> u16 {
+        let first = self.first().map_or(0, |word| word.load(Ordering::Acquire));
+        if self.has_others { first.wrapping_add(self.sum_of_others()) } else { first }
+    }
+
+    #[inline(never)]
+    fn sum_of_others(self) -> u16 {
+        self.others().map(|word| word.load(Ordering::Acquire)).fold(0, u16::wrapping_add)
+    }
+
+    /// What the cell of a new agent counts before its first executor.
+    pub(super) fn base(self) -> u16 {
+        // Whether there are others is only a hint.
+        AgentEnds { has_others: true, ..self }.sum()
+    }
+}
