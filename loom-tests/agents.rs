@@ -84,8 +84,8 @@ fn no_live_executor_is_missed() {
     });
 }
 
-/// Goal: a thread that forgets an agent sees what was done before the end of its last executor. Method: an updater's end
-/// and a sweep at once; a third word is written before the end.
+/// Goal: a thread that forgets an agent sees what was done before the end of its last executor. Method: an updater's
+/// end and an attempt to forget the agent at once; a third word is written before the end.
 #[test]
 fn who_forgets_an_agent_sees_its_executors_ends() {
     explore("agents/end-retire", None, || {

@@ -145,6 +145,13 @@ impl Scene {
         record_writes(|| drop(self.kernel.status_update(&update, NOW)))
     }
 
+    /// The same by an updater, which is dropped afterwards and then frees the cell.
+    pub(super) fn update_by_updater(&self, id: ExecutorId, state: TaskState) -> Vec<Write> {
+        let name = self.kernel.executor_name(id).to_string();
+        let mut updater = self.kernel.updater();
+        record_writes(|| drop(updater.status_update(&StatusUpdate::new(&name, state), NOW)))
+    }
+
     /// Reports an update of all executors that the last batch placed, together.
     pub(super) fn update_all(&self, state: TaskState) -> Vec<Write> {
         let name = |id| self.kernel.executor_name(id).to_string();

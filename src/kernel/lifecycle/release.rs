@@ -239,12 +239,12 @@ impl Core {
         self.release(&sums, counter, free_cell, retire_number);
     }
 
-    /// Takes executors out of the shared sums, and frees their cells and numbers. The executor limit is lowered first: a
-    /// thread that sees the freed capacity must see the new limit, or it would fill it.
+    /// Takes executors out of the shared sums, and frees their cells and numbers. The executor limit is lowered first:
+    /// a thread that sees the freed capacity must see the new limit, or it would fill it.
     ///
-    /// The caller counts them off their agents afterwards: a thread that finds an agent without executors and forgets it
-    /// knows that no drain of a kernel that is still open lists any of them. They are not counted, and their cells don't
-    /// say how they ended.
+    /// The caller counts them off their agents afterwards: a thread that finds an agent without executors and forgets
+    /// it knows that no drain of a kernel that is still open lists any of them. They are not counted, and their cells
+    /// don't say how they ended.
     #[inline(always)]
     fn release(
         &self,

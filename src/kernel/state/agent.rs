@@ -1,12 +1,4 @@
-//! An agent's cell: one word decides whether executors may start on the agent.
-//!
-//! | bits | field | |
-//! |---|---|---|
-//! | 26–63 | generation | identifies the agent: unique among all agents of this kernel |
-//! | 25 | live | the cell belongs to an agent |
-//! | 24 | excluded | until the time in `excluded_until` |
-//! | 16–23 | revision | grows with each exclusion, suspicion and readmission, so that a compare-exchange that didn't see it fails |
-//! | 0–15 | started | the executors that were started on the agent, less those that ended without an updater, modulo 2¹⁶; see [`ended_counts`](super::ended_counts) |
+//! An agent's cell: one [word](super::agent_word) decides whether executors may start on the agent.
 //!
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
@@ -33,28 +25,18 @@ use std::sync::Arc;
 
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, fence, lock};
 
-pub(crate) use super::agent_view::{AgentCapacity, AgentName, AgentRefusal, AgentView};
+pub(crate) use super::agent_view::{AgentCapacity, AgentName, AgentRefusal, AgentView, seconds};
+use super::agent_word::{
+    EXCLUDED, GENERATION_SHIFT, LIVE, REVISION_MASK, REVISION_ONE, executors, room, with_started,
+};
 use super::ended_counts::{AgentEnds, EndedCounts};
 use super::offered::{NOT_RECORDED, OfferedCell};
 use super::slab::SlabCell;
 use crate::config::ExclusionRule;
-use crate::limits::EXECUTORS_PER_AGENT_MAX;
 use crate::time::Timestamp;
-
-const STARTED_MASK: u64 = 0xffff;
-const REVISION_ONE: u64 = 1 << 16;
-const REVISION_MASK: u64 = 0xff << 16;
-const EXCLUDED: u64 = 1 << 24;
-const LIVE: u64 = 1 << 25;
-const GENERATION_SHIFT: u32 = 26;
 
 /// How long an agent is used after all others because an executor failed on it, in seconds.
 const FAILED_LATELY: u32 = 300;
-
-/// Whole seconds since the origin.
-pub(crate) fn seconds(now: Timestamp) -> u32 {
-    u32::try_from(now.as_millis() / 1000).unwrap_or(u32::MAX)
-}
 
 /// One agent's cell: a cache line.
 #[derive(Debug)]
@@ -172,7 +154,7 @@ impl AgentCell {
         let ended = ends.sum();
         // Acquire: pairs with the Release of `exclude`.
         let word = self.word.load(Ordering::Acquire);
-        self.check_usable(word, generation, now)?;
+        self.verify(word, generation, now)?;
         let executors = room(word, ended);
         if executors == 0 {
             return Err(AgentRefusal::Full);
@@ -185,15 +167,14 @@ impl AgentCell {
     /// The word, and the number of executors on the agent in the cell at that moment. Reads again while others change
     /// the word.
     #[inline]
-    fn count(&self, ends: AgentEnds<'_>) -> (u64, u16) {
+    pub(super) fn count(&self, ends: AgentEnds<'_>) -> (u64, u16) {
         let mut word = self.word.load(Ordering::Acquire);
         loop {
             let ended = ends.sum();
             let again = self.word.load(Ordering::Acquire);
             if again == word {
                 // A cell without an agent counts nothing: its word is 0, the ends of its last agent are not.
-                let executors = if word & LIVE == 0 { 0 } else { executors(word, ended) };
-                return (word, executors);
+                return (word, if word & LIVE == 0 { 0 } else { executors(word, ended) });
             }
             word = again;
         }
@@ -214,7 +195,7 @@ impl AgentCell {
     }
 
     /// Counts `executors` more if the agent takes them. Returns whether its failure mark must be
-    /// [cleared](Agent::clear_failure_mark). Clears an exclusion that has ended.
+    /// [cleared](AgentCell::clear_failure_mark). Clears an exclusion that has ended.
     #[inline(always)]
     pub(crate) fn reserve(
         &self,
@@ -227,7 +208,7 @@ impl AgentCell {
         let ended = ends.sum();
         let mut word = self.word.load(Ordering::Acquire);
         loop {
-            self.check_usable(word, generation, now)?;
+            self.verify(word, generation, now)?;
             if u32::from(room(word, ended)) < executors {
                 return Err(AgentRefusal::Full);
             }
@@ -251,7 +232,7 @@ impl AgentCell {
         let ended = ends.sum();
         let mut word = self.word.load(Ordering::Acquire);
         loop {
-            match self.check_usable(word, generation, now) {
+            match self.verify(word, generation, now) {
                 Ok(()) | Err(AgentRefusal::Suspect(_)) => {}
                 Err(refusal) => return Err(refusal),
             }
@@ -284,14 +265,11 @@ impl AgentCell {
     /// Counts `executors` fewer. The caller holds them, so the cell is still the agent's.
     pub(crate) fn release(&self, executors: u32) {
         let mut word = self.word.load(Ordering::Relaxed);
-        loop {
-            let next = with_started(word, executors.wrapping_neg());
-            let swapped =
-                self.word.compare_exchange_weak(word, next, Ordering::Release, Ordering::Relaxed);
-            match swapped {
-                Ok(_) => return,
-                Err(current) => word = current,
-            }
+        let next = |word| with_started(word, executors.wrapping_neg());
+        while let Err(current) =
+            self.word.compare_exchange_weak(word, next(word), Ordering::Release, Ordering::Relaxed)
+        {
+            word = current;
         }
     }
 
@@ -319,11 +297,6 @@ impl AgentCell {
         cold.failures = None;
         let until = rule.expiry.map_or(Timestamp::MAX, |expiry| now.plus(expiry));
         Some(self.exclude(generation, until))
-    }
-
-    /// The number of executors on the agent in the cell.
-    pub(crate) fn executors_now(&self, ends: AgentEnds<'_>) -> u32 {
-        self.count(ends).1.into()
     }
 
     /// The number of executors on the agent; 0 if the cell is another's.
@@ -361,7 +334,7 @@ impl AgentCell {
         // Held until the word is changed, as for an exclusion.
         let mut cold = lock(&self.cold);
         let word = self.word.load(Ordering::Acquire);
-        let refusal = self.check_usable(word, generation, now).err();
+        let refusal = self.verify(word, generation, now).err();
         if refusal == Some(AgentRefusal::Retired) {
             return false;
         }
@@ -395,7 +368,7 @@ impl AgentCell {
         let cold = lock(&self.cold);
         let ended = ends.sum();
         let word = self.word.load(Ordering::Acquire);
-        if executors(word, ended) != 0 || self.check_usable(word, generation, now).is_err() {
+        if executors(word, ended) != 0 || self.verify(word, generation, now).is_err() {
             return false;
         }
         let counting = cold.failures.as_ref().is_some_and(|failures| now <= failures.until);
@@ -429,7 +402,7 @@ impl AgentCell {
         if word & LIVE == 0 {
             return None;
         }
-        // Relaxed: as in `check_usable`.
+        // Relaxed: as in `verify`.
         let suspect_until = Timestamp::from_millis(self.suspect_until.load(Ordering::Relaxed));
         let view = AgentView {
             generation: word >> GENERATION_SHIFT,
@@ -472,7 +445,7 @@ impl AgentCell {
 
     /// Why the agent takes no executor, unless it does or is merely full. Always inlined: each offer asks.
     #[inline(always)]
-    fn check_usable(&self, word: u64, generation: u64, now: Timestamp) -> Result<(), AgentRefusal> {
+    fn verify(&self, word: u64, generation: u64, now: Timestamp) -> Result<(), AgentRefusal> {
         if word & LIVE == 0 || word >> GENERATION_SHIFT != generation {
             return Err(AgentRefusal::Retired);
         }
@@ -523,24 +496,6 @@ impl AgentCell {
     }
 }
 
-/// The executors that live on the agent.
-#[inline]
-fn executors(word: u64, ended: u16) -> u16 {
-    (word as u16).wrapping_sub(ended)
-}
-
-/// How many more the agent takes.
-#[inline]
-fn room(word: u64, ended: u16) -> u16 {
-    EXECUTORS_PER_AGENT_MAX as u16 - executors(word, ended)
-}
-
-/// The word with so many more executors, modulo 2¹⁶.
-#[inline]
-fn with_started(word: u64, more: u32) -> u64 {
-    word & !STARTED_MASK | word.wrapping_add(more.into()) & STARTED_MASK
-}
-
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
@@ -548,6 +503,7 @@ mod tests {
     use crate::kernel::state::admission::Admission;
     use crate::kernel::state::ended_counts::UsedCounters;
     use crate::kernel::state::slab::Beside;
+    use crate::limits::EXECUTORS_PER_AGENT_MAX;
 
     /// No ends beside a cell, because no updater counts any.
     fn none() -> EndedCounts {
@@ -703,7 +659,7 @@ mod tests {
             let name = AgentName { id: "S1".into(), hostname: "host".into() };
             cell.prepare(Arc::new(name), at(0));
             cell.activate(generation, ends);
-            assert_eq!(cell.executors_now(ends), 0, "the next agent's");
+            assert_eq!(cell.count(ends).1, 0, "the next agent's");
             let capacity = |ends| cell.capacity(generation, now, ends).map(|it| it.executors);
             let full = AgentRefusal::Full;
             cell.reserve(generation, EXECUTORS_PER_AGENT_MAX, now, ends).unwrap();
@@ -721,20 +677,20 @@ mod tests {
             assert_eq!(cell.reserve_bound(generation, now, ends), Err(full));
             cell.release(1);
             cell.reserve_bound(generation, now, ends).unwrap();
-            assert_eq!(cell.executors_now(ends), EXECUTORS_PER_AGENT_MAX);
+            assert_eq!(u32::from(cell.count(ends).1), EXECUTORS_PER_AGENT_MAX);
             (0..1000).for_each(|_| cell.release(1));
             for _ in 1..EXECUTORS_PER_AGENT_MAX - 1000 {
                 ends.add(counters[1]);
             }
             assert_eq!(cell.holder(ends).map(|(generation, _)| generation), Some(generation));
             assert!(!cell.retire(generation, at(2000), now, ends), "one is left");
-            assert_eq!((cell.stale(at(2000), ends), cell.executors_now(ends)), (None, 1));
+            assert_eq!((cell.stale(at(2000), ends), cell.count(ends).1), (None, 1));
             ends.add(counters[2]);
             assert_eq!(cell.stale(at(2000), ends), Some(generation));
             assert!(cell.holder(ends).is_none());
             assert_eq!(cell.view(now, ends).map(|view| view.executors), Some(0));
             assert!(cell.retire(generation, at(2000), now, ends));
-            assert_eq!((cell.generation(), cell.executors_now(ends)), (None, 0));
+            assert_eq!((cell.generation(), cell.count(ends).1), (None, 0));
             assert!(cell.holder(ends).is_none());
         }
     }

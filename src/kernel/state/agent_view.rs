@@ -51,3 +51,8 @@ impl AgentView {
         self.excluded_until.is_some() || self.suspect_until.is_some()
     }
 }
+
+/// Whole seconds since the origin.
+pub(crate) fn seconds(now: Timestamp) -> u32 {
+    u32::try_from(now.as_millis() / 1000).unwrap_or(u32::MAX)
+}

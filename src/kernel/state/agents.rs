@@ -312,7 +312,7 @@ impl AgentTable {
 
     /// The number of executors on the agent in the cell.
     pub(crate) fn executors_at(&self, index: u32) -> u32 {
-        self.cell(index).map_or(0, |(cell, ends)| cell.executors_now(ends))
+        self.cell(index).map_or(0, |(cell, ends)| cell.count(ends).1.into())
     }
 
     /// The number of executors on the agent.

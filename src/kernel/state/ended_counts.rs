@@ -22,15 +22,15 @@ use crate::sync::{AtomicU16, AtomicU32, Ordering};
 /// As many words as a line has follow each list, so that no word of another list is in a line with one of this.
 const APART: usize = if cfg!(any(shuttle, all(loom, test))) { 0 } else { 32 };
 
-type Words = Box<[AtomicU16]>;
+type CountList = Box<[AtomicU16]>;
 
 /// Executors that have ended on the agents of a segment.
 #[derive(Debug)]
 pub(crate) struct EndedCounts {
     /// By the counter of the first updater: mostly there is one.
-    first: Words,
+    first: CountList,
     /// By the others.
-    others: [Words; COUNTERS - 1],
+    others: [CountList; COUNTERS - 1],
 }
 
 impl Beside for EndedCounts {

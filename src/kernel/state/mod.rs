@@ -9,6 +9,7 @@ pub(crate) mod agent_binding;
 pub(crate) mod agent_hint;
 pub(crate) mod agent_key;
 pub(crate) mod agent_view;
+pub(crate) mod agent_word;
 pub(crate) mod agents;
 pub(crate) mod budget;
 pub(crate) mod claim_returns;
