@@ -218,8 +218,9 @@
 //! * The engine's timeouts and its journal under shuttle: scenes run its offer queue, inbox, gates and end, as orders
 //!   of events without time. Tests with real time are in `tests/engine`; the simulator runs the protocol on one thread.
 //! * The wrap of small counters whose round is argued in the module that has them: 256 absences of one executor, or 256
-//!   exclusions and suspicions of one agent, or 2³⁸ executors that are placed, or executors that add up to a multiple
-//!   of 2⁵⁵ in the admission word (3.7 million at least), between two steps of one thread.
+//!   exclusions and suspicions of one agent, or 2¹⁶ executors that are placed on one agent and end there, or 2³⁸
+//!   executors that are placed, or executors that add up to a multiple of 2⁵⁵ in the admission word (3.7 million at
+//!   least), between two steps of one thread.
 //! * Mesos of other releases than 1.11, with ZooKeeper, TLS or container images: the Mesos of the tests has none. The
 //!   simulated master follows Mesos' sources and recorded sessions, to the extent that
 //!   `src/cluster/simulated/cluster/` describes.
