@@ -13,8 +13,8 @@
 //!
 //! The words only grow. So if they are read before the cell's word, the difference is never less than the executors
 //! that live; it may be more by those that have ended since. If the cell's word was the same before, it is what lived
-//! at some moment in between. It is wrong only if exactly a multiple of 2¹⁶ executors were placed on the agent and ended
-//! there between two of these loads.
+//! at some moment in between. It is wrong only if exactly a multiple of 2¹⁶ executors were placed on the agent and
+//! ended there between two of these loads.
 
 use super::admission::{COUNTERS, ReleaseCounter};
 use super::slab::Beside;
