@@ -1,16 +1,13 @@
 //! An agent's word: placement, exclusion, suspicion, and forgetting.
 
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU32, Ordering};
 
 use super::scenes::{
     SWEPT, config, finish, finish_all, kernel, offer, offer_from, offer_of, offer_to, update,
 };
 use super::{explore, race};
 use crate::config::{Compatibility, ExclusionRule};
-use crate::kernel::state::admission::{Admission, ReleaseCounter};
 use crate::kernel::state::agents::{AgentKey, AgentRefusal, AgentTable};
-use crate::limits::EXECUTORS_PER_AGENT_MAX;
 use crate::time::Timestamp;
 use crate::{Decisions, Handler, Kernel, Scope, StatusUpdate, Target, TaskState};
 
@@ -55,54 +52,6 @@ fn an_agent_in_use_is_not_forgotten() {
         assert!(retired ^ placed);
         assert_eq!(agents.executors(key), u32::from(placed));
         assert_eq!(agents.find("S0").is_some(), placed);
-    });
-}
-
-/// The counter of the first updater.
-fn counter() -> ReleaseCounter {
-    Admission::new().assign_counter()
-}
-
-/// Goal: an agent never seems to have fewer executors than live there. Method: an executor lives there all the time;
-/// another one comes and ends by an updater, while another thread counts the agent's executors and the room for more.
-#[test]
-fn no_live_executor_is_missed() {
-    explore("agents/end-count", None, || {
-        let (agents, key) = one_agent();
-        agents.reserve(key, 1, NOW).unwrap();
-        let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
-        let ((), (count, room)) = race(
-            move || {
-                here.reserve(key, 1, NOW).unwrap();
-                here.count_ended(key.index(), counter());
-            },
-            move || (there.executors(key), there.capacity(key, NOW).unwrap().executors),
-        );
-        assert!((1..=2).contains(&count), "{count}");
-        assert!((EXECUTORS_PER_AGENT_MAX - 2..EXECUTORS_PER_AGENT_MAX).contains(&room.into()));
-        assert_eq!(agents.executors(key), 1);
-    });
-}
-
-/// Goal: a thread that forgets an agent sees what was done before the end of its last executor. Method: an updater's
-/// end and an attempt to forget the agent at once; a third word is written before the end.
-#[test]
-fn who_forgets_an_agent_sees_its_executors_ends() {
-    explore("agents/end-retire", None, || {
-        let (agents, key) = one_agent();
-        agents.reserve(key, 1, NOW).unwrap();
-        let done = Arc::new(AtomicU32::new(0));
-        let (here, there, does) = (Arc::clone(&agents), Arc::clone(&agents), Arc::clone(&done));
-        let ((), (retired, seen)) = race(
-            move || {
-                does.store(1, Ordering::Relaxed);
-                here.count_ended(key.index(), counter());
-            },
-            move || (there.retire(key, NOW), done.load(Ordering::Relaxed)),
-        );
-        assert!(!retired || seen == 1);
-        assert_eq!(retired, !agents.retire(key, NOW), "forgotten once");
-        assert_eq!(agents.executors(key), 0);
     });
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use loom::thread;
 
 use super::scenes::{
-    NOW, STILL_LATER, SWEPT, cell, config, finish, finish_all, give_up, kernel, offer, offer_to,
-    one_given_up, used_handler,
+    NOW, STILL_LATER, SWEPT, cell, config, finish, finish_all, finish_by_updater, give_up, kernel,
+    offer, offer_to, one_given_up, used_handler,
 };
 use super::{explore, is_explored, race};
 use crate::kernel::state::admission::ReleaseCounter;
@@ -15,7 +15,7 @@ use crate::kernel::state::executor_state::{CellStage, CellState};
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::resources::{ExecutorResources, Gpus, Mebibytes, MilliCpus};
 use crate::sync::{DEADLINE, Ordering, lock};
-use crate::{DrainReport, ExecutorId, Fate, Kernel, StatusUpdate, TaskState};
+use crate::{DrainReport, ExecutorId, Fate, Kernel};
 
 /// A deadline that passes when the model sets it.
 const SOMETIME: Duration = Duration::from_secs(1);
@@ -66,11 +66,7 @@ fn the_last_end_wakes_the_waiter() {
 #[test]
 fn the_last_end_by_an_updater_wakes_the_waiter() {
     explore("drain/updater-wait", None, || {
-        end_and_wait(|kernel, executor| {
-            let update = StatusUpdate::new(executor, TaskState::Finished);
-            let mut updater = kernel.updater();
-            updater.status_update(&update, NOW);
-        });
+        end_and_wait(finish_by_updater);
     });
 }
 
@@ -419,29 +415,33 @@ fn an_end_before_the_list_is_reported() {
     });
 }
 
+/// An executor ends by `end`, its agent is forgotten, and the kernel is closed, all at once; then another agent gets
+/// the cell. Every executor in the report has its own agent.
+pub(super) fn end_across_the_close(end: fn(&Kernel, &str)) {
+    let kernel = kernel(config());
+    let executor = offer(&kernel, 1).remove(0);
+    let (here, there, third) = (kernel.clone(), kernel.clone(), kernel.clone());
+    let ended = thread::spawn(move || end(&third, &executor));
+    let (_, report) = race(
+        move || {
+            here.tick(SWEPT);
+            here.0.agents.find_or_insert("S1", "host", SWEPT)
+        },
+        move || there.drain(Duration::MAX),
+    );
+    ended.join().unwrap();
+    for row in &report.executors {
+        assert_eq!((&*row.executor.agent_id, row.fate), ("S0", Fate::Finished));
+    }
+    assert!(report.executors.len() <= 1);
+    kernel.check().unwrap();
+}
+
 /// Goal: every executor in the report has its own agent, even if that is forgotten before the close and the executor's
-/// resources are released after it. Method: all at once; then another agent gets the cell.
+/// resources are released after it. Method: all at once.
 #[test]
 fn an_end_across_the_close_is_named_right() {
-    explore("drain/end-sweep-close", Some(2), || {
-        let kernel = kernel(config());
-        let executor = offer(&kernel, 1).remove(0);
-        let (here, there, third) = (kernel.clone(), kernel.clone(), kernel.clone());
-        let ended = thread::spawn(move || finish(&third, &executor));
-        let (_, report) = race(
-            move || {
-                here.tick(SWEPT);
-                here.0.agents.find_or_insert("S1", "host", SWEPT)
-            },
-            move || there.drain(Duration::MAX),
-        );
-        ended.join().unwrap();
-        for row in &report.executors {
-            assert_eq!((&*row.executor.agent_id, row.fate), ("S0", Fate::Finished));
-        }
-        assert!(report.executors.len() <= 1);
-        kernel.check().unwrap();
-    });
+    explore("drain/end-sweep-close", Some(2), || end_across_the_close(finish));
 }
 
 /// Goal: a drain names each executor with its own agent. Method: an executor has ended before the close, up to the

@@ -21,6 +21,7 @@ mod commit;
 mod demand;
 mod drain;
 mod drain_future;
+mod ended_counts;
 mod executors;
 mod expiry;
 mod failures;

@@ -85,6 +85,12 @@ pub(super) fn update(kernel: &Kernel, executor: &str, state: TaskState) -> Outco
     kernel.status_update(&StatusUpdate::new(executor, state), NOW)
 }
 
+/// Ends an executor by an updater of its own.
+pub(super) fn finish_by_updater(kernel: &Kernel, executor: &str) {
+    let update = StatusUpdate::new(executor, TaskState::Finished);
+    kernel.updater().status_update(&update, NOW);
+}
+
 pub(super) fn finish(kernel: &Kernel, executor: &str) {
     update(kernel, executor, TaskState::Finished);
 }

@@ -19,11 +19,12 @@ pub(crate) const EXPECTED_MAX: usize = 16;
 /// Applies status updates one by one, for one thread, from [`Kernel::updater`].
 ///
 /// It does what [`Kernel::status_update`] does, with less that other threads change, too, for each executor that ends.
-/// What the executor held is added to a counter that few threads use: there are three, one of them also for all callers
-/// without an updater, and updaters take them in turn. For each counter the ends on each agent are counted apart, too,
-/// so that the agent's line isn't written. Its cell, a place in a table, goes back 64 at a time, and when
-/// the updater is dropped. What it held, its cores, its GPUs and its place under the limits, is free at once, as
-/// always. So an updater that is kept and not used costs the memory of 64 executors at the most.
+/// What the executor held is added to a counter that few threads use: there are three, one of them also for all
+/// callers without an updater, and updaters take them in turn. For each counter the ends on each agent are counted
+/// apart, too, so that threads which place executors there aren't held up. The executor's cell, a place in a table,
+/// goes back 64 at a time, and when the updater is dropped. What it held, its cores, its GPUs and its place under the
+/// limits, is free at once, as always. So an updater that is kept and not used costs the memory of 64 executors at the
+/// most.
 ///
 /// ```
 /// use offermill::{Change, Config, Decisions, Fate, IdScheme, Kernel, Offer, Resource};

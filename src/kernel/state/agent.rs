@@ -151,11 +151,9 @@ impl AgentCell {
         now: Timestamp,
         ends: AgentEnds<'_>,
     ) -> Result<AgentCapacity, AgentRefusal> {
-        let ended = ends.sum();
-        // Acquire: pairs with the Release of `exclude`.
-        let word = self.word.load(Ordering::Acquire);
+        let (word, count) = self.count(ends);
         self.verify(word, generation, now)?;
-        let executors = room(word, ended);
+        let executors = room(count);
         if executors == 0 {
             return Err(AgentRefusal::Full);
         }
@@ -166,8 +164,10 @@ impl AgentCell {
 
     /// The word, and the number of executors on the agent in the cell at that moment. Reads again while others change
     /// the word.
-    #[inline]
+    #[inline(always)]
     pub(super) fn count(&self, ends: AgentEnds<'_>) -> (u64, u16) {
+        // Acquire: pairs with the Release of `exclude`; and the ends read below include those that made room for the
+        // last executor that the word counts.
         let mut word = self.word.load(Ordering::Acquire);
         loop {
             let ended = ends.sum();
@@ -204,19 +204,16 @@ impl AgentCell {
         now: Timestamp,
         ends: AgentEnds<'_>,
     ) -> Result<bool, AgentRefusal> {
-        // Before the word: if that is still the same, there is at least as much room.
-        let ended = ends.sum();
-        let mut word = self.word.load(Ordering::Acquire);
         loop {
+            let (word, count) = self.count(ends);
             self.verify(word, generation, now)?;
-            if u32::from(room(word, ended)) < executors {
+            if u32::from(room(count)) < executors {
                 return Err(AgentRefusal::Full);
             }
-            let next = with_started(word & !EXCLUDED, executors);
-            // AcqRel: nothing is reserved after an exclusion in this word's order.
-            match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Ok(self.failed.load(Ordering::Relaxed) != 0),
-                Err(current) => word = current,
+            // AcqRel: nothing is reserved after an exclusion in this word's order. Executors that have ended since the
+            // count only make room.
+            if self.exchange(word, with_started(word & !EXCLUDED, executors), Ordering::AcqRel) {
+                return Ok(self.failed.load(Ordering::Relaxed) != 0);
             }
         }
     }
@@ -229,21 +226,18 @@ impl AgentCell {
         now: Timestamp,
         ends: AgentEnds<'_>,
     ) -> Result<(), AgentRefusal> {
-        let ended = ends.sum();
-        let mut word = self.word.load(Ordering::Acquire);
         loop {
+            let (word, count) = self.count(ends);
             match self.verify(word, generation, now) {
                 Ok(()) | Err(AgentRefusal::Suspect(_)) => {}
                 Err(refusal) => return Err(refusal),
             }
-            if room(word, ended) == 0 {
+            if room(count) == 0 {
                 return Err(AgentRefusal::Full);
             }
-            let next = with_started(word & !EXCLUDED, 1);
             // AcqRel: as in `reserve`.
-            match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Ok(()),
-                Err(current) => word = current,
+            if self.exchange(word, with_started(word & !EXCLUDED, 1), Ordering::AcqRel) {
+                return Ok(());
             }
         }
     }
@@ -264,13 +258,19 @@ impl AgentCell {
 
     /// Counts `executors` fewer. The caller holds them, so the cell is still the agent's.
     pub(crate) fn release(&self, executors: u32) {
-        let mut word = self.word.load(Ordering::Relaxed);
-        let next = |word| with_started(word, executors.wrapping_neg());
-        while let Err(current) =
-            self.word.compare_exchange_weak(word, next(word), Ordering::Release, Ordering::Relaxed)
-        {
-            word = current;
+        loop {
+            let word = self.word.load(Ordering::Relaxed);
+            let fewer = with_started(word, executors.wrapping_neg());
+            if self.exchange(word, fewer, Ordering::Release) {
+                return;
+            }
         }
+    }
+
+    /// Replaces the word by `next` if it is `word`. May fail although it is.
+    #[inline(always)]
+    fn exchange(&self, word: u64, next: u64, order: Ordering) -> bool {
+        self.word.compare_exchange_weak(word, next, order, Ordering::Relaxed).is_ok()
     }
 
     /// Records the failure of an executor that the caller still holds: for a while other agents are used first, until
@@ -366,9 +366,8 @@ impl AgentCell {
         // Held until after the exchange, so that no failure or suspicion is recorded between the check and the
         // exchange. The word alone would not show a failure: its executor may have come and gone.
         let cold = lock(&self.cold);
-        let ended = ends.sum();
-        let word = self.word.load(Ordering::Acquire);
-        if executors(word, ended) != 0 || self.verify(word, generation, now).is_err() {
+        let (word, count) = self.count(ends);
+        if count != 0 || self.verify(word, generation, now).is_err() {
             return false;
         }
         let counting = cold.failures.as_ref().is_some_and(|failures| now <= failures.until);

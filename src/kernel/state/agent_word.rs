@@ -6,7 +6,7 @@
 //! | 25 | live | the cell belongs to an agent |
 //! | 24 | excluded | until the time in `excluded_until` |
 //! | 16–23 | revision | grows with each exclusion, suspicion and readmission, so that a compare-exchange that didn't see it fails |
-//! | 0–15 | started | the executors that were started on the agent, less those that ended without an updater, modulo 2¹⁶; see [`ended_counts`](super::ended_counts) |
+//! | 0–15 | started | the ends that updaters had counted before the agent came, and the executors started on it, less those that were taken back or ended without an updater, modulo 2¹⁶; see [`ended_counts`](super::ended_counts) |
 //!
 //! Which thread changes it, and in which order, is in [`agent`](super::agent).
 
@@ -25,10 +25,10 @@ pub(super) fn executors(word: u64, ended: u16) -> u16 {
     (word as u16).wrapping_sub(ended)
 }
 
-/// How many more the agent takes.
+/// How many more an agent with so many executors takes.
 #[inline]
-pub(super) fn room(word: u64, ended: u16) -> u16 {
-    EXECUTORS_PER_AGENT_MAX as u16 - executors(word, ended)
+pub(super) fn room(executors: u16) -> u16 {
+    EXECUTORS_PER_AGENT_MAX as u16 - executors
 }
 
 /// The word with so many more executors, modulo 2¹⁶.
@@ -52,7 +52,8 @@ mod tests {
                 let none = others | u64::from(ended);
                 let word = with_started(none, live);
                 assert_eq!(word & !STARTED_MASK, others);
-                let numbers = (u32::from(executors(word, ended)), u32::from(room(word, ended)));
+                let count = executors(word, ended);
+                let numbers = (u32::from(count), u32::from(room(count)));
                 assert_eq!(numbers, (live, EXECUTORS_PER_AGENT_MAX - live));
                 assert_eq!(with_started(word, live.wrapping_neg()), none);
             }

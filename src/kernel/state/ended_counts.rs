@@ -8,19 +8,19 @@
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
 //! | updater that ends an executor | [`AgentEnds::add`]: fetch-add to the word of its [`ReleaseCounter`] | Release | `sum` |
-//! | handler, report, tick | [`AgentEnds::sum`], then the cell's word | Acquire | `add`: who sees an end sees its executor counted in the cell; a thread that finds the agent without executors sees what was done before their ends |
+//! | any that counts the agent's executors | the cell's word, [`AgentEnds::sum`], and the word again until it is the same ([`AgentCell::count`](super::agent::AgentCell::count)) | Acquire | `add`: who sees an end sees its executor counted in the cell; a thread that finds the agent without executors sees what was done before their ends |
 //! | the thread that inserts the agent | [`AgentEnds::base`] | Acquire | the same; all executors of the cell's last agent have ended |
 //!
-//! The words only grow. So if they are read before the cell's word, the difference is never less than the executors
-//! that live; it may be more by those that have ended since. If the cell's word was the same before, it is what lived
-//! at some moment in between. It is wrong only if exactly a multiple of 2¹⁶ executors were placed on the agent and
-//! ended there between two of these loads.
+//! The words only grow. While the cell's word is the same, executors only end, so that the difference is a number
+//! between those that lived at the first and at the last of these loads. A thread that then exchanges the cell's word,
+//! to start an executor or to forget the agent, knows that at most so many live. It would be wrong only if the word was
+//! the same after exactly a multiple of 2¹⁶ executors had been placed on the agent and had ended.
 
 use super::admission::{COUNTERS, ReleaseCounter};
 use super::slab::Beside;
 use crate::sync::{AtomicU16, AtomicU32, Ordering};
 
-/// As many words as a line has follow each list, so that no word of another list is in a line with one of this.
+/// A line's worth of unused words follows each list, so that no word of another list is in a line with one of this.
 const APART: usize = if cfg!(any(shuttle, all(loom, test))) { 0 } else { 32 };
 
 type CountList = Box<[AtomicU16]>;
@@ -44,8 +44,8 @@ impl Beside for EndedCounts {
 impl EndedCounts {
     /// Those of the agent whose cell is at this offset of the segment, as far as counters are `used`.
     #[inline]
-    pub(super) fn at(&self, offset: usize, used: &UsedCounters) -> AgentEnds<'_> {
-        AgentEnds { counts: self, offset, has_others: used.has_others() }
+    pub(super) fn at<'a>(&'a self, offset: usize, used: &'a UsedCounters) -> AgentEnds<'a> {
+        AgentEnds { counts: self, offset, used }
     }
 
     /// All words.
@@ -62,8 +62,8 @@ pub(crate) struct UsedCounters(AtomicU32);
 impl UsedCounters {
     /// An updater uses this counter from now on.
     pub(crate) fn add(&self, counter: ReleaseCounter) {
-        // Relaxed: a thread that doesn't see it doesn't see the ends that follow, and takes agents for fuller than they
-        // are. One that learns of such an end learns of this as well.
+        // Relaxed: a thread that sees what such an end made room for sees this as well, because it is read after the
+        // cell's word. Others take agents for fuller than they are.
         self.0.fetch_max(counter.index() as u32, Ordering::Relaxed);
     }
 
@@ -78,7 +78,7 @@ impl UsedCounters {
 pub(crate) struct AgentEnds<'a> {
     counts: &'a EndedCounts,
     offset: usize,
-    has_others: bool,
+    used: &'a UsedCounters,
 }
 
 impl<'a> AgentEnds<'a> {
@@ -96,8 +96,7 @@ impl<'a> AgentEnds<'a> {
     }
 
     fn others(self) -> impl Iterator<Item = &'a AtomicU16> {
-        let words = self.counts.others.iter().filter(move |_| self.has_others);
-        words.filter_map(move |words| words.get(self.offset))
+        self.counts.others.iter().filter_map(move |words| words.get(self.offset))
     }
 
     /// Counts an executor that has ended. Only an updater with this counter may call this, once for each executor.
@@ -113,7 +112,7 @@ impl<'a> AgentEnds<'a> {
     #[inline]
     pub(super) fn sum(self) -> u16 {
         let first = self.first().map_or(0, |word| word.load(Ordering::Acquire));
-        if self.has_others { first.wrapping_add(self.sum_of_others()) } else { first }
+        if self.used.has_others() { first.wrapping_add(self.sum_of_others()) } else { first }
     }
 
     #[inline(never)]
@@ -123,7 +122,7 @@ impl<'a> AgentEnds<'a> {
 
     /// What the cell of a new agent counts before its first executor.
     pub(super) fn base(self) -> u16 {
-        // Whether there are others is only a hint.
-        AgentEnds { has_others: true, ..self }.sum()
+        let first = self.first().map_or(0, |word| word.load(Ordering::Acquire));
+        first.wrapping_add(self.sum_of_others())
     }
 }
