@@ -74,8 +74,9 @@ impl<'k> Ended<'k> {
 
 /// When the resources of ended executors are released.
 pub(crate) trait Release {
-    /// Asks memory for what the release of an executor on this agent will change of the agent.
-    fn prefetch_agent(&self, core: &Core, agent: u32);
+    /// Whether an end asks memory for the line of its agent. In a batch that was done before, and an updater's end
+    /// doesn't change it.
+    const PREFETCHES_AGENT: bool;
 
     /// Releases what an executor held, or records it until [`Release::flush`]. Only the thread that moved the executor
     /// to `Vacant` may call this, and it has to flush afterwards.
@@ -92,10 +93,7 @@ pub(crate) struct AtOnce<'k> {
 }
 
 impl Release for AtOnce<'_> {
-    #[inline]
-    fn prefetch_agent(&self, core: &Core, agent: u32) {
-        core.agents.prefetch(agent);
-    }
+    const PREFETCHES_AGENT: bool = true;
 
     #[inline(always)]
     fn release(&mut self, core: &Core, ended: Ended<'_>) {
@@ -122,9 +120,7 @@ pub(crate) struct KeptCells<'k, 'f> {
 }
 
 impl Release for KeptCells<'_, '_> {
-    /// An updater's count of the agent's ends is near: 32 agents share a line.
-    #[inline]
-    fn prefetch_agent(&self, _: &Core, _: u32) {}
+    const PREFETCHES_AGENT: bool = false;
 
     #[inline(always)]
     fn release(&mut self, core: &Core, ended: Ended<'_>) {
@@ -155,9 +151,7 @@ impl<const N: usize> ReleaseBatch<N> {
 }
 
 impl<const N: usize> Release for ReleaseBatch<N> {
-    /// It was done before, for the whole batch.
-    #[inline]
-    fn prefetch_agent(&self, _: &Core, _: u32) {}
+    const PREFETCHES_AGENT: bool = false;
 
     #[inline(always)]
     fn release(&mut self, core: &Core, ended: Ended<'_>) {

@@ -72,7 +72,7 @@ impl Kernel {
     pub fn updater(&self) -> Updater {
         let core = Arc::clone(&self.0);
         let counter = core.admission.assign_counter();
-        core.agents.ending.add(counter);
+        core.agents.used_counters.add(counter);
         Updater { core, counter, freed: FreedChain::EMPTY, agent_ids: AgentIds::default() }
     }
 }

@@ -188,8 +188,10 @@ impl Core {
         let Meaning::Ended(fate) = meaning else {
             return sink.other(self.apply_alive(update, (id, executor), meaning, now, releases));
         };
-        // The cell may be another's by now; nothing is decided by it here.
-        releases.prefetch_agent(self, executor.agent());
+        if R::PREFETCHES_AGENT {
+            // The cell may be another's by now; nothing is decided by it here.
+            self.agents.prefetch(executor.agent());
+        }
         let before = match executor.end(id.sequence, fate) {
             Ok(before) => before,
             Err(state) => {

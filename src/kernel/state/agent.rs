@@ -10,7 +10,7 @@
 //! | any that reports a loss | `suspect_until`, then [`AgentCell::suspect`]: compare-exchange | AcqRel | the load of `reserve`; `is_suspect` |
 //! | any that readmits the agent | `excluded_until`, `suspect_until`, then [`AgentCell::readmit`]: compare-exchange | Release | the load of `reserve` |
 //! | tick | [`AgentCell::retire`]: compare-exchange | AcqRel | `reserve`: fails from now on |
-//! | a sweep, a report, the setter of wanted hosts | [`AgentCell::count`], [`AgentCell::exclusion`]: load | Acquire | `activate`, `release` and the changes above |
+//! | handler that plans, a sweep, a report, the setter of wanted hosts | [`AgentCell::count`], [`AgentCell::exclusion`]: load | Acquire | `activate`, `release` and the changes above |
 //! | a report | [`AgentCell::view`]: load, loads of the other words, [`AgentCell::is_current`] | Acquire, with a fence before the last | the fences in `prepare` and `readmit`: no word of the cell's next agent is taken for this one's |
 //!
 //! Rarely used fields (the name, the times of failures) are behind a lock that the offer path doesn't take. Failures,
@@ -105,7 +105,7 @@ impl AgentCell {
     }
 
     pub(crate) fn activate(&self, generation: u64, ends: AgentEnds<'_>) {
-        let word = LIVE | generation << GENERATION_SHIFT | u64::from(ends.base());
+        let word = LIVE | generation << GENERATION_SHIFT | u64::from(ends.sum_of_all());
         // Release: the cell is initialised before it belongs to the agent.
         self.word.store(word, Ordering::Release);
     }
@@ -152,7 +152,7 @@ impl AgentCell {
         ends: AgentEnds<'_>,
     ) -> Result<AgentCapacity, AgentRefusal> {
         let (word, count) = self.count(ends);
-        self.verify(word, generation, now)?;
+        self.check_usable(word, generation, now)?;
         let executors = room(count);
         if executors == 0 {
             return Err(AgentRefusal::Full);
@@ -206,7 +206,7 @@ impl AgentCell {
     ) -> Result<bool, AgentRefusal> {
         loop {
             let (word, count) = self.count(ends);
-            self.verify(word, generation, now)?;
+            self.check_usable(word, generation, now)?;
             if u32::from(room(count)) < executors {
                 return Err(AgentRefusal::Full);
             }
@@ -228,7 +228,7 @@ impl AgentCell {
     ) -> Result<(), AgentRefusal> {
         loop {
             let (word, count) = self.count(ends);
-            match self.verify(word, generation, now) {
+            match self.check_usable(word, generation, now) {
                 Ok(()) | Err(AgentRefusal::Suspect(_)) => {}
                 Err(refusal) => return Err(refusal),
             }
@@ -334,7 +334,7 @@ impl AgentCell {
         // Held until the word is changed, as for an exclusion.
         let mut cold = lock(&self.cold);
         let word = self.word.load(Ordering::Acquire);
-        let refusal = self.verify(word, generation, now).err();
+        let refusal = self.check_usable(word, generation, now).err();
         if refusal == Some(AgentRefusal::Retired) {
             return false;
         }
@@ -367,7 +367,7 @@ impl AgentCell {
         // exchange. The word alone would not show a failure: its executor may have come and gone.
         let cold = lock(&self.cold);
         let (word, count) = self.count(ends);
-        if count != 0 || self.verify(word, generation, now).is_err() {
+        if count != 0 || self.check_usable(word, generation, now).is_err() {
             return false;
         }
         let counting = cold.failures.as_ref().is_some_and(|failures| now <= failures.until);
@@ -401,7 +401,7 @@ impl AgentCell {
         if word & LIVE == 0 {
             return None;
         }
-        // Relaxed: as in `verify`.
+        // Relaxed: as in `check_usable`.
         let suspect_until = Timestamp::from_millis(self.suspect_until.load(Ordering::Relaxed));
         let view = AgentView {
             generation: word >> GENERATION_SHIFT,
@@ -444,7 +444,7 @@ impl AgentCell {
 
     /// Why the agent takes no executor, unless it does or is merely full. Always inlined: each offer asks.
     #[inline(always)]
-    fn verify(&self, word: u64, generation: u64, now: Timestamp) -> Result<(), AgentRefusal> {
+    fn check_usable(&self, word: u64, generation: u64, now: Timestamp) -> Result<(), AgentRefusal> {
         if word & LIVE == 0 || word >> GENERATION_SHIFT != generation {
             return Err(AgentRefusal::Retired);
         }
@@ -498,19 +498,19 @@ impl AgentCell {
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
     use crate::kernel::state::admission::Admission;
     use crate::kernel::state::ended_counts::UsedCounters;
     use crate::kernel::state::slab::Beside;
     use crate::limits::EXECUTORS_PER_AGENT_MAX;
 
-    /// No ends beside a cell, because no updater counts any.
-    fn none() -> EndedCounts {
-        EndedCounts::new(1)
-    }
-
-    fn unused() -> UsedCounters {
-        UsedCounters::default()
+    /// Nothing is counted beside a cell.
+    fn no_ends() -> AgentEnds<'static> {
+        static NONE: LazyLock<(EndedCounts, UsedCounters)> =
+            LazyLock::new(|| (EndedCounts::new(1), UsedCounters::default()));
+        NONE.0.at(0, &NONE.1)
     }
 
     /// Goal: a cell is one cache line. Method: ask the compiler.
@@ -525,15 +525,14 @@ mod tests {
     fn a_holder_has_executors() {
         let cell = AgentCell::default();
         let holder = |cell: &AgentCell| {
-            cell.holder(none().at(0, &unused()))
-                .map(|(generation, name)| (generation, name.id.clone()))
+            cell.holder(no_ends()).map(|(generation, name)| (generation, name.id.clone()))
         };
         let name = AgentName { id: "S1".into(), hostname: "host".into() };
         cell.prepare(Arc::new(name), Timestamp::ORIGIN);
         assert_eq!(holder(&cell), None, "not yet an agent's");
-        cell.activate(7, none().at(0, &unused()));
+        cell.activate(7, no_ends());
         assert_eq!(holder(&cell), None);
-        cell.reserve(7, 2, Timestamp::ORIGIN, none().at(0, &unused())).unwrap();
+        cell.reserve(7, 2, Timestamp::ORIGIN, no_ends()).unwrap();
         assert_eq!(holder(&cell), Some((7, "S1".into())));
         cell.release(1);
         assert_eq!(holder(&cell), Some((7, "S1".into())));
@@ -548,7 +547,7 @@ mod tests {
     fn cell(generation: u64) -> AgentCell {
         let cell = AgentCell::default();
         cell.prepare(Arc::new(AgentName { id: "S1".into(), hostname: "host".into() }), at(0));
-        cell.activate(generation, none().at(0, &unused()));
+        cell.activate(generation, no_ends());
         cell
     }
 
@@ -559,7 +558,7 @@ mod tests {
         for (generation, executors) in [(0, 0), (1, 1), (5, EXECUTORS_PER_AGENT_MAX)] {
             let cell = cell(generation);
             if executors > 0 {
-                cell.reserve(generation, executors, at(0), none().at(0, &unused())).unwrap();
+                cell.reserve(generation, executors, at(0), no_ends()).unwrap();
             }
             let changes = [(0, 0), (0, EXCLUDED), (0, EXCLUDED), (EXCLUDED, 0), (EXCLUDED, 0)];
             for (clear, set) in changes.into_iter().cycle().take(600) {
@@ -572,7 +571,7 @@ mod tests {
                 assert_eq!(after & !(0xff << 16), before & !(0xff << 16) & !clear | set);
             }
             cell.release(executors);
-            assert!(cell.retire(generation, at(10_000), at(10_000), none().at(0, &unused())));
+            assert!(cell.retire(generation, at(10_000), at(10_000), no_ends()));
             cell.bump_revision(0, 0, EXCLUDED);
             assert_eq!(cell.word.load(Ordering::Relaxed), 0);
         }
@@ -586,22 +585,16 @@ mod tests {
             let cell = cell(generation);
             assert!(cell.is_current(generation) && !cell.is_current(generation + 1));
             assert_eq!(
-                (
-                    cell.stale(at(1), none().at(0, &unused())),
-                    cell.stale(at(0), none().at(0, &unused()))
-                ),
+                (cell.stale(at(1), no_ends()), cell.stale(at(0), no_ends())),
                 (Some(generation), None)
             );
-            cell.reserve(generation, 1, at(0), none().at(0, &unused())).unwrap();
-            assert_eq!(cell.stale(at(1), none().at(0, &unused())), None);
+            cell.reserve(generation, 1, at(0), no_ends()).unwrap();
+            assert_eq!(cell.stale(at(1), no_ends()), None);
             cell.release(1);
-            assert!(cell.retire(generation, at(1), at(1), none().at(0, &unused())));
+            assert!(cell.retire(generation, at(1), at(1), no_ends()));
             assert_eq!([0, 1, 2].map(|other| cell.is_current(other)), [false; 3]);
             assert_eq!(
-                (
-                    cell.stale(at(1), none().at(0, &unused())),
-                    cell.view(at(1), none().at(0, &unused())).is_some()
-                ),
+                (cell.stale(at(1), no_ends()), cell.view(at(1), no_ends()).is_some()),
                 (None, false)
             );
         }
@@ -613,13 +606,10 @@ mod tests {
     fn a_full_agent_takes_no_bound_executor() {
         for suspect in [false, true] {
             let cell = cell(1);
-            cell.reserve(1, EXECUTORS_PER_AGENT_MAX - 1, at(0), none().at(0, &unused())).unwrap();
+            cell.reserve(1, EXECUTORS_PER_AGENT_MAX - 1, at(0), no_ends()).unwrap();
             assert!(!suspect || cell.suspect(1, at(1000)));
-            assert_eq!(cell.reserve_bound(1, at(1), none().at(0, &unused())), Ok(()));
-            assert_eq!(
-                cell.reserve_bound(1, at(1), none().at(0, &unused())),
-                Err(AgentRefusal::Full)
-            );
+            assert_eq!(cell.reserve_bound(1, at(1), no_ends()), Ok(()));
+            assert_eq!(cell.reserve_bound(1, at(1), no_ends()), Err(AgentRefusal::Full));
         }
     }
 
@@ -636,9 +626,7 @@ mod tests {
         assert_eq!(cell.record_failure(Some(&rule), at(1_000_000)), Some(until));
         let exclusion = |now| cell.exclusion(at(now));
         assert_eq!([1_000_999, 1_001_000].map(exclusion), [Some(until), None]);
-        let failed = |now| {
-            cell.capacity(1, at(now), none().at(0, &unused())).map(|capacity| capacity.failed)
-        };
+        let failed = |now| cell.capacity(1, at(now), no_ends()).map(|capacity| capacity.failed);
         assert_eq!([1_300_999, 1_301_000].map(failed), [Ok(true), Ok(false)]);
     }
 

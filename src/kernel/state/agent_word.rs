@@ -25,13 +25,13 @@ pub(super) fn executors(word: u64, ended: u16) -> u16 {
     (word as u16).wrapping_sub(ended)
 }
 
-/// How many more an agent with so many executors takes.
+/// How many more executors an agent takes that has these.
 #[inline]
 pub(super) fn room(executors: u16) -> u16 {
     EXECUTORS_PER_AGENT_MAX as u16 - executors
 }
 
-/// The word with so many more executors, modulo 2¹⁶.
+/// The word with `more` executors added to those that were started, modulo 2¹⁶.
 #[inline]
 pub(super) fn with_started(word: u64, more: u32) -> u64 {
     word & !STARTED_MASK | word.wrapping_add(more.into()) & STARTED_MASK

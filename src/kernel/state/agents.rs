@@ -60,7 +60,7 @@ pub(crate) struct AgentTable {
     pub(crate) offered: NumberLines,
     by_id: Map<ById, AgentKey>,
     /// By which counters executors end.
-    pub(crate) ending: UsedCounters,
+    pub(crate) used_counters: UsedCounters,
     /// The next agent's generation. Relaxed: it only hands out numbers.
     next_generation: AtomicU64,
 }
@@ -71,7 +71,7 @@ impl AgentTable {
             cells: Slab::new(),
             offered: NumberLines::new(),
             by_id: Map::new(),
-            ending: UsedCounters::default(),
+            used_counters: UsedCounters::default(),
             next_generation: AtomicU64::new(0),
         }
     }
@@ -150,7 +150,7 @@ impl AgentTable {
     #[inline]
     fn cell(&self, index: u32) -> Option<(&AgentCell, AgentEnds<'_>)> {
         let (cell, ended, offset) = self.cells.get_with_beside(index)?;
-        Some((cell, ended.at(offset, &self.ending)))
+        Some((cell, ended.at(offset, &self.used_counters)))
     }
 
     /// See [`AgentCell::capacity`]. Always inlined: each candidate asks.
@@ -228,14 +228,14 @@ impl AgentTable {
     /// there yet.
     pub(crate) fn records(&self) -> impl Iterator<Item = Option<AgentAndRecord<'_>>> {
         let mut piece = None;
-        self.cells.iter_whole().zip(0usize..).map(move |(found, index)| {
+        self.cells.iter_with_hints_and_beside().zip(0usize..).map(move |(found, index)| {
             let at = index % PIECE;
             if at == 0 {
                 piece = self.offered.piece(index / PIECE);
             }
             let (cell, offered, ended, offset) = found?;
             let numbers = piece.and_then(|lines| lines.get(at));
-            let ends = ended.at(offset, &self.ending);
+            let ends = ended.at(offset, &self.used_counters);
             Some((cell, ends, OfferedRecord::new(offered, numbers)))
         })
     }
@@ -433,9 +433,9 @@ impl AgentTable {
 
     /// All cells that were ever in use, with their indices and the ends that are counted beside them.
     pub(crate) fn cells(&self) -> impl Iterator<Item = (u32, &AgentCell, AgentEnds<'_>)> {
-        self.cells
-            .iter_with_beside()
-            .map(|(index, (cell, ended, offset))| (index, cell, ended.at(offset, &self.ending)))
+        self.cells.iter_with_beside().map(|(index, (cell, ended, offset))| {
+            (index, cell, ended.at(offset, &self.used_counters))
+        })
     }
 
     /// The ends of all exclusions in force.

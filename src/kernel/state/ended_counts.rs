@@ -2,19 +2,20 @@
 //!
 //! An agent's cell counts the executors that were started there. A thread with an
 //! [`Updater`](crate::kernel::Updater) counts those that end in a word of its own for each agent, 32 of which lie in a
-//! line, and so writes no line that handlers or other updaters write. What lives on the agent is the difference, modulo
-//! 2¹⁶. No word is ever reset: the next agent in the cell begins with the sum that it finds.
+//! line. So it writes no line that handlers write, nor, with three updaters at most, one that another updater writes.
+//! What lives on the agent is the difference, modulo 2¹⁶. No word is ever reset: the next agent in the cell begins with
+//! the sum that it finds.
 //!
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
 //! | updater that ends an executor | [`AgentEnds::add`]: fetch-add to the word of its [`ReleaseCounter`] | Release | `sum` |
 //! | any that counts the agent's executors | the cell's word, [`AgentEnds::sum`], and the word again until it is the same ([`AgentCell::count`](super::agent::AgentCell::count)) | Acquire | `add`: who sees an end sees its executor counted in the cell; a thread that finds the agent without executors sees what was done before their ends |
-//! | the thread that inserts the agent | [`AgentEnds::base`] | Acquire | the same; all executors of the cell's last agent have ended |
+//! | the thread that inserts the agent | [`AgentEnds::sum_of_all`] | Acquire | the same; all executors of the cell's last agent have ended |
 //!
 //! The words only grow. While the cell's word is the same, executors only end, so that the difference is a number
 //! between those that lived at the first and at the last of these loads. A thread that then exchanges the cell's word,
-//! to start an executor or to forget the agent, knows that at most so many live. It would be wrong only if the word was
-//! the same after exactly a multiple of 2¹⁶ executors had been placed on the agent and had ended.
+//! to start an executor or to forget the agent, knows that no more live. It would be wrong only if the word was the
+//! same after exactly a multiple of 2¹⁶ executors had been placed on the agent and had ended.
 
 use super::admission::{COUNTERS, ReleaseCounter};
 use super::slab::Beside;
@@ -95,10 +96,6 @@ impl<'a> AgentEnds<'a> {
         self.counts.first.get(self.offset)
     }
 
-    fn others(self) -> impl Iterator<Item = &'a AtomicU16> {
-        self.counts.others.iter().filter_map(move |words| words.get(self.offset))
-    }
-
     /// Counts an executor that has ended. Only an updater with this counter may call this, once for each executor.
     #[inline]
     pub(crate) fn add(self, counter: ReleaseCounter) {
@@ -111,18 +108,20 @@ impl<'a> AgentEnds<'a> {
     /// How many have ended, modulo 2¹⁶.
     #[inline]
     pub(super) fn sum(self) -> u16 {
-        let first = self.first().map_or(0, |word| word.load(Ordering::Acquire));
-        if self.used.has_others() { first.wrapping_add(self.sum_of_others()) } else { first }
+        if self.used.has_others() { self.sum_of_all() } else { self.sum_of_first() }
     }
 
+    /// The same for the thread that inserts an agent, whose cell's count begins with this: it doesn't depend on whether
+    /// the thread knows of other counters.
     #[inline(never)]
-    fn sum_of_others(self) -> u16 {
-        self.others().map(|word| word.load(Ordering::Acquire)).fold(0, u16::wrapping_add)
+    pub(super) fn sum_of_all(self) -> u16 {
+        let others = self.counts.others.iter().filter_map(|words| words.get(self.offset));
+        let loaded = others.map(|word| word.load(Ordering::Acquire));
+        loaded.fold(self.sum_of_first(), u16::wrapping_add)
     }
 
-    /// What the cell of a new agent counts before its first executor.
-    pub(super) fn base(self) -> u16 {
-        let first = self.first().map_or(0, |word| word.load(Ordering::Acquire));
-        first.wrapping_add(self.sum_of_others())
+    #[inline]
+    fn sum_of_first(self) -> u16 {
+        self.first().map_or(0, |word| word.load(Ordering::Acquire))
     }
 }

@@ -269,7 +269,7 @@ impl<T: SlabCell> Slab<T> {
 
     /// All cells that were ever in use, with their hints and what [`Slab::get_with_beside`] returns, in the order of
     /// their indices. None for a cell whose segment is being allocated.
-    pub(crate) fn iter_whole(
+    pub(crate) fn iter_with_hints_and_beside(
         &self,
     ) -> impl Iterator<Item = Option<(&T, &T::Hint, &T::Beside, usize)>> {
         // Relaxed: as in `iter`.
