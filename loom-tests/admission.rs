@@ -174,7 +174,7 @@ fn releases_and_launches_add_up() {
 fn a_load_is_of_one_instant() {
     explore("admission/turnover-load", None, || {
         let admission = Arc::new(Admission::new());
-        let own = admission.assign_counter();
+        let own = admission.take_counter();
         assert!(launch(&admission, || 1));
         let (here, there) = (Arc::clone(&admission), Arc::clone(&admission));
         let ((), seen) = race(

@@ -13,7 +13,7 @@ use crate::limits::EXECUTORS_PER_AGENT_MAX;
 
 /// The counter of the first updater.
 fn counter() -> ReleaseCounter {
-    Admission::new().assign_counter()
+    Admission::new().take_counter()
 }
 
 /// Goal: an agent never seems to have fewer executors than live there. Method: an executor lives there all the time;
@@ -76,6 +76,33 @@ fn who_forgets_an_agent_sees_its_executors_ends() {
         );
         assert!(!retired || seen == 1);
         assert_eq!(retired, !agents.retire(key, NOW), "forgotten once");
+        assert_eq!(agents.executors(key), 0);
+    });
+}
+
+/// Goal: updaters lose no end, though each writes the count of its own counter without a read-modify-write. Method: one
+/// ends an executor and is dropped while another one is made, which takes the first one's counter or the shared one, and
+/// ends an executor of the same agent.
+#[test]
+fn a_counter_that_is_handed_on_loses_no_end() {
+    explore("ended/handover", None, || {
+        let (agents, key) = one_agent();
+        agents.reserve(key, 2, NOW).unwrap();
+        let admission = Arc::new(Admission::new());
+        let first = admission.take_counter();
+        let (here, there) = (Arc::clone(&agents), Arc::clone(&agents));
+        let (admits, gives) = (Arc::clone(&admission), admission);
+        race(
+            move || {
+                here.count_ended(key.index(), first);
+                gives.return_counter(first);
+            },
+            move || {
+                let second = admits.take_counter();
+                there.used_counters.add(second);
+                there.count_ended(key.index(), second);
+            },
+        );
         assert_eq!(agents.executors(key), 0);
     });
 }

@@ -8,7 +8,6 @@ use super::{explore, race};
 use crate::kernel::lifecycle::release::{Ended, Release, ReleaseBatch};
 use crate::kernel::state::executor_state::{CellStage, CellState};
 use crate::kernel::state::executors::Allocation;
-use crate::kernel::state::slab::FreedChain;
 use crate::resources::{ExecutorResources, MilliCpus};
 use crate::{Change, Fate, Kernel, Outcome, StatusUpdate, TaskState};
 
@@ -144,13 +143,12 @@ fn an_updater_frees_what_it_ended() {
 fn mutant_free_at_once_and_later() {
     explore("mutant updates/updater-place", Some(4), || {
         ends_and_placement(|kernel, executors| {
-            let mut freed = FreedChain::EMPTY;
+            let slots = executors.iter().map(|executor| cell(kernel, executor).0.slot);
+            let slots: Vec<u32> = slots.collect();
             for executor in executors {
-                let (id, cell) = cell(kernel, executor);
                 finish(kernel, executor);
-                kernel.0.executors.chain_cell(cell, id.slot, &mut freed);
             }
-            kernel.0.executors.free_chain(&mut freed);
+            kernel.0.executors.free_all(&slots);
         });
     });
 }

@@ -92,8 +92,9 @@ impl IdScheme {
         IdText { scheme: self, id }
     }
 
-    /// Parses the text of an id. `None` if it doesn't belong to this scheme.
-    #[inline]
+    /// Parses the text of an id. `None` if it doesn't belong to this scheme. Always inlined: each update asks, and the
+    /// numbers stay in registers.
+    #[inline(always)]
     pub(crate) fn parse(&self, text: &str) -> Option<Parsed> {
         match &self.0 {
             Scheme::Plain => parse_plain(text.as_bytes()),
@@ -138,7 +139,7 @@ fn parse_plain(text: &[u8]) -> Option<Parsed> {
 }
 
 /// Whether a text begins with a stem. Those of 8 to 16 bytes, as most are, are compared as two words that overlap.
-#[inline]
+#[inline(always)]
 fn begins_with(text: &[u8], stem: &[u8]) -> bool {
     let Some(start) = text.get(..stem.len()) else { return false };
     let word = |bytes: Option<&[u8; 8]>| bytes.map(|bytes| u64::from_le_bytes(*bytes));
@@ -186,7 +187,7 @@ fn two_numbers(text: &[u8]) -> Option<(u64, u32)> {
 /// The two numbers of [`two_numbers`] in the last `length` bytes of a text, if the first has at most eight digits and
 /// the second at most seven. Reads eight bytes at a time, also some before the numbers; `None` if there aren't as many,
 /// and for all that isn't two such numbers.
-#[inline]
+#[inline(always)]
 fn short_numbers(text: &[u8], length: usize) -> Option<(u32, u32)> {
     const POINTS: u64 = u64::from_le_bytes([b'.'; 8]);
     const LOW_BITS: u64 = u64::from_le_bytes([0x7f; 8]);
@@ -206,7 +207,7 @@ fn short_numbers(text: &[u8], length: usize) -> Option<(u32, u32)> {
 }
 
 /// The decimal number in the highest `digits` bytes of a word, of which the highest is the last digit.
-#[inline]
+#[inline(always)]
 fn short_number(word: u64, digits: usize) -> Option<u32> {
     const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
     const HIGH_HALVES: u64 = u64::from_le_bytes([0xf0; 8]);

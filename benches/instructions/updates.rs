@@ -9,20 +9,42 @@ use crate::support::scheduler::{Ours, Scheduler as _};
 use crate::support::{self, MET, NOW};
 use crate::{Scene, Size, counted};
 
-pub(crate) const SCENES: [(&str, Scene); 10] = [
-    ("updates/running", |size| updates(size, TaskState::Running, |_, _| (), 1)),
-    ("updates/running again", |size| updates(size, TaskState::Running, tell_running, 1)),
-    ("updates/end", |size| updates(size, TaskState::Finished, tell_running, 1)),
-    ("updates/end, 100 at a time", |size| updates(size, TaskState::Finished, tell_running, 100)),
-    ("updates/end again", |size| updates(size, TaskState::Finished, tell_finished, 1)),
-    ("updates/running, plain ids", |size| plain(size, TaskState::Running, |_, _| (), 1)),
-    ("updates/end, plain ids", |size| plain(size, TaskState::Finished, tell_running, 1)),
-    ("updates/end, 100 at a time, plain ids", |size| {
-        plain(size, TaskState::Finished, tell_running, 100)
+pub(crate) const SCENES: [(&str, Scene); 11] = [
+    ("updates/running", |size| updates(size, TaskState::Running, |_, _| (), Told::OneByOne)),
+    ("updates/running again", |size| {
+        updates(size, TaskState::Running, tell_running, Told::OneByOne)
     }),
-    ("updates/end again, plain ids", |size| plain(size, TaskState::Finished, tell_finished, 1)),
+    ("updates/end", |size| updates(size, TaskState::Finished, tell_running, Told::OneByOne)),
+    ("updates/end, by an updater", |size| {
+        updates(size, TaskState::Finished, tell_running, Told::ByUpdater)
+    }),
+    ("updates/end, 100 at a time", |size| {
+        updates(size, TaskState::Finished, tell_running, Told::Together(100))
+    }),
+    ("updates/end again", |size| updates(size, TaskState::Finished, tell_finished, Told::OneByOne)),
+    ("updates/running, plain ids", |size| {
+        plain(size, TaskState::Running, |_, _| (), Told::OneByOne)
+    }),
+    ("updates/end, plain ids", |size| {
+        plain(size, TaskState::Finished, tell_running, Told::OneByOne)
+    }),
+    ("updates/end, 100 at a time, plain ids", |size| {
+        plain(size, TaskState::Finished, tell_running, Told::Together(100))
+    }),
+    ("updates/end again, plain ids", |size| {
+        plain(size, TaskState::Finished, tell_finished, Told::OneByOne)
+    }),
     ("snapshot/executors", snapshot),
 ];
+
+/// How updates are told.
+#[derive(Clone, Copy)]
+enum Told {
+    OneByOne,
+    ByUpdater,
+    /// So many at a time.
+    Together(usize),
+}
 
 fn report(kernel: &Kernel, name: &str, state: TaskState) -> Change {
     kernel.status_update(&StatusUpdate::new(name, state), NOW).change
@@ -48,15 +70,15 @@ fn alive(ours: &mut Ours, fleet: &Fleet, lap: usize, names: &mut Vec<String>) {
     names.extend(pairs.flat_map(|(one, other)| [one, other]));
 }
 
-/// One update per executor, after `first`, one by one or in batches.
-fn updates(size: Size, state: TaskState, first: fn(&Kernel, &str), batch: usize) -> u64 {
-    updates_of(&support::kernel(&support::config(MET, None)), size, state, first, batch)
+/// One update per executor, after `first`.
+fn updates(size: Size, state: TaskState, first: fn(&Kernel, &str), told: Told) -> u64 {
+    updates_of(&support::kernel(&support::config(MET, None)), size, state, first, told)
 }
 
 /// The same; the ids are mere numbers.
-fn plain(size: Size, state: TaskState, first: fn(&Kernel, &str), batch: usize) -> u64 {
+fn plain(size: Size, state: TaskState, first: fn(&Kernel, &str), told: Told) -> u64 {
     let kernel = Kernel::new(support::config(MET, None), IdScheme::plain());
-    updates_of(&kernel, size, state, first, batch)
+    updates_of(&kernel, size, state, first, told)
 }
 
 fn updates_of(
@@ -64,18 +86,24 @@ fn updates_of(
     size: Size,
     state: TaskState,
     first: fn(&Kernel, &str),
-    batch: usize,
+    told: Told,
 ) -> u64 {
     let fleet = Fleet::new(size.agents, 100);
     let mut ours = Ours::new(kernel);
+    let mut updater = kernel.updater();
     let (mut names, mut outcomes, mut elements) = (Vec::new(), Vec::new(), 0);
     for lap in 0..=size.laps {
         alive(&mut ours, &fleet, lap, &mut names);
         names.iter().for_each(|name| first(kernel, name));
         let updates: Vec<_> = names.iter().map(|name| StatusUpdate::new(name, state)).collect();
-        let mut work = || match batch {
-            1 => updates.iter().for_each(|update| _ = black_box(kernel.status_update(update, NOW))),
-            _ => updates.chunks(batch).for_each(|updates| {
+        let mut work = || match told {
+            Told::OneByOne => {
+                updates.iter().for_each(|update| _ = black_box(kernel.status_update(update, NOW)));
+            }
+            Told::ByUpdater => {
+                updates.iter().for_each(|update| _ = black_box(updater.status_update(update, NOW)));
+            }
+            Told::Together(batch) => updates.chunks(batch).for_each(|updates| {
                 outcomes.clear();
                 kernel.status_updates(updates, NOW, &mut outcomes);
                 black_box(&outcomes);

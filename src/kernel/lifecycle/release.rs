@@ -14,7 +14,7 @@ use crate::kernel::state::admission::ReleaseCounter;
 use crate::kernel::state::executor_state::Before;
 use crate::kernel::state::executors::{Allocation, ExecutorCell};
 use crate::kernel::state::numbers::{NumberRun, Page};
-use crate::kernel::state::slab::FreedChain;
+use crate::kernel::state::slab::SlabCell;
 use crate::resources::MilliCpus;
 use crate::sync::Ordering;
 
@@ -97,8 +97,11 @@ impl Release for AtOnce<'_> {
 
     #[inline(always)]
     fn release(&mut self, core: &Core, ended: Ended<'_>) {
-        let free_cell = || core.executors.free_cell(ended.cell, ended.id.slot);
-        core.release_alone(&ended, ReleaseCounter::SHARED, self.page, free_cell);
+        let is_closed = core.release(&Sums::of(core, &ended), ReleaseCounter::SHARED);
+        if !is_closed {
+            core.executors.free_cell(ended.cell, ended.id.slot);
+        }
+        core.retire_number_in(self.page, ended.id.sequence);
         core.agents.release(ended.allocation.agent, 1);
     }
 
@@ -107,7 +110,36 @@ impl Release for AtOnce<'_> {
 }
 
 /// The most cells that wait to be freed.
-const FREED_MAX: u32 = if cfg!(all(loom, test)) { 2 } else { 64 };
+const FREED_MAX: usize = if cfg!(all(loom, test)) { 2 } else { 64 };
+
+/// The slots of cells that wait to be freed.
+#[derive(Debug)]
+pub(crate) struct FreedCells {
+    slots: [u32; FREED_MAX],
+    len: usize,
+}
+
+impl FreedCells {
+    pub(crate) const EMPTY: FreedCells = FreedCells { slots: [0; FREED_MAX], len: 0 };
+
+    #[inline]
+    fn push(&mut self, slot: u32, core: &Core) {
+        if let Some(place) = self.slots.get_mut(self.len) {
+            *place = slot;
+            self.len += 1;
+        }
+        if self.len == FREED_MAX {
+            self.free(core);
+        }
+    }
+
+    /// Frees all cells.
+    #[inline(never)]
+    pub(crate) fn free(&mut self, core: &Core) {
+        core.executors.free_all(self.slots.get(..self.len).unwrap_or_default());
+        self.len = 0;
+    }
+}
 
 /// Each end is released on its own, but for its cell. The cells are freed together: they say nothing of their executors
 /// any more, and what those held is released, so it doesn't matter when, be it after a close.
@@ -116,7 +148,7 @@ pub(crate) struct KeptCells<'k, 'f> {
     pub(crate) page: Option<&'k Page>,
     /// The updater's.
     pub(crate) counter: ReleaseCounter,
-    pub(crate) freed: &'f mut FreedChain,
+    pub(crate) freed: &'f mut FreedCells,
 }
 
 impl Release for KeptCells<'_, '_> {
@@ -124,14 +156,14 @@ impl Release for KeptCells<'_, '_> {
 
     #[inline(always)]
     fn release(&mut self, core: &Core, ended: Ended<'_>) {
-        let KeptCells { page, counter, freed } = self;
-        core.release_alone(&ended, *counter, *page, || {
-            core.executors.chain_cell(ended.cell, ended.id.slot, freed);
-            if freed.len() == FREED_MAX {
-                core.executors.free_chain(freed);
-            }
-        });
-        core.agents.count_ended(ended.allocation.agent, *counter);
+        let is_closed = core.release(&Sums::of(core, &ended), self.counter);
+        if !is_closed {
+            // At once: to a later close, the cell must not say how its executor ended.
+            ended.cell.reset();
+            self.freed.push(ended.id.slot, core);
+        }
+        core.retire_number_in(self.page, ended.id.sequence);
+        core.agents.count_ended(ended.allocation.agent, self.counter);
     }
 
     #[inline]
@@ -170,13 +202,13 @@ impl<const N: usize> Release for ReleaseBatch<N> {
 
     fn flush(&mut self, core: &Core) {
         if self.len > 0 {
-            let free_cells = || core.executors.free_all(&self.slots[..self.len]);
-            let retire_numbers = || {
-                if let Some(numbers) = &core.numbers {
-                    numbers.retire_all(&self.numbers);
-                }
-            };
-            core.release(&self.sums, ReleaseCounter::SHARED, free_cells, retire_numbers);
+            let is_closed = core.release(&self.sums, ReleaseCounter::SHARED);
+            if !is_closed {
+                core.executors.free_all(&self.slots[..self.len]);
+            }
+            if let Some(numbers) = &core.numbers {
+                numbers.retire_all(&self.numbers);
+            }
             for agent in &self.agents[..self.len] {
                 core.agents.release(*agent, 1);
             }
@@ -193,6 +225,14 @@ impl Sums {
         lower_limit_by: 0,
         invalidates_plans: false,
     };
+
+    /// What one executor changes.
+    #[inline(always)]
+    fn of(core: &Core, ended: &Ended<'_>) -> Sums {
+        let mut sums = Sums::ZERO;
+        sums.add(core, ended);
+        sums
+    }
 
     /// Adds an executor. If it was counted as unreachable, it is no longer.
     #[inline(always)]
@@ -215,54 +255,38 @@ impl Sums {
 }
 
 impl Core {
-    /// Releases one executor, as [`Core::release`] does. `page` is that of its number, if it is known.
-    #[inline(always)]
-    fn release_alone(
-        &self,
-        ended: &Ended<'_>,
-        counter: ReleaseCounter,
-        page: Option<&Page>,
-        free_cell: impl FnOnce(),
-    ) {
-        let mut sums = Sums::ZERO;
-        sums.add(self, ended);
-        let retire_number = || match (&self.numbers, page) {
-            (Some(numbers), Some(page)) => numbers.retire_in(page, ended.id.sequence, 1),
-            _ => self.retire_number(ended.id.sequence),
-        };
-        self.release(&sums, counter, free_cell, retire_number);
-    }
-
-    /// Takes executors out of the shared sums, and frees their cells and numbers. The executor limit is lowered first:
-    /// a thread that sees the freed capacity must see the new limit, or it would fill it.
+    /// Takes executors out of the shared sums. The executor limit is lowered first: a thread that sees the freed
+    /// capacity must see the new limit, or it would fill it.
     ///
-    /// The caller counts them off their agents afterwards: a thread that finds an agent without executors and forgets
-    /// it knows that no drain of a kernel that is still open lists any of them. They are not counted, and their cells
-    /// don't say how they ended.
+    /// Returns whether the kernel is closed. If not, the caller frees their cells, and the list of a later close sees
+    /// these executors as vacant. Those of a closed kernel are kept, because they say how the listed executors ended.
+    ///
+    /// Then the caller retires their numbers, and last it counts them off their agents: a thread that finds an agent
+    /// without executors and forgets it knows that no drain of a kernel that is still open lists any of them. They are
+    /// not counted, and their cells don't say how they ended.
+    #[must_use]
     #[inline(always)]
-    fn release(
-        &self,
-        sums: &Sums,
-        counter: ReleaseCounter,
-        free_cells: impl FnOnce(),
-        retire_numbers: impl FnOnce(),
-    ) {
+    fn release(&self, sums: &Sums, counter: ReleaseCounter) -> bool {
         if sums.invalidates_plans {
             self.policy.invalidate_plans(&self.admission);
         }
         if sums.lower_limit_by > 0 {
             self.policy.lower_limit(sums.lower_limit_by, &self.admission);
         }
-        let is_closed = match sums.counted {
+        match sums.counted {
             0 => self.admission.is_closed_latest(),
             executors => self.subtract(counter, executors, sums.cores, sums.gpus),
-        };
-        // The cells of a closed kernel are kept, because they say how the listed executors ended. If the kernel is
-        // still open here, the list of a later close sees these executors as vacant.
-        if !is_closed {
-            free_cells();
         }
-        retire_numbers();
+    }
+
+    /// As [`Core::retire_number`]; `page` is that of the number, if it is known.
+    #[inline(always)]
+    fn retire_number_in(&self, page: Option<&Page>, sequence: u64) {
+        match (&self.numbers, page) {
+            (Some(numbers), Some(page)) => numbers.retire_in(page, sequence, 1),
+            (Some(_), None) => self.retire_number(sequence),
+            (None, _) => {}
+        }
     }
 
     /// A number that was handed out is of no use any more: its executor has ended, or was not admitted.

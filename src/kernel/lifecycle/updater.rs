@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use super::agent_ids::AgentIds;
 use super::outcome::{LimitRule, Outcome, ReturnedOutcome};
-use super::release::KeptCells;
+use super::release::{FreedCells, KeptCells};
 use crate::kernel::state::admission::ReleaseCounter;
-use crate::kernel::state::slab::FreedChain;
 use crate::kernel::{Core, Kernel};
 use crate::status::StatusUpdate;
 use crate::sync::prefetch_text;
@@ -19,9 +18,9 @@ pub(crate) const EXPECTED_MAX: usize = 16;
 /// Applies status updates one by one, for one thread, from [`Kernel::updater`].
 ///
 /// It does what [`Kernel::status_update`] does, with less that other threads change, too, for each executor that ends.
-/// What the executor held is added to a counter that few threads use: there are three, one of them also for all
-/// callers without an updater, and updaters take them in turn. For each counter the ends on each agent are counted
-/// apart, too, so that threads which place executors there aren't held up. The executor's cell, a place in a table,
+/// What the executor held is added to a counter of its own: each kernel has two for updaters, which are free again when
+/// these are dropped, and one that further updaters and all callers without an updater share. For each counter the ends
+/// on each agent are counted apart, too, so that threads which place executors there aren't held up. The executor's cell, a place in a table,
 /// goes back 64 at a time, and when the updater is dropped. What it held, its cores, its GPUs and its place under the
 /// limits, is free at once, as always. So an updater that is kept and not used costs the memory of 64 executors at the
 /// most.
@@ -50,7 +49,7 @@ pub(crate) const EXPECTED_MAX: usize = 16;
 pub struct Updater {
     core: Arc<Core>,
     counter: ReleaseCounter,
-    freed: FreedChain,
+    freed: FreedCells,
     agent_ids: AgentIds,
 }
 
@@ -62,7 +61,8 @@ impl fmt::Debug for Updater {
 
 impl Drop for Updater {
     fn drop(&mut self) {
-        self.core.executors.free_chain(&mut self.freed);
+        self.freed.free(&self.core);
+        self.core.admission.return_counter(self.counter);
     }
 }
 
@@ -71,9 +71,9 @@ impl Kernel {
     #[must_use]
     pub fn updater(&self) -> Updater {
         let core = Arc::clone(&self.0);
-        let counter = core.admission.assign_counter();
+        let counter = core.admission.take_counter();
         core.agents.used_counters.add(counter);
-        Updater { core, counter, freed: FreedChain::EMPTY, agent_ids: AgentIds::default() }
+        Updater { core, counter, freed: FreedCells::EMPTY, agent_ids: AgentIds::default() }
     }
 }
 
@@ -128,5 +128,29 @@ impl Updater {
         }
         let target = core.target(id, executor)?;
         (*target.agent_id != *agent_id).then_some(target.agent_id)
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::{Config, IdScheme};
+
+    /// Goal: an updater's counter is free again when it is dropped. Method: several updaters after each other have the
+    /// same one; of several at a time, those that find none of their own share one.
+    #[test]
+    fn a_dropped_updaters_counter_is_free_again() {
+        let kernel = Kernel::new(Config::builder().build().unwrap(), IdScheme::plain());
+        let first = kernel.updater().counter;
+        for _ in 0..5 {
+            assert_eq!(kernel.updater().counter, first);
+        }
+        let all: Vec<Updater> = (0..5).map(|_| kernel.updater()).collect();
+        let own = all.iter().filter(|it| it.counter != ReleaseCounter::SHARED);
+        assert_eq!(own.clone().filter(|it| it.counter == first).count(), 1);
+        assert_eq!(own.count(), 2);
+        drop(all);
+        assert_eq!(kernel.updater().counter, first);
     }
 }

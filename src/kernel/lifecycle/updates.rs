@@ -94,12 +94,18 @@ impl Core {
     }
 
     /// Finds an executor's cell, and the page of its number if it is found by that.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find_with_number(&self, text: &str) -> (Option<Found<'_>>, Option<&Page>) {
         match self.ids.parse(text) {
+            Some(Parsed::Id(id)) => (self.unless_adopted(id).and_then(|id| self.cell(id)), None),
             Some(Parsed::Sequence(sequence)) => self.find_with_page(sequence).unzip(),
-            parsed => (self.find_parsed(parsed, text).and_then(|id| self.cell(id)), None),
+            None => (self.find_adopted(text), None),
         }
+    }
+
+    #[inline(never)]
+    fn find_adopted(&self, text: &str) -> Option<Found<'_>> {
+        self.cell(self.adopted.find(text)?)
     }
 
     pub(crate) fn status_updates(

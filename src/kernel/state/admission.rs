@@ -19,6 +19,8 @@
 //! | handler | [`commit`](Admission::commit) | AcqRel | `load`; a waiter in `drain` |
 //! | any that ends an executor | [`release`](Admission::release): an addition to a counter, then a load of the word | SeqCst | `load`: the drain's waiter sees the writes of the thread that ended the last executor; `close` |
 //! | policy's publisher | [`bump_version`](Admission::bump_version) | AcqRel | `load`: a thread that sees the version sees the policy, and which agents are excluded or suspect |
+//! | a new updater | [`take_counter`](Admission::take_counter): a bit of the word of those that are taken | Acquire | `return_counter`: what the counter's last updater has written is seen, and nothing follows |
+//! | an updater that is dropped | [`return_counter`](Admission::return_counter): clears it | Release | the above |
 //! | drain | [`close`](Admission::close), then a `load` | SeqCst | `commit`: fails from now on; `release` |
 //!
 //! A commit compares the whole word. It fails if a launch, a change of policy or a close came between plan and commit.
@@ -139,22 +141,24 @@ impl AdmissionState {
 pub(crate) struct Admission {
     word: CachePadded<AtomicU64>,
     released: [CachePadded<AtomicU64>; COUNTERS],
-    next_counter: CachePadded<AtomicU32>,
+    /// A bit for each counter that an updater has to itself.
+    taken_counters: CachePadded<AtomicU32>,
     pins: Mutex<Vec<Arc<CachePadded<PinWord>>>>,
 }
 
-/// One of the counters of what was released. Any number of threads may use the same.
-#[derive(Clone, Copy, Debug)]
+/// One of the counters of what was released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReleaseCounter(u32);
 
 impl ReleaseCounter {
-    /// The one of all threads without an [`Updater`](crate::kernel::Updater), and of each third updater.
+    /// The one of all threads without an [`Updater`](crate::kernel::Updater), and of updaters that find no other free.
+    /// Each of the others has one updater at a time.
     pub(crate) const SHARED: ReleaseCounter = ReleaseCounter(COUNTERS as u32 - 1);
 
     /// Less than [`COUNTERS`]; that of the updater that was made first is 0.
     #[inline]
     pub(super) fn index(self) -> usize {
-        self.0 as usize % COUNTERS
+        (self.0 as usize).min(COUNTERS - 1)
     }
 }
 
@@ -200,15 +204,28 @@ impl Admission {
         Admission {
             word: CachePadded::new(AtomicU64::new(0)),
             released: std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))),
-            next_counter: CachePadded::new(AtomicU32::new(0)),
+            taken_counters: CachePadded::new(AtomicU32::new(0)),
             pins: Mutex::new(Vec::new()),
         }
     }
 
-    /// Returns the counter that a new updater should use: they take them in turn, and the shared one last.
-    pub(crate) fn assign_counter(&self) -> ReleaseCounter {
-        let before = self.next_counter.fetch_add(1, Ordering::Relaxed);
-        ReleaseCounter(before % COUNTERS as u32)
+    /// Returns the counter of a new updater: one that no other has, or the shared one.
+    pub(crate) fn take_counter(&self) -> ReleaseCounter {
+        let own = (0..ReleaseCounter::SHARED.0).map(ReleaseCounter);
+        // Acquire: pairs with `return_counter`. The counter's last updater has counted all that it will.
+        let mut free = own.filter(|own| {
+            let bit = 1 << own.0;
+            self.taken_counters.fetch_or(bit, Ordering::Acquire) & bit == 0
+        });
+        free.next().unwrap_or(ReleaseCounter::SHARED)
+    }
+
+    /// Another updater may take this counter, unless it is the shared one.
+    pub(crate) fn return_counter(&self, counter: ReleaseCounter) {
+        if counter != ReleaseCounter::SHARED {
+            // Release: pairs with `take_counter`.
+            self.taken_counters.fetch_and(!(1 << counter.0), Ordering::Release);
+        }
     }
 
     /// Registers a pin for a new handler.
@@ -422,9 +439,11 @@ mod tests {
     fn sums_may_wrap() {
         let admission = Admission::new();
         let counters: Vec<ReleaseCounter> =
-            (0..2 * COUNTERS).map(|_| admission.assign_counter()).collect();
-        let assigned: Vec<u32> = counters.iter().map(|counter| counter.0).collect();
-        assert_eq!(assigned, [0, 1, 2, 0, 1, 2]);
+            (0..2 * COUNTERS).map(|_| admission.take_counter()).collect();
+        let taken: Vec<u32> = counters.iter().map(|counter| counter.0).collect();
+        assert_eq!(taken, [0, 1, 2, 2, 2, 2]);
+        [1, 2].map(|returned| admission.return_counter(counters[returned]));
+        assert_eq!([(); 2].map(|()| admission.take_counter().0), [1, 2]);
         admission.bump_version();
         let version = admission.load().version();
         let mut random = 1_u64;

@@ -637,7 +637,7 @@ mod tests {
     fn ends_beside_the_cell_count() {
         let (cell, ended) = (AgentCell::default(), EndedCounts::new(3));
         let admission = Admission::new();
-        let counters: Vec<_> = (0..6).map(|_| admission.assign_counter()).collect();
+        let counters: Vec<_> = (0..6).map(|_| admission.take_counter()).collect();
         let used = UsedCounters::default();
         counters.iter().for_each(|counter| used.add(*counter));
         let [ends, neighbour] = [1, 2].map(|offset| ended.at(offset, &used));

@@ -2,13 +2,13 @@
 //!
 //! An agent's cell counts the executors that were started there. A thread with an
 //! [`Updater`](crate::kernel::Updater) counts those that end in a word of its own for each agent, 32 of which lie in a
-//! line. So it writes no line that handlers write, nor, with three updaters at most, one that another updater writes.
-//! What lives on the agent is the difference, modulo 2¹⁶. No word is ever reset: the next agent in the cell begins with
+//! line. So it writes no line that handlers write, nor, if its [`ReleaseCounter`] is its own, one that another updater
+//! writes. What lives on the agent is the difference, modulo 2¹⁶. No word is ever reset: the next agent in the cell begins with
 //! the sum that it finds.
 //!
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|
-//! | updater that ends an executor | [`AgentEnds::add`]: fetch-add to the word of its [`ReleaseCounter`] | Release | `sum` |
+//! | updater that ends an executor | [`AgentEnds::add`]: to the word of its counter, a fetch-add if that is the shared one; otherwise a load (Relaxed) and a store, because it is the only one that writes the word | Release | `sum`; the next updater with this counter: see [`Admission::take_counter`](super::admission::Admission::take_counter) |
 //! | any that counts the agent's executors | the cell's word, [`AgentEnds::sum`], and the word again until it is the same ([`AgentCell::count`](super::agent::AgentCell::count)) | Acquire | `add`: who sees an end sees its executor counted in the cell; a thread that finds the agent without executors sees what was done before their ends |
 //! | the thread that inserts the agent | [`AgentEnds::sum_of_all`] | Acquire | the same; all executors of the cell's last agent have ended |
 //!
@@ -101,7 +101,13 @@ impl<'a> AgentEnds<'a> {
     pub(crate) fn add(self, counter: ReleaseCounter) {
         if let Some(word) = self.word(counter) {
             // Release: the executor was counted in the cell, and has left its own.
-            word.fetch_add(1, Ordering::Release);
+            if counter == ReleaseCounter::SHARED {
+                word.fetch_add(1, Ordering::Release);
+            } else {
+                // Relaxed: no other thread writes it. A read-modify-write would take a tenth of an end.
+                let ended = word.load(Ordering::Relaxed);
+                word.store(ended.wrapping_add(1), Ordering::Release);
+            }
         }
     }
 

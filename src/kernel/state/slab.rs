@@ -88,9 +88,9 @@ pub(super) struct Cells<T: SlabCell> {
 
 type Segment<T> = UntrackedOnceLock<Cells<T>>;
 
-/// Cells that are to be freed to one stack, linked as free ones are. Only the slab reads them.
+/// Cells that are to be freed to one stack, linked as free ones are.
 #[derive(Debug)]
-pub(crate) struct FreedChain {
+struct FreedChain {
     stack: u32,
     bottom: u32,
     top: u32,
@@ -98,12 +98,7 @@ pub(crate) struct FreedChain {
 }
 
 impl FreedChain {
-    pub(crate) const EMPTY: FreedChain = FreedChain { stack: 0, bottom: NONE, top: NONE, len: 0 };
-
-    /// The number of cells.
-    pub(crate) fn len(&self) -> u32 {
-        self.len
-    }
+    const EMPTY: FreedChain = FreedChain { stack: 0, bottom: NONE, top: NONE, len: 0 };
 }
 
 pub(crate) struct Slab<T: SlabCell> {
@@ -307,24 +302,16 @@ impl<T: SlabCell> Slab<T> {
         let mut chain = FreedChain::EMPTY;
         for index in indices {
             if let Some((cell, link)) = self.get_with_link(*index) {
-                self.chain_linked(cell, link, *index, &mut chain);
+                self.chain(cell, link, *index, &mut chain);
             }
         }
         self.free_chain(&mut chain);
     }
 
-    /// Puts `cell`, which is the one at `index`, on top of a chain of cells that are to be freed. Frees what is in the
-    /// chain first, if the cell returns to another stack.
+    /// Puts `cell`, which is the one at `index` and has this link, on top of a chain of cells that are to be freed.
+    /// Frees what is in the chain first, if the cell returns to another stack.
     #[inline]
-    pub(crate) fn chain_cell(&self, cell: &T, index: u32, chain: &mut FreedChain) {
-        if let Some(link) = self.link(index) {
-            self.chain_linked(cell, link, index, chain);
-        }
-    }
-
-    /// [`Slab::chain_cell`] of a cell with this link.
-    #[inline]
-    fn chain_linked(&self, cell: &T, link: &AtomicU32, index: u32, chain: &mut FreedChain) {
+    fn chain(&self, cell: &T, link: &AtomicU32, index: u32, chain: &mut FreedChain) {
         cell.reset();
         // Relaxed: written by the thread that claimed the cell.
         let stack = link.load(Ordering::Relaxed);
@@ -342,7 +329,7 @@ impl<T: SlabCell> Slab<T> {
     }
 
     /// Frees the cells of a chain, with one exchange.
-    pub(crate) fn free_chain(&self, chain: &mut FreedChain) {
+    fn free_chain(&self, chain: &mut FreedChain) {
         let FreedChain { stack, bottom, top, len } = std::mem::replace(chain, FreedChain::EMPTY);
         if len > 0
             && let Some(bottom) = self.link(bottom)
