@@ -7,7 +7,7 @@
 pub(crate) struct Writes {
     /// The admission word.
     pub(crate) admission: u64,
-    /// The counter of what was released: one of [`OWN_COUNTERS`] for updaters, and one for all others.
+    /// The counter of what was released: one of [`OWN_COUNTERS`] that an updater has to itself, or the one of all others.
     pub(crate) released: u64,
     /// The next executor's number.
     pub(crate) sequence: u64,
@@ -86,8 +86,8 @@ pub(crate) const ENDED: Writes = Writes {
 pub(crate) const ENDED_BY_UPDATER: Writes =
     Writes { stack: 0, links: 0, agents: 0, ended: 1, ..ENDED };
 
-/// The number of updaters that have a counter of their own.
-pub(crate) const OWN_COUNTERS: u64 = 3;
+/// The number of updaters that have a counter to themselves.
+pub(crate) const OWN_COUNTERS: u32 = 2;
 
 /// The number of updates that change the counter of what was released and a stack of free cells in one step.
 pub(crate) const AHEAD: u64 = 64;

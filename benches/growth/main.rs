@@ -67,7 +67,7 @@ fn load(kind: Kind, measured: &Measured) -> Load {
     Load {
         alone: measured.alone,
         writes: kind.writes(),
-        counters: kind.counters() as f64,
+        own_counters: kind.own_counters(),
         plans: kind.plans(),
     }
 }

@@ -8,8 +8,9 @@ pub(crate) struct Load {
     /// Nanoseconds on one thread.
     pub(crate) alone: f64,
     pub(crate) writes: Writes,
-    /// How many counters of what was released there are for all threads.
-    pub(crate) counters: f64,
+    /// How many threads have a counter of what was released to themselves, and so visit no line that others do. The
+    /// further ones share one.
+    pub(crate) own_counters: u32,
     /// How much of the time lies between the look at the admission word and its exchange; none if it is changed
     /// without a look.
     pub(crate) plans: Option<f64>,
@@ -47,9 +48,9 @@ fn stations(load: &Load, costs: Costs, threads: f64, failures: f64) -> Vec<Stati
     let look = if load.plans.is_some() { met_all * costs.load } else { 0.0 };
     let admission = admission as f64;
     let sharing = |lines: f64| met((threads / lines).max(1.0));
-    let released = released as f64 * visit(costs, sharing(load.counters));
+    let released = released as f64 * visit(costs, met_all);
     let all = [
-        ("released", load.counters.min(threads), released),
+        ("released", 1.0, released),
         ("admission", 1.0, admission * (look + visit(costs, met_all) + failures * costs.take)),
         ("sequence", 1.0, sequence as f64 * visit(costs, met_all)),
         ("stacks", STACKS.min(threads), stack as f64 * visit(costs, sharing(STACKS))),
@@ -60,6 +61,13 @@ fn stations(load: &Load, costs: Costs, threads: f64, failures: f64) -> Vec<Stati
 
 /// Batches or updates a nanosecond.
 pub(crate) fn rate(load: &Load, costs: Costs, threads: u32) -> f64 {
+    let apart = threads.min(load.own_counters);
+    let others = if threads > apart { rate_of_sharing(load, costs, threads - apart) } else { 0.0 };
+    f64::from(apart) / load.alone + others
+}
+
+/// The same of threads that share all lines.
+fn rate_of_sharing(load: &Load, costs: Costs, threads: u32) -> f64 {
     let count = f64::from(threads);
     // Without contention, the shared lines are part of the time measured alone.
     let Writes { admission, released, sequence, stack, .. } = load.writes;
@@ -102,5 +110,5 @@ pub(crate) fn ceiling(load: &Load, costs: Costs) -> Option<(&'static str, f64)> 
     let stations = stations(load, costs, 1e9, 0.0);
     let bound = |station: &Station| station.lines / station.demand;
     let narrowest = stations.iter().min_by(|one, other| bound(one).total_cmp(&bound(other)))?;
-    Some((narrowest.name, bound(narrowest)))
+    Some((narrowest.name, f64::from(load.own_counters) / load.alone + bound(narrowest)))
 }

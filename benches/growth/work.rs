@@ -82,9 +82,9 @@ impl Kind {
         }
     }
 
-    /// How many counters of what was released there are for all threads.
-    pub(crate) fn counters(self) -> u64 {
-        if self == Kind::Ended { counts::OWN_COUNTERS } else { 1 }
+    /// How many threads have a counter of what was released to themselves.
+    pub(crate) fn own_counters(self) -> u32 {
+        if self == Kind::Ended { counts::OWN_COUNTERS } else { 0 }
     }
 
     /// A guess: about a quarter of a batch's time is for writing the answer, after the admission.

@@ -38,15 +38,16 @@ fn an_update_writes_what_it_changes() {
     }
 }
 
-/// Goal: threads that end executors by updaters of their own write no line in common, unless they free cells or are
-/// more than there are counters. Method: as many updaters end an executor each, on different agents.
+/// Goal: threads that end executors by updaters write no line in common, unless they free cells or share a counter.
+/// Method: as many updaters as have one to themselves, and one with the shared counter, end an executor each, on
+/// different agents.
 #[test]
 fn updaters_write_lines_of_their_own() {
     let scene = ten(unique());
     let lines = WordAddresses::of(&scene.kernel, &[]);
     let mut written = BTreeSet::new();
     // As long as the writes are looked at: a dropped updater frees its cells.
-    let mut updaters: Vec<Updater> = (0..OWN_COUNTERS).map(|_| scene.kernel.updater()).collect();
+    let mut updaters: Vec<Updater> = (0..=OWN_COUNTERS).map(|_| scene.kernel.updater()).collect();
     for (id, updater) in scene.started().into_iter().zip(&mut updaters) {
         let name = scene.kernel.executor_name(id).to_string();
         let update = StatusUpdate::new(&name, TaskState::Finished);

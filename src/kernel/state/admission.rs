@@ -442,7 +442,7 @@ mod tests {
             (0..2 * COUNTERS).map(|_| admission.take_counter()).collect();
         let taken: Vec<u32> = counters.iter().map(|counter| counter.0).collect();
         assert_eq!(taken, [0, 1, 2, 2, 2, 2]);
-        [1, 2].map(|returned| admission.return_counter(counters[returned]));
+        counters[1..3].iter().for_each(|returned| admission.return_counter(*returned));
         assert_eq!([(); 2].map(|()| admission.take_counter().0), [1, 2]);
         admission.bump_version();
         let version = admission.load().version();

@@ -3,8 +3,8 @@
 //! An agent's cell counts the executors that were started there. A thread with an
 //! [`Updater`](crate::kernel::Updater) counts those that end in a word of its own for each agent, 32 of which lie in a
 //! line. So it writes no line that handlers write, nor, if its [`ReleaseCounter`] is its own, one that another updater
-//! writes. What lives on the agent is the difference, modulo 2¹⁶. No word is ever reset: the next agent in the cell begins with
-//! the sum that it finds.
+//! writes. What lives on the agent is the difference, modulo 2¹⁶. No word is ever reset: the next agent in the cell
+//! begins with the sum that it finds.
 //!
 //! | thread | operation | ordering | pairs with |
 //! |---|---|---|---|

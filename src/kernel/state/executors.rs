@@ -12,7 +12,7 @@
 //! | update, agent loss, tick, kill | [`ExecutorCell::change`]: compare-exchange | AcqRel | each other: one thread wins each transition |
 //! | update | [`ExecutorCell::mark_unreachable`]: its clock, then `Unreachable` | see [`AbsenceClock`] | tick |
 //! | tick | [`ExecutorCell::give_up`]: its clock, then `GivenUp`; [`ExecutorCell::forget`] | see [`AbsenceClock`] | update, other ticks |
-//! | the thread that frees the cell | clears the fate: store | Relaxed | nothing: the free list publishes it to the cell's next user |
+//! | the thread that frees the cell, an updater's end ahead of that | clears the fate: store | Relaxed | the free list publishes it to the cell's next user, and the count of the agent's ends ([`ended_counts`](super::ended_counts)) to a thread that forgets the agent |
 //! | reports, drain | load | Acquire | the above |
 //! | agent loss | [`AgentHint`]: load | Relaxed | the handler's commit: after the exchange that invalidates plans, the hints of all admitted executors are seen |
 //! | update | [`AgentBinding::bind`], [`AgentBinding::refuse`]: see there | AcqRel | the end |

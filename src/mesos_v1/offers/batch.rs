@@ -4,8 +4,8 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
 use super::cursor::{MalformedOffer, Result};
-use super::interner::{Interner, Span};
-use super::kept_runs::{KeptAttribute, KeptResource, KeptRun, SetAside};
+use super::interner::{Interner, Share};
+use super::kept_runs::{KeptRun, SetAside};
 use super::unavailability::Unavailability;
 use crate::offer::{Attribute, Offer, Resource};
 use crate::resources::PortRange;
@@ -19,8 +19,8 @@ pub(super) struct OfferBatch<'a> {
     pub(super) arena: &'a Bump,
     /// The offers that were decoded successfully.
     pub(super) offers: Vec<'a, Offer<'a>>,
-    /// For each offer, its spans in `resources` and `attributes`.
-    shares: Vec<'a, (Span, Span)>,
+    /// For each offer, its resources and attributes.
+    shares: Vec<'a, (Share, Share)>,
     /// Positions in `offers` of those whose agents have planned maintenance, and when it is.
     pub(super) unavailable: Vec<'a, (usize, Unavailability)>,
     pub(super) resources: Interner<'a, Resource<'a>>,
@@ -41,11 +41,13 @@ pub(super) struct Extent {
 }
 
 impl<'a> OfferBatch<'a> {
+    /// Always inlined, as [`OfferBatch::hand_out`] is: it isn't copied to where it stays.
+    #[inline(always)]
     pub(super) fn new(
         arena: &'a Bump,
         offers: usize,
         expected: Extent,
-        kept: (&'a [KeptRun<KeptResource>], &'a [KeptRun<KeptAttribute>]),
+        kept: (&'a [KeptRun], &'a [KeptRun]),
     ) -> OfferBatch<'a> {
         OfferBatch {
             arena,
@@ -122,17 +124,25 @@ impl<'a> OfferBatch<'a> {
         self.arena.alloc_slice_copy(&self.items)
     }
 
+    /// Returns the entries of all offers that were decoded here.
+    pub(super) fn into_entries(self) -> (&'a [Resource<'a>], &'a [Attribute<'a>]) {
+        (self.resources.into_entries().decoded, self.attributes.into_entries().decoded)
+    }
+
     /// Sets the resources and attributes of all offers. Returns the offers, and the planned maintenance of their
     /// agents. Sets runs aside for the next batch.
+    #[inline(always)]
     pub(super) fn hand_out(
         mut self,
-        aside: (&mut SetAside<KeptResource>, &mut SetAside<KeptAttribute>),
+        aside: (&mut SetAside, &mut SetAside),
     ) -> (&'a [Offer<'a>], &'a [(usize, Unavailability)]) {
-        let resources = self.resources.into_slice(aside.0);
-        let attributes = self.attributes.into_slice(aside.1);
+        self.resources.set_aside(aside.0);
+        self.attributes.set_aside(aside.1);
+        let resources = self.resources.into_entries();
+        let attributes = self.attributes.into_entries();
         for (offer, (of_resources, of_attributes)) in self.offers.iter_mut().zip(&self.shares) {
-            offer.resources = of_resources.of(resources);
-            offer.attributes = of_attributes.of(attributes);
+            offer.resources = resources.of(*of_resources);
+            offer.attributes = attributes.of(*of_attributes);
         }
         (self.offers.into_bump_slice(), self.unavailable.into_bump_slice())
     }

@@ -8,7 +8,7 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
 use super::cursor::WireCursor;
-use super::kept_runs::{KeptEntry, KeptRun, SetAside};
+use super::kept_runs::{KeptRun, RunEntry, SetAside};
 
 /// The number of runs that are remembered. It is above one because agents of several kinds send offers in turn.
 const RUNS: usize = 4;
@@ -16,27 +16,29 @@ const RUNS: usize = 4;
 /// The number of consecutive new runs after which no more are looked up in this batch.
 const PATIENCE: u8 = 16;
 
-/// A range of consecutive entries.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Span {
-    start: usize,
-    end: usize,
+/// The entries of an offer: there are [`ENTRIES_MAX`](super::ENTRIES_MAX) at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Share {
+    /// Consecutive ones of this batch.
+    Own { start: usize, length: u16 },
+    /// The kept run at this place.
+    Kept(u8),
 }
 
 /// A run of entries that was decoded before.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Run<'a> {
     /// The encoded bytes after the key of the first entry. Empty if there is no run.
     bytes: &'a [u8],
-    share: Span,
+    share: Share,
     /// The number of entries that it counts for, including intervals and the like.
     count: usize,
 }
 
-pub(super) struct Interner<'a, T: KeptEntry<'a>> {
+pub(super) struct Interner<'a, T: RunEntry<'a>> {
     all: Vec<'a, T>,
     /// Runs of earlier batches.
-    kept: &'a [KeptRun<T::Kept>],
+    kept: &'a [KeptRun],
     /// A bit for each of those that occurred in this batch.
     used: u8,
     /// The first run that was decoded in this batch.
@@ -46,27 +48,23 @@ pub(super) struct Interner<'a, T: KeptEntry<'a>> {
     oldest: usize,
     patience: u8,
     /// The entries of the current offer.
-    share: Span,
+    share: Share,
     /// The entries of the previous offer.
-    before: Span,
+    before: Share,
 }
 
-impl<'a, T: KeptEntry<'a>> Interner<'a, T> {
-    pub(super) fn new(
-        arena: &'a Bump,
-        expected: usize,
-        kept: &'a [KeptRun<T::Kept>],
-    ) -> Interner<'a, T> {
+impl<'a, T: RunEntry<'a>> Interner<'a, T> {
+    pub(super) fn new(arena: &'a Bump, expected: usize, kept: &'a [KeptRun]) -> Interner<'a, T> {
         Interner {
             all: Vec::with_capacity_in(expected, arena),
             kept,
             used: 0,
-            fresh: Run::default(),
-            runs: [Run::default(); RUNS],
+            fresh: Run::NONE,
+            runs: [Run::NONE; RUNS],
             oldest: 0,
             patience: PATIENCE,
-            share: Span::default(),
-            before: Span::default(),
+            share: Share::NONE,
+            before: Share::NONE,
         }
     }
 
@@ -77,45 +75,59 @@ impl<'a, T: KeptEntry<'a>> Interner<'a, T> {
     /// Whether the current offer has no entries yet.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
-        self.share.start == self.share.end
+        matches!(self.share, Share::Own { length: 0, .. })
     }
 
     /// Begins the next offer.
     #[inline(always)]
     pub(super) fn begin(&mut self) {
-        let end = self.all.len();
-        (self.before, self.share) = (self.share, Span { start: end, end });
+        let start = self.all.len();
+        (self.before, self.share) = (self.share, Share::Own { start, length: 0 });
     }
 
     /// Returns the entries of the current offer.
     #[inline(always)]
-    pub(super) fn share(&self) -> Span {
+    pub(super) fn share(&self) -> Share {
         self.share
     }
 
     #[inline(always)]
     pub(super) fn push(&mut self, entry: T) {
-        if self.share.end != self.all.len() {
-            self.own();
-        }
+        let (start, length) = match self.share {
+            Share::Own { start, length } if start + usize::from(length) == self.all.len() => {
+                (start, length)
+            }
+            _ => self.own(),
+        };
         self.all.push(entry);
-        self.share.end = self.all.len();
+        self.share = Share::Own { start, length: length.saturating_add(1) };
     }
 
-    /// Copies the entries of the current offer to the end, because a shared run can only be extended there.
+    /// Copies the entries of the current offer to the end, because a shared run can only be extended there. Returns
+    /// where they start, and how many they are.
     #[cold]
-    fn own(&mut self) {
+    fn own(&mut self) -> (usize, u16) {
         let start = self.all.len();
-        for at in self.share.start..self.share.end {
-            self.all.extend(self.all.get(at).copied());
+        match self.share {
+            Share::Own { start, length } => {
+                for at in start..start + usize::from(length) {
+                    self.all.extend(self.all.get(at).copied());
+                }
+            }
+            Share::Kept(run) => self.all.extend(entries_of::<T>(self.kept, run).iter().copied()),
         }
-        self.share = Span { start, end: self.all.len() };
+        (start, u16::try_from(self.all.len() - start).unwrap_or(u16::MAX))
     }
 
     /// Returns the entry that probably comes next: the previous offer's entry at the same position.
     #[inline(always)]
     pub(super) fn guess(&self) -> Option<&T> {
-        self.all.get(self.before.start + (self.share.end - self.share.start))
+        let Share::Own { length, .. } = self.share else { return None };
+        let at = usize::from(length);
+        match self.before {
+            Share::Own { start, .. } => self.all.get(start + at),
+            Share::Kept(run) => entries_of::<T>(self.kept, run).get(at),
+        }
     }
 
     /// Skips a remembered run, whose entries become those of the offer. Returns the number of entries that it counts
@@ -134,14 +146,12 @@ impl<'a, T: KeptEntry<'a>> Interner<'a, T> {
     /// The same for a run of an earlier batch, which is then one of this batch.
     #[inline(never)]
     fn recall_kept(&mut self, message: &mut WireCursor<'a>) -> Option<usize> {
-        let mut kept = self.kept.iter().zip(0u32..);
-        let (run, at) = kept.find(|(run, _)| !run.bytes.is_empty() && message.strip(&run.bytes))?;
+        let mut kept = self.kept.iter().zip(0u8..);
+        let mut is_it = |run: &KeptRun| !run.bytes().is_empty() && message.strip(run.bytes());
+        let (run, at) = kept.find(|(run, _)| is_it(run))?;
         self.used |= 1 << at;
-        let start = self.all.len();
-        self.all.extend(run.lend::<T>());
-        self.share = Span { start, end: self.all.len() };
-        self.patience = PATIENCE;
-        self.replace_oldest(Run { bytes: &run.bytes, share: self.share, count: run.count });
+        (self.share, self.patience) = (Share::Kept(at), PATIENCE);
+        self.replace_oldest(Run { bytes: run.bytes(), share: self.share, count: run.count });
         Some(run.count)
     }
 
@@ -168,27 +178,57 @@ impl<'a, T: KeptEntry<'a>> Interner<'a, T> {
     pub(super) fn cut(&mut self, length: usize) {
         self.all.truncate(length);
         for run in self.runs.iter_mut().chain([&mut self.fresh]) {
-            if run.share.end > length {
-                *run = Run::default();
+            if matches!(run.share, Share::Own { start, length: own } if start + usize::from(own) > length)
+            {
+                *run = Run::NONE;
             }
         }
     }
 
-    /// Returns all entries. Sets a run aside for the next batch.
-    pub(super) fn into_slice(self, aside: &mut SetAside<T::Kept>) -> &'a [T] {
-        let Run { bytes, share, count } = self.fresh;
-        let all = self.all.into_bump_slice();
+    /// Returns the entries of all offers.
+    pub(super) fn into_entries(self) -> Entries<'a, T> {
+        Entries { decoded: self.all.into_bump_slice(), kept: self.kept }
+    }
+
+    /// Sets a run aside for the next batch.
+    #[inline]
+    pub(super) fn set_aside(&self, aside: &mut SetAside) {
+        let Run { bytes, count, .. } = self.fresh;
         if aside.end_batch(self.used, !bytes.is_empty()) {
-            aside.set(bytes, count, share.of(all));
+            aside.set(bytes, count);
         }
-        all
     }
 }
 
-impl Span {
-    /// Returns the entries of this range.
+impl Run<'_> {
+    const NONE: Self = Run { bytes: &[], share: Share::NONE, count: 0 };
+}
+
+impl Share {
+    const NONE: Share = Share::Own { start: 0, length: 0 };
+}
+
+/// The entries of all offers of a batch.
+pub(super) struct Entries<'a, T> {
+    /// Those that were decoded in this batch.
+    pub(super) decoded: &'a [T],
+    kept: &'a [KeptRun],
+}
+
+impl<'a, T: RunEntry<'a>> Entries<'a, T> {
+    /// Returns those of an offer.
     #[inline(always)]
-    pub(super) fn of<'a, T>(&self, all: &'a [T]) -> &'a [T] {
-        all.get(self.start..self.end).unwrap_or_default()
+    pub(super) fn of(&self, share: Share) -> &'a [T] {
+        match share {
+            Share::Own { start, length } => {
+                self.decoded.get(start..start + usize::from(length)).unwrap_or_default()
+            }
+            Share::Kept(run) => entries_of(self.kept, run),
+        }
     }
+}
+
+#[inline]
+fn entries_of<'a, T: RunEntry<'a>>(kept: &'a [KeptRun], run: u8) -> &'a [T] {
+    kept.get(usize::from(run)).map_or(&[], KeptRun::entries)
 }

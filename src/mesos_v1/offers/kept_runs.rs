@@ -1,13 +1,14 @@
 //! [`KeptRuns`]: runs of entries that are remembered from batch to batch, so that small batches gain by them as well.
 //!
-//! A kept run has its encoded bytes and its entries, with texts and intervals of its own: what an offer that repeats it
-//! gets borrows from here. While a batch borrows, nothing changes but the run that is set aside for the next batch: the
+//! A kept run has its encoded bytes and its entries, which borrow from them and from an arena of its own: an offer that
+//! repeats the run gets these entries themselves. While a batch borrows, nothing changes but the run that is set aside for the next batch: the
 //! first one that this batch had to decode. The next batch puts it in the place of one that was of no use lately.
 
-use crate::offer::{
-    Attribute, AttributeValue, Reservations, Resource, ResourceKind, Revocability, Value,
-};
-use crate::resources::{PortRange, Scalar};
+use bumpalo::Bump;
+use self_cell::self_cell;
+
+use super::cursor::Result;
+use crate::offer::{Attribute, Resource};
 
 /// The number of runs that are kept.
 const RUNS: usize = 4;
@@ -19,67 +20,99 @@ const PATIENCE: u8 = 16;
 /// The number of such batches from one that sets a run aside to the next, once [`PATIENCE`] is used up.
 const PAUSE: u8 = 64;
 
-/// An entry of a run that can be kept.
-pub(super) trait KeptEntry<'a>: Copy {
-    /// The entry with texts and intervals of its own.
-    type Kept;
-
-    /// Returns memory for an entry.
-    fn empty() -> Self::Kept;
-
-    /// Copies the entry to `kept`, whose memory is used again. Returns `false` if such an entry isn't kept.
-    fn keep(&self, kept: &mut Self::Kept) -> bool;
-
-    /// Returns the entry, which borrows from `kept`.
-    fn lend(kept: &'a Self::Kept) -> Self;
+/// A run's encoded bytes, and memory for its entries.
+#[derive(Debug)]
+struct EncodedRun {
+    /// What follows the key of the first entry.
+    bytes: Vec<u8>,
+    arena: Bump,
 }
 
-/// A run of entries. It has no bytes if there is none.
+/// The entries of a run: it has either resources or attributes.
 #[derive(Debug)]
-pub(super) struct KeptRun<K> {
-    /// The encoded bytes after the key of the first entry.
-    pub(super) bytes: Vec<u8>,
+pub(super) struct RunEntries<'a> {
+    pub(super) resources: &'a [Resource<'a>],
+    pub(super) attributes: &'a [Attribute<'a>],
+}
+
+self_cell!(
+    /// A run and its entries, which borrow from it.
+    struct DecodedRun {
+        owner: EncodedRun,
+        #[covariant]
+        dependent: RunEntries,
+    }
+    impl {Debug}
+);
+
+/// An entry of a run: a resource or an attribute.
+pub(super) trait RunEntry<'a>: Copy + 'a {
+    /// Those of a kept run.
+    fn of(entries: &RunEntries<'a>) -> &'a [Self];
+}
+
+impl<'a> RunEntry<'a> for Resource<'a> {
+    #[inline]
+    fn of(entries: &RunEntries<'a>) -> &'a [Resource<'a>] {
+        entries.resources
+    }
+}
+
+impl<'a> RunEntry<'a> for Attribute<'a> {
+    #[inline]
+    fn of(entries: &RunEntries<'a>) -> &'a [Attribute<'a>] {
+        entries.attributes
+    }
+}
+
+/// Decodes a run's bytes once more, for entries that outlive the batch.
+pub(super) type DecodeRun = for<'a> fn(&'a [u8], &'a Bump) -> Result<RunEntries<'a>>;
+
+/// A run of entries, or none.
+#[derive(Debug, Default)]
+pub(super) struct KeptRun {
+    run: Option<DecodedRun>,
     /// The number of entries that it counts for, including intervals.
     pub(super) count: usize,
-    /// The entries, and memory for more.
-    entries: Vec<K>,
-    length: usize,
 }
 
-impl<K> Default for KeptRun<K> {
-    fn default() -> KeptRun<K> {
-        KeptRun { bytes: Vec::new(), count: 0, entries: Vec::new(), length: 0 }
+impl KeptRun {
+    /// The encoded bytes after the key of the first entry; none if there is no run.
+    #[inline]
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.run.as_ref().map_or(&[], |run| &run.borrow_owner().bytes)
     }
-}
 
-impl<K> KeptRun<K> {
     /// The entries.
     #[inline]
-    pub(super) fn lend<'a, T: KeptEntry<'a, Kept = K>>(&'a self) -> impl Iterator<Item = T> {
-        self.entries.get(..self.length).unwrap_or_default().iter().map(T::lend)
+    pub(super) fn entries<'a, T: RunEntry<'a>>(&'a self) -> &'a [T] {
+        self.run.as_ref().map_or(&[], |run| T::of(run.borrow_dependent()))
     }
 
-    /// Copies a run. If it is too long or has entries that aren't kept, there is none then.
-    fn set<'a, T: KeptEntry<'a, Kept = K>>(&mut self, bytes: &[u8], count: usize, entries: &[T]) {
-        self.bytes.clear();
+    /// Keeps the run that was decoded from these bytes, in the memory of the former one.
+    fn set(&mut self, decode: DecodeRun, bytes: &[u8], count: usize) {
+        let former = self.run.take().map(DecodedRun::into_owner);
         if bytes.len() > BYTES_MAX {
             return;
         }
-        (self.length, self.count) = (entries.len(), count);
-        if self.entries.len() < self.length {
-            self.entries.resize_with(self.length, T::empty);
-        }
-        let all_kept = entries.iter().zip(&mut self.entries).all(|(entry, kept)| entry.keep(kept));
-        if all_kept {
-            self.bytes.extend_from_slice(bytes);
-        }
+        let new = || EncodedRun { bytes: Vec::new(), arena: Bump::new() };
+        let mut encoded = former.unwrap_or_else(new);
+        encoded.bytes.clear();
+        encoded.bytes.extend_from_slice(bytes);
+        encoded.arena.reset();
+        self.count = count;
+        self.run =
+            DecodedRun::try_new(encoded, |encoded| decode(&encoded.bytes, &encoded.arena)).ok();
     }
 }
 
 /// The run that is set aside for the next batch, and how useful the kept ones are.
 #[derive(Debug)]
-pub(super) struct SetAside<K> {
-    run: KeptRun<K>,
+pub(super) struct SetAside {
+    /// If none is set aside, the memory of one that was kept.
+    run: KeptRun,
+    is_set: bool,
+    decode: DecodeRun,
     /// A bit for each kept run that was of use since it was last passed over.
     used: u8,
     /// The kept run that is looked at next when one has to make room.
@@ -91,31 +124,30 @@ pub(super) struct SetAside<K> {
 
 /// The kept runs of resources or of attributes.
 #[derive(Debug)]
-pub(super) struct KeptRuns<K> {
-    pub(super) runs: [KeptRun<K>; RUNS],
-    pub(super) aside: SetAside<K>,
+pub(super) struct KeptRuns {
+    pub(super) runs: [KeptRun; RUNS],
+    pub(super) aside: SetAside,
 }
 
-impl<K> Default for KeptRuns<K> {
-    fn default() -> KeptRuns<K> {
+impl KeptRuns {
+    pub(super) fn new(decode: DecodeRun) -> KeptRuns {
         let run = KeptRun::default();
-        let aside = SetAside { run, used: 0, next: 0, patience: PATIENCE, pause: 0 };
+        let aside =
+            SetAside { run, is_set: false, decode, used: 0, next: 0, patience: PATIENCE, pause: 0 };
         KeptRuns { runs: std::array::from_fn(|_| KeptRun::default()), aside }
     }
-}
 
-impl<K> KeptRuns<K> {
     /// Called between two batches: keeps the run that the last one has set aside.
     #[inline]
     pub(super) fn renew(&mut self) {
-        if !self.aside.run.bytes.is_empty() {
+        if self.aside.is_set {
             self.replace();
         }
     }
 
     #[cold]
     fn replace(&mut self) {
-        let SetAside { run, used, next, .. } = &mut self.aside;
+        let SetAside { run, used, next, is_set, .. } = &mut self.aside;
         // One that was of use stays for another round.
         while *used >> (*next % RUNS) & 1 != 0 {
             *used &= !(1 << (*next % RUNS));
@@ -125,11 +157,11 @@ impl<K> KeptRuns<K> {
             std::mem::swap(replaced, run);
         }
         *next = (*next + 1) % RUNS;
-        run.bytes.clear();
+        *is_set = false;
     }
 }
 
-impl<K> SetAside<K> {
+impl SetAside {
     /// Called at the end of a batch. `used` has a bit for each kept run that was of use in it; `is_any_new` says
     /// whether it had to decode a run. Returns whether that is to be set aside.
     #[inline]
@@ -145,150 +177,12 @@ impl<K> SetAside<K> {
         self.patience > 0 || self.pause >= PAUSE
     }
 
-    /// Sets a run aside, unless it is too long or has entries that aren't kept.
+    /// Sets a run aside, unless it is too long.
     #[cold]
-    pub(super) fn set<'a, T: KeptEntry<'a, Kept = K>>(
-        &mut self,
-        bytes: &[u8],
-        count: usize,
-        entries: &[T],
-    ) {
+    pub(super) fn set(&mut self, bytes: &[u8], count: usize) {
         self.patience = self.patience.saturating_sub(1);
         self.pause = 0;
-        self.run.set(bytes, count, entries);
-    }
-}
-
-/// Replaces what `own` holds by a copy, in the same memory.
-fn copy(text: &str, own: &mut String) {
-    own.clear();
-    own.push_str(text);
-}
-
-/// A resource with texts and intervals of its own.
-#[derive(Debug)]
-pub(super) struct KeptResource {
-    name: String,
-    kind: ResourceKind,
-    revocability: Revocability,
-    /// Whether it has a static reservation outside of a stack; if not, the stack is empty.
-    has_role: bool,
-    /// The role of that reservation.
-    role: String,
-    /// None if it has intervals.
-    scalar: Option<Scalar>,
-    ranges: Vec<PortRange>,
-}
-
-impl<'a> KeptEntry<'a> for Resource<'a> {
-    type Kept = KeptResource;
-
-    fn empty() -> KeptResource {
-        KeptResource {
-            name: String::new(),
-            kind: ResourceKind::Other,
-            revocability: Revocability::NonRevocable,
-            has_role: false,
-            role: String::new(),
-            scalar: None,
-            ranges: Vec::new(),
-        }
-    }
-
-    /// Neither sets nor dynamic or refined reservations are kept.
-    fn keep(&self, kept: &mut KeptResource) -> bool {
-        kept.has_role = match self.reservations {
-            Reservations::PostRefinement([]) => false,
-            Reservations::PreRefinement { role, dynamic: None } => {
-                copy(role, &mut kept.role);
-                true
-            }
-            _ => return false,
-        };
-        kept.ranges.clear();
-        kept.scalar = match self.value {
-            Value::Scalar(scalar) => Some(scalar),
-            Value::Ranges(ranges) => {
-                kept.ranges.extend_from_slice(ranges);
-                None
-            }
-            Value::Set(_) => return false,
-        };
-        copy(self.name, &mut kept.name);
-        (kept.kind, kept.revocability) = (self.kind, self.revocability);
-        true
-    }
-
-    #[inline]
-    fn lend(kept: &'a KeptResource) -> Resource<'a> {
-        let KeptResource { name, kind, revocability, has_role, role, scalar, ranges } = kept;
-        Resource {
-            name,
-            kind: *kind,
-            revocability: *revocability,
-            reservations: match has_role {
-                false => Reservations::PostRefinement(&[]),
-                true => Reservations::PreRefinement { role, dynamic: None },
-            },
-            value: match scalar {
-                Some(scalar) => Value::Scalar(*scalar),
-                None => Value::Ranges(ranges),
-            },
-        }
-    }
-}
-
-/// An attribute with texts and intervals of its own.
-#[derive(Debug)]
-pub(super) struct KeptAttribute {
-    name: String,
-    kind: KeptKind,
-    text: String,
-    ranges: Vec<PortRange>,
-}
-
-/// What an attribute's value is.
-#[derive(Clone, Copy, Debug)]
-enum KeptKind {
-    Text,
-    Scalar(f64),
-    Ranges,
-}
-
-impl<'a> KeptEntry<'a> for Attribute<'a> {
-    type Kept = KeptAttribute;
-
-    fn empty() -> KeptAttribute {
-        let (name, text, ranges) = (String::new(), String::new(), Vec::new());
-        KeptAttribute { name, kind: KeptKind::Text, text, ranges }
-    }
-
-    /// Sets aren't kept.
-    fn keep(&self, kept: &mut KeptAttribute) -> bool {
-        kept.ranges.clear();
-        kept.kind = match self.value {
-            AttributeValue::Text(text) => {
-                copy(text, &mut kept.text);
-                KeptKind::Text
-            }
-            AttributeValue::Scalar(scalar) => KeptKind::Scalar(scalar),
-            AttributeValue::Ranges(ranges) => {
-                kept.ranges.extend_from_slice(ranges);
-                KeptKind::Ranges
-            }
-            AttributeValue::Set(_) => return false,
-        };
-        copy(self.name, &mut kept.name);
-        true
-    }
-
-    #[inline]
-    fn lend(kept: &'a KeptAttribute) -> Attribute<'a> {
-        let value = match kept.kind {
-            KeptKind::Text => AttributeValue::Text(&kept.text),
-            KeptKind::Scalar(scalar) => AttributeValue::Scalar(scalar),
-            KeptKind::Ranges => AttributeValue::Ranges(&kept.ranges),
-        };
-        Attribute { name: &kept.name, value }
+        self.run.set(self.decode, bytes, count);
+        self.is_set = !self.run.bytes().is_empty();
     }
 }

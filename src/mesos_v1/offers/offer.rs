@@ -15,8 +15,8 @@ const ID: u32 = sized(1);
 const FRAMEWORK_ID: u32 = sized(2);
 const AGENT_ID: u32 = sized(3);
 const HOSTNAME: u32 = sized(4);
-const RESOURCES: u32 = sized(5);
-const ATTRIBUTES: u32 = sized(7);
+pub(super) const RESOURCES: u32 = sized(5);
+pub(super) const ATTRIBUTES: u32 = sized(7);
 const UNAVAILABILITY: u32 = sized(9);
 const ALLOCATION_INFO: u32 = sized(10);
 const DOMAIN: u32 = sized(11);
@@ -41,7 +41,7 @@ const START: u32 = sized(1);
 const DURATION: u32 = sized(2);
 
 /// The nesting depth of an offer: it is in an `Offers` message, which is in an `Event`.
-const ABOVE: u8 = 2;
+pub(super) const ABOVE: u8 = 2;
 
 /// The fields of an offer, except its resources and attributes.
 #[derive(Default)]
@@ -159,9 +159,17 @@ fn read_head(bytes: &[u8]) -> Option<(OfferHead<'_>, usize)> {
     }
     let hostname = hostname_at + 2..hostname_at + 2 + usize::from(length);
     let end = hostname.end;
-    let text = std::str::from_utf8(bytes.get(..end)?).ok()?;
-    let (id, agent_id, hostname) = (text.get(id)?, text.get(agent_id)?, text.get(hostname)?);
+    let text = simdutf8::basic::from_utf8(bytes.get(..end)?).ok()?;
+    let (before, hostname) = text.split_at_checked(hostname.start)?;
+    let (id, agent_id) = (part(before, id)?, part(before, agent_id)?);
     Some((OfferHead { id, agent_id, hostname }, end))
+}
+
+/// A part of a text. As `get`, which isn't inlined.
+#[inline(always)]
+fn part(text: &str, range: Range<usize>) -> Option<&str> {
+    let (until, _) = text.split_at_checked(range.end)?;
+    until.split_at_checked(range.start).map(|(_, part)| part)
 }
 
 /// If the message at `at` has the key `key` and consists of one short text, returns the text's range and its end.

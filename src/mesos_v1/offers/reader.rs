@@ -6,9 +6,10 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec;
 
 use super::batch::{Extent, OfferBatch};
-use super::cursor::MalformedOffer;
-use super::kept_runs::{KeptAttribute, KeptResource, KeptRuns};
-use super::offer::{agent_id, read_offer};
+use super::cursor::{MalformedOffer, Result, WireCursor};
+use super::kept_runs::{KeptRuns, RunEntries};
+use super::offer::{ABOVE, ATTRIBUTES, RESOURCES, agent_id, read_offer};
+use super::resource::{read_attributes, read_resources};
 use super::unavailability::Unavailability;
 use crate::engine::cluster_manager::{EncodedOffer, ReadBatch, ReadOffers, UnreadableOffer};
 use crate::offer::{DEFAULT_ROLE, Offer};
@@ -17,15 +18,16 @@ use crate::offer::{DEFAULT_ROLE, Offer};
 const ARENA_BYTES_KEPT: usize = 8 << 20;
 
 /// Decodes offers from the protobuf wire format, one batch at a time, into memory that it reuses. In the steady state
-/// it allocates nothing.
+/// it allocates nothing, but once in a batch at most for resources and once for attributes that it hasn't seen
+/// lately: it sets them aside, to know them in the next batches.
 #[derive(Debug)]
 pub struct OfferReader {
     arena: Bump,
     default_role: Box<str>,
     /// The size of the last batch.
     expected: Extent,
-    resources: KeptRuns<KeptResource>,
-    attributes: KeptRuns<KeptAttribute>,
+    resources: KeptRuns,
+    attributes: KeptRuns,
 }
 
 /// A decoded batch of offers. It borrows from the encoded bytes and from the reader's arena.
@@ -54,8 +56,8 @@ impl OfferReader {
             arena: Bump::new(),
             default_role: default_role.into(),
             expected: Extent::default(),
-            resources: KeptRuns::default(),
-            attributes: KeptRuns::default(),
+            resources: KeptRuns::new(|bytes, arena| decode_run(bytes, arena, RESOURCES)),
+            attributes: KeptRuns::new(|bytes, arena| decode_run(bytes, arena, ATTRIBUTES)),
         }
     }
 
@@ -93,6 +95,19 @@ impl OfferReader {
         let (offers, unavailable) = batch.hand_out((&mut resources.aside, &mut attributes.aside));
         DecodedOffers { offers, unreadable: unreadable.into_bump_slice(), unavailable }
     }
+}
+
+/// Decodes a run of resources or of attributes, from what follows its first key, apart from a batch.
+fn decode_run<'a>(bytes: &'a [u8], arena: &'a Bump, key: u32) -> Result<RunEntries<'a>> {
+    let mut batch = OfferBatch::new(arena, 0, Extent::default(), (&[], &[]));
+    batch.begin();
+    let mut message = WireCursor::new(bytes, ABOVE);
+    match key {
+        RESOURCES => read_resources(&mut message, RESOURCES, &mut batch)?,
+        _ => read_attributes(&mut message, ATTRIBUTES, &mut batch)?,
+    }
+    let (resources, attributes) = batch.into_entries();
+    Ok(RunEntries { resources, attributes })
 }
 
 /// Sets in each offer when its agent's maintenance begins.

@@ -294,20 +294,21 @@ fn a_record_has_only_so_many_offers() {
     assert_eq!(places, []);
 }
 
-/// Goal: reading allocates nothing in the steady state. Method: the same offers again and again, whose resources are
-/// all different, in batches of one, of three and of all.
+/// Goal: reading allocates nothing in the steady state, but for runs that it sets aside to know them again. Method: the
+/// same offers again and again, with few kinds of resources and with all different, in batches of one, of three and of
+/// all.
 #[test]
-fn reading_allocates_nothing_in_the_steady_state() {
-    let mut offers = Vec::new();
-    for number in 0..100_u8 {
-        let mut offer = vec![0x0a, 4, 0x0a, 2, b'o', number, 0x1a, 4, 0x0a, 2, b'a', number];
-        offer.extend(inside(0x2a, b"\n\x05ports\x10\x01\x22\x06\n\x04\x08\x01\x10\x09"));
-        let number = [&[9][..], &f64::from(number).to_le_bytes()].concat();
-        offer.extend(inside(0x2a, &[b"\n\x04cpus\x10\0", &inside(0x1a, &number)[..]].concat()));
-        offer.extend(inside(0x3a, b"\n\x04zone\x10\x03\x2a\x06\n\x04west"));
-        offers.push(offer);
-    }
-    for at_once in [1, 3, 100] {
+fn reading_allocates_for_new_runs_alone() {
+    for (kinds, at_once) in [4, 100].into_iter().flat_map(|kinds| [1, 3, 100].map(|n| (kinds, n))) {
+        let mut offers = Vec::new();
+        for number in 0..100_u8 {
+            let mut offer = vec![0x0a, 4, 0x0a, 2, b'o', number, 0x1a, 4, 0x0a, 2, b'a', number];
+            offer.extend(inside(0x2a, b"\n\x05ports\x10\x01\x22\x06\n\x04\x08\x01\x10\x09"));
+            let kind = [&[9][..], &f64::from(number % kinds).to_le_bytes()].concat();
+            offer.extend(inside(0x2a, &[b"\n\x04cpus\x10\0", &inside(0x1a, &kind)[..]].concat()));
+            offer.extend(inside(0x3a, b"\n\x04zone\x10\x03\x2a\x06\n\x04west"));
+            offers.push(offer);
+        }
         let events: Vec<_> = offers.chunks(at_once).map(event_of).collect();
         let (mut places, mut reader) = (Vec::new(), OfferReader::default());
         let mut read = |times| {
@@ -319,7 +320,12 @@ fn reading_allocates_nothing_in_the_steady_state() {
         };
         read(10);
         let allocated = allocation_counter::measure(|| read(100)).count_total;
-        assert_eq!(allocated, 0, "{at_once} at a time");
+        let batches = 100 * events.len() as u64;
+        let allowed = if kinds == 4 { 0 } else { batches };
+        assert!(
+            allocated <= allowed,
+            "{kinds} kinds, {at_once} at a time: {allocated} of {allowed}"
+        );
     }
 }
 
