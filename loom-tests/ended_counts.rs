@@ -81,8 +81,8 @@ fn who_forgets_an_agent_sees_its_executors_ends() {
 }
 
 /// Goal: updaters lose no end, though each writes the count of its own counter without a read-modify-write. Method: one
-/// ends an executor and is dropped while another one is made, which takes the first one's counter or the shared one, and
-/// ends an executor of the same agent.
+/// ends an executor and is dropped while another one is made, which takes the first one's counter or the shared one,
+/// and ends an executor of the same agent.
 #[test]
 fn a_counter_that_is_handed_on_loses_no_end() {
     explore("ended/handover", None, || {

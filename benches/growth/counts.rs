@@ -7,7 +7,7 @@
 pub(crate) struct Writes {
     /// The admission word.
     pub(crate) admission: u64,
-    /// The counter of what was released: one of [`OWN_COUNTERS`] that an updater has to itself, or the one of all others.
+    /// The counter of what was released: one of [`OWN_COUNTERS`] that an updater has to itself, or all others'.
     pub(crate) released: u64,
     /// The next executor's number.
     pub(crate) sequence: u64,

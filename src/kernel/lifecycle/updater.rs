@@ -20,10 +20,10 @@ pub(crate) const EXPECTED_MAX: usize = 16;
 /// It does what [`Kernel::status_update`] does, with less that other threads change, too, for each executor that ends.
 /// What the executor held is added to a counter of its own: each kernel has two for updaters, which are free again when
 /// these are dropped, and one that further updaters and all callers without an updater share. For each counter the ends
-/// on each agent are counted apart, too, so that threads which place executors there aren't held up. The executor's cell, a place in a table,
-/// goes back 64 at a time, and when the updater is dropped. What it held, its cores, its GPUs and its place under the
-/// limits, is free at once, as always. So an updater that is kept and not used costs the memory of 64 executors at the
-/// most.
+/// on each agent are counted apart, too, so that threads which place executors there aren't held up. The executor's
+/// cell, a place in a table, goes back 64 at a time, and when the updater is dropped. What it held, its cores, its GPUs
+/// and its place under the limits, is free at once, as always. So an updater that is kept and not used costs the memory
+/// of 64 executors at the most.
 ///
 /// ```
 /// use offermill::{Change, Config, Decisions, Fate, IdScheme, Kernel, Offer, Resource};

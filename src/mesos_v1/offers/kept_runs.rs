@@ -1,8 +1,9 @@
 //! [`KeptRuns`]: runs of entries that are remembered from batch to batch, so that small batches gain by them as well.
 //!
 //! A kept run has its encoded bytes and its entries, which borrow from them and from an arena of its own: an offer that
-//! repeats the run gets these entries themselves. While a batch borrows, nothing changes but the run that is set aside for the next batch: the
-//! first one that this batch had to decode. The next batch puts it in the place of one that was of no use lately.
+//! repeats the run gets these entries themselves. While a batch borrows, nothing changes but the run that is set aside
+//! for the next batch: the first one that this batch had to decode. The next batch puts it in the place of one that was
+//! of no use lately.
 
 use bumpalo::Bump;
 use self_cell::self_cell;
