@@ -72,8 +72,11 @@ fn rate_of_sharing(load: &Load, costs: Costs, threads: u32) -> f64 {
     // Without contention, the shared lines are part of the time measured alone.
     let Writes { admission, released, sequence, stack, .. } = load.writes;
     let shared = (admission + released + sequence + stack) as f64;
-    let by_chance = met(count) * (costs.take - costs.own).max(0.0) * load.writes.agents as f64;
-    let think = (load.alone - shared * costs.own).max(0.0) + by_chance;
+    let of_agents = load.writes.agents + load.writes.ended;
+    let by_chance = met(count) * (costs.take - costs.own).max(0.0) * of_agents as f64;
+    // A count of an agent's ends that others write, too, takes a read-modify-write.
+    let more = if load.own_counters > 0 { load.writes.ended as f64 * costs.own } else { 0.0 };
+    let think = (load.alone - shared * costs.own).max(0.0) + more + by_chance;
     let (mut failures, mut rate) = (0.0, 0.0);
     for _ in 0..200 {
         let stations = stations(load, costs, count, failures);

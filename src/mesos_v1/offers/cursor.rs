@@ -199,7 +199,7 @@ impl<'a> WireCursor<'a> {
             [0x0a, outer, 0x0a, inner, rest @ ..]
                 if *outer < 0x80
                     && *inner > 0
-                    && *outer == inner.wrapping_add(2)
+                    && inner.checked_add(2) == Some(*outer)
                     && rest.len() >= usize::from(*inner) =>
             {
                 Some((4, usize::from(*inner)))

@@ -90,20 +90,20 @@ impl KeptRun {
         self.run.as_ref().map_or(&[], |run| T::of(run.borrow_dependent()))
     }
 
-    /// Keeps the run that was decoded from these bytes, in the memory of the former one.
-    fn set(&mut self, decode: DecodeRun, bytes: &[u8], count: usize) {
-        let former = self.run.take().map(DecodedRun::into_owner);
+    /// Keeps the run that was decoded from these bytes, in the memory of the former one. Returns `false`, and leaves
+    /// that as it is, if they are too many.
+    fn set(&mut self, decode: DecodeRun, bytes: &[u8], count: usize) -> bool {
         if bytes.len() > BYTES_MAX {
-            return;
+            return false;
         }
         let new = || EncodedRun { bytes: Vec::new(), arena: Bump::new() };
-        let mut encoded = former.unwrap_or_else(new);
+        let mut encoded = self.run.take().map_or_else(new, DecodedRun::into_owner);
         encoded.bytes.clear();
         encoded.bytes.extend_from_slice(bytes);
         encoded.arena.reset();
         self.count = count;
-        self.run =
-            DecodedRun::try_new(encoded, |encoded| decode(&encoded.bytes, &encoded.arena)).ok();
+        self.run = DecodedRun::try_new(encoded, |run| decode(&run.bytes, &run.arena)).ok();
+        self.run.is_some()
     }
 }
 
@@ -183,7 +183,6 @@ impl SetAside {
     pub(super) fn set(&mut self, bytes: &[u8], count: usize) {
         self.patience = self.patience.saturating_sub(1);
         self.pause = 0;
-        self.run.set(self.decode, bytes, count);
-        self.is_set = !self.run.bytes().is_empty();
+        self.is_set = self.run.set(self.decode, bytes, count);
     }
 }

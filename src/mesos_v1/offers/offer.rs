@@ -176,7 +176,7 @@ fn part(text: &str, range: Range<usize>) -> Option<&str> {
 #[inline(always)]
 fn boxed_text(bytes: &[u8], at: usize, key: u32) -> Option<(Range<usize>, usize)> {
     let &[first, outer, 0x0a, inner] = bytes.get(at..)?.first_chunk()? else { return None };
-    let is_plain = u32::from(first) == key && outer < 0x80 && outer == inner.wrapping_add(2);
+    let is_plain = u32::from(first) == key && outer < 0x80 && inner.checked_add(2) == Some(outer);
     let end = at + 4 + usize::from(inner);
     is_plain.then_some((at + 4..end, end))
 }

@@ -294,9 +294,25 @@ fn a_record_has_only_so_many_offers() {
     assert_eq!(places, []);
 }
 
+/// Goal: an offer's id is found where it is, though its beginning looks like an id of 254 bytes in a message of none.
+/// Method: an offer with an empty id and one whose length is written so, as prost joins them.
+#[test]
+fn an_id_after_an_empty_one_is_found() {
+    let id = [b'x'; 251];
+    let message = [&[0x0a, 251, 1][..], &id].concat();
+    let offer = [&[0x0a, 0, 0x0a, 254, 1][..], &message, &inside(0x1a, b"\n\x02a1")].concat();
+    let event = event_of(&[offer]);
+    let mut places = Vec::new();
+    assert_eq!(split(&event, &mut places), Ok(true));
+    assert_eq!(&event[places[0].id.clone()], id);
+    let mut reader = OfferReader::default();
+    let offers = places.iter().map(|place| &event[place.offer.clone()]);
+    assert_eq!(reader.decode(offers).offers[0].id.as_bytes(), id);
+}
+
 /// Goal: reading allocates nothing in the steady state, but for runs that it sets aside to know them again. Method: the
-/// same offers again and again, with few kinds of resources and with all different, in batches of one, of three and of
-/// all.
+/// same offers again and again, with few kinds of resources and with all different, some of them long, in batches of one,
+/// of three and of all.
 #[test]
 fn reading_allocates_for_new_runs_alone() {
     for (kinds, at_once) in [4, 100].into_iter().flat_map(|kinds| [1, 3, 100].map(|n| (kinds, n))) {
@@ -306,6 +322,10 @@ fn reading_allocates_for_new_runs_alone() {
             offer.extend(inside(0x2a, b"\n\x05ports\x10\x01\x22\x06\n\x04\x08\x01\x10\x09"));
             let kind = [&[9][..], &f64::from(number % kinds).to_le_bytes()].concat();
             offer.extend(inside(0x2a, &[b"\n\x04cpus\x10\0", &inside(0x1a, &kind)[..]].concat()));
+            if number % 10 == 9 {
+                // A run that is too long to be set aside.
+                offer.extend([0x2a, 0].repeat(600));
+            }
             offer.extend(inside(0x3a, b"\n\x04zone\x10\x03\x2a\x06\n\x04west"));
             offers.push(offer);
         }
