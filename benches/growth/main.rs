@@ -13,7 +13,7 @@
 //!   stations are the lines that all share;
 //! * whatever a thread writes next, another has written since with a chance of (threads - 1) in threads: agents' words,
 //!   too, as if each agent's offers came to any thread, and none of these transfers overlaps with another;
-//! * of threads that end executors one by one, two have a counter of what was released to themselves, and meet no other;
+//! * of threads that end executors one by one, two have a counter of what was released to themselves, and meet nobody;
 //!   the further ones share one, and write each other's counts of agents' ends as well;
 //! * executors' cells stay with the threads that start and end them, as their stacks do up to eight threads;
 //! * an exchange of the admission word fails if another succeeded since the word was read, of which the batch's plan is
