@@ -311,8 +311,8 @@ fn an_id_after_an_empty_one_is_found() {
 }
 
 /// Goal: reading allocates nothing in the steady state, but for runs that it sets aside to know them again. Method: the
-/// same offers again and again, with few kinds of resources and with all different, some of them long, in batches of one,
-/// of three and of all.
+/// same offers again and again, with few kinds of resources and with all different, some of them long, in batches of
+/// one, of three and of all.
 #[test]
 fn reading_allocates_for_new_runs_alone() {
     for (kinds, at_once) in [4, 100].into_iter().flat_map(|kinds| [1, 3, 100].map(|n| (kinds, n))) {
