@@ -42,7 +42,7 @@ pub(crate) const SCENES: [(&str, Scene); 11] = [
 enum Told {
     OneByOne,
     ByUpdater,
-    /// So many at a time.
+    /// This many at a time.
     Together(usize),
 }
 

@@ -24,12 +24,7 @@ impl Core {
     /// Finds an executor's id by its text. Its cell may hold another executor by now; its state says so.
     #[inline]
     pub(crate) fn find_executor(&self, text: &str) -> Option<ExecutorId> {
-        self.find_parsed(self.ids.parse(text), text)
-    }
-
-    #[inline]
-    fn find_parsed(&self, parsed: Option<Parsed>, text: &str) -> Option<ExecutorId> {
-        match parsed {
+        match self.ids.parse(text) {
             Some(Parsed::Id(id)) => self.unless_adopted(id),
             Some(Parsed::Sequence(sequence)) => {
                 self.find_with_page(sequence).map(|((id, _), _)| id)

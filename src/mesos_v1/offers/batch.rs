@@ -41,7 +41,8 @@ pub(super) struct Extent {
 }
 
 impl<'a> OfferBatch<'a> {
-    /// Always inlined, as [`OfferBatch::hand_out`] is: it isn't copied to where it stays.
+    /// Creates the buffers of a batch of `offers` offers. Always inlined, as [`OfferBatch::hand_out`] is, so that they
+    /// aren't copied.
     #[inline(always)]
     pub(super) fn new(
         arena: &'a Bump,
